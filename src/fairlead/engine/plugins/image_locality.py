@@ -38,7 +38,7 @@ class ImageLocality:
         return (shape.images, shape.container_count)
 
     def epoch(self) -> object:
-        """Return a value that changes if scores of unchanged nodes may have changed."""
+        """Return a value that changes if the scores may change although the nodes did not."""
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -49,7 +49,10 @@ class ImageLocality:
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Return bytes × (nodes with the image ÷ all nodes), multiplied in upstream's order."""
+        """Return size in bytes × (nodes with the image ÷ all nodes), rounded down.
+
+        The float operations have the same order as in upstream.
+        """
         size, nodes = self._table.images.size_and_nodes(image)
         return int(float(size) * (float(nodes) / float(self._table.count)))
 

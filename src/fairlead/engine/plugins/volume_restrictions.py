@@ -79,7 +79,7 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Read claims and the pods that use them through `handle`."""
+        """Look up claims, and the pods that use them, through `handle` whenever they are needed."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 
@@ -117,7 +117,7 @@ class VolumeRestrictions:
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node where a disk of the pod is in use, or any node if a claim is in use."""
+        """Reject nodes with a disk conflict, or all nodes if a ReadWriteOncePod claim is in use."""
         found = state.read(_ExclusiveUse)
         if found.disks and any(in_conflict(found.disks, other) for other in node.pods.values()):
             return DISK_CONFLICT

@@ -91,7 +91,7 @@ class VolumeZone:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Read claims and volumes through `handle`."""
+        """Look up claims and volumes through `handle` whenever they are needed."""
         self._lookup = VolumeLookup(handle.cluster.related)
 
     def concerns(self, shape: Shape) -> bool:

@@ -155,7 +155,7 @@ class Scheduler:
     # --- what happened ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply the cluster's changes to the queue, or continue after the outcome of a command."""
+        """Handle a cluster change or the outcome of a command; return the commands to send."""
         match stimulus:
             case ObjectChanged():  # by far the most frequent
                 self._event_handlers.handle(self._cluster.changes, now)
@@ -184,7 +184,7 @@ class Scheduler:
         return ()
 
     def _bound(self, binding: PodBinding | None, now: Instant) -> list[Command]:
-        """Report that the pod of `binding` is bound, and return its event."""
+        """Report that the pod of `binding` is bound, and return the pod's Scheduled event."""
         if binding is None:
             return []
         pod = binding.pod
@@ -286,7 +286,7 @@ class Scheduler:
         return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
-        """Begin a cycle for the group of `queued`, with all of its pods that can be tried."""
+        """Begin a cycle for those pods in the PodGroup of `queued` that can be tried."""
         # Imported only when needed: few clusters have PodGroups of scheduling.k8s.io, and an import
         # at the start would slow down every run.
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415
@@ -408,7 +408,7 @@ class Scheduler:
         return commands
 
     def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
-        """Return `failure`, without preemption if the pod is gone, replaced or already bound."""
+        """Return `failure`; if the pod is gone, replaced or bound, the result evicts no pods."""
         pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:
@@ -516,5 +516,5 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
+    """Return whether the next cycle waits for the outcome of a failed cycle's `command`."""
     return isinstance(command, PatchStatus)

@@ -209,7 +209,7 @@ def _evaluate_all(
     names: Collection[str],
     nominated: Codes,
 ) -> None:
-    """Write the verdicts on the nodes `names` into `nominated`."""
+    """Evaluate the nodes that are named in `names`, and write their verdicts into `nominated`."""
     if not names:
         return
     framework = plans.framework
@@ -253,7 +253,7 @@ def _leading_verdicts(
 
 
 def _leading_state(plan: ShapePlan) -> CycleState:
-    """Return a CycleState in which only the leading Filters run."""
+    """Return a copy of the plan's CycleState that skips all Filters except the leading ones."""
     state = plan.state.clone()
     split = plan.split
     for one in (*split.cluster_filters, *split.cluster_pre_filters):

@@ -84,7 +84,7 @@ def _broken(found: Feasibility) -> Status | None:
 
 
 def _uncached_scorers(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
-    """Return the Score plugins to call, whose scores are not cached and may differ by node."""
+    """Return the Score plugins whose scores are not cached and may differ between nodes."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 

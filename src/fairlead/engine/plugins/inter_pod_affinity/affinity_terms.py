@@ -80,7 +80,7 @@ class OwnTerms:
         return bool(self.attracted.by_key or self.anti_affinity)
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop counting and unregister the counts from `pod_index`."""
+        """Unregister the counts from `pod_index`, which then no longer updates them."""
         for counts in (self.attracted, self.repelled, self.preferred):
             counts.drop(pod_index)
 

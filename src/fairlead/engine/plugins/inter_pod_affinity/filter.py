@@ -85,7 +85,7 @@ class IncomingPodTerms:
         return known
 
     def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
-        """Yield the topology keys of anti-affinity terms in `terms` that match the pod."""
+        """Yield the topology key of each anti-affinity term in `terms` that matches the pod."""
         for placed in terms:
             term = placed.term
             if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
@@ -140,7 +140,10 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod of `pods` with `terms` is added to `row` (`by` 1) or removed (-1)."""
+        """Assume that a pod is added to `row` (`by` is 1) or removed from it (`by` is -1).
+
+        The pod has the class `pods` and the affinity terms `terms`.
+        """
         near, far = self.incoming.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
@@ -150,7 +153,10 @@ class AffinityState:
             self.existing.change(key, row, by)
 
     def concerns(self, pods: PodClass, terms: Iterable[PlacedTerm]) -> bool:
-        """Return whether adding or removing a pod of `pods` with `terms` changes the counts."""
+        """Return whether adding or removing a certain pod changes the counts.
+
+        The pod has the class `pods` and the affinity terms `terms`.
+        """
         near, far = self.incoming.keys_of(pods)
         return bool(near or far) or any(True for _ in self.incoming.keys_repelling(terms))
 
@@ -163,7 +169,7 @@ class AffinityState:
         return tuple(location for counts in counted for location in counts.sources())
 
     def code(self, row: int) -> int:
-        """Return the verdict for one row, an index into STATUSES."""
+        """Return the verdict for one row as an index into STATUSES."""
         if not self._is_attracted(row):
             return NOT_ATTRACTED
         if _is_met(self.repelled, row):

@@ -209,7 +209,7 @@ class InterPodAffinity:
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if no scored term of `pod` or of a placed pod matches."""
+        """Return SKIP if `pod` and the placed pods match none of each other's scored terms."""
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
@@ -222,7 +222,7 @@ class InterPodAffinity:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the sum of the weights in the node's domains."""
+        """Return the sum of the matching terms' weights in the node's domains."""
         return state.read(PreferenceState).score(node.row)
 
     def score_columns(

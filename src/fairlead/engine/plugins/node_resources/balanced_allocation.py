@@ -96,7 +96,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class _CurrentBalances:
-    """The balance of each node with its current pods, updated from the change logs of the table."""
+    """Caches how balanced the use of cpu and memory by the current pods is on each node."""
 
     def __init__(self) -> None:
         self._values: Scores = np.zeros(0, np.int64)

@@ -57,7 +57,10 @@ class DeviceTotals:
         )
 
     def _note(self, name: str) -> None:
-        """Write the node `name` to the pod log, so that its scores are computed again."""
+        """Append the row of the node `name` to the pod log, or all rows if `name` is EVERYWHERE.
+
+        The scores of the nodes in these rows are then computed again.
+        """
         found = self._table.find(name)
         nodes = self._table.nodes() if name == EVERYWHERE else () if found is None else (found,)
         for node in nodes:

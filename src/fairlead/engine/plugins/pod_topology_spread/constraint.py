@@ -75,7 +75,10 @@ def compile_constraint(
 def own_constraints(
     constraints: Iterable[TopologySpreadConstraint], action: str, labels: Mapping[str, str]
 ) -> tuple[Constraint, ...]:
-    """Return the constraints with whenUnsatisfiable `action`, compiled for a pod with `labels`."""
+    """Return those of `constraints` whose whenUnsatisfiable is `action`.
+
+    They are compiled for a pod whose labels are `labels`.
+    """
     return tuple(
         compile_constraint(one, with_label_keys(one, labels))
         for one in constraints
@@ -148,7 +151,7 @@ class PodTopologySpreadArgs(
 
     @property
     def constraints(self) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints for pods whose spec has no constraints."""
+        """The default constraints, which apply to pods that have none of their own."""
         return SYSTEM_CONSTRAINTS if self.defaulting_type == SYSTEM else self.default_constraints
 
 

@@ -107,7 +107,10 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that a pod of `pods` is added to `row` (`by` 1) or removed (-1)."""
+        """Assume that a pod is added to `row` (`by` is 1) or removed from it (`by` is -1).
+
+        The pod has the class `pods`.
+        """
         if pods.namespace != self._namespace:
             return
         for one, selects in zip(self._constraints, self._selecting(pods), strict=True):
@@ -115,7 +118,7 @@ class SpreadState:
                 one.move(row, by)
 
     def concerns(self, pods: PodClass) -> bool:
-        """Return whether adding or removing a pod of `pods` may change the counts."""
+        """Return whether adding or removing a pod of the class `pods` may change the counts."""
         return pods.namespace == self._namespace and any(self._selecting(pods))
 
     def concerned(self, classes: Iterable[PodClass]) -> list[PodClass]:
@@ -126,7 +129,7 @@ class SpreadState:
         ]
 
     def _selecting(self, pods: PodClass) -> tuple[bool, ...]:
-        """Return, for each constraint, whether it selects the pods of `pods`."""
+        """Return, for each constraint, whether it selects pods of the class `pods`."""
         selecting = self._known.get(pods)
         if selecting is None:
             selecting = tuple(one.selects(pods) for one in self._constraints)
@@ -134,7 +137,7 @@ class SpreadState:
         return selecting
 
     def code(self, row: int) -> int:
-        """Return the verdict for one row, an index into STATUSES."""
+        """Return the verdict for one row as an index into STATUSES."""
         for one in self._constraints:
             code = one.code(row)
             if code != FITS:

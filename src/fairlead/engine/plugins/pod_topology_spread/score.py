@@ -86,7 +86,10 @@ class SpreadScoreState:
 
 
 def _rounded(amounts: Floats) -> Scores:
-    """Round half away from zero, like Go's math.Round, for amounts that are not negative."""
+    """Return `amounts`, which must not be negative, rounded to integers.
+
+    Halves are rounded up, as in Go's math.Round.
+    """
     whole = np.floor(amounts)
     whole += amounts - whole >= 0.5
     return whole.astype(np.int64)

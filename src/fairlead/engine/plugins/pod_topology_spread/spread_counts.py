@@ -50,7 +50,7 @@ class ConstraintCounts:
     )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """`set_domains` sets the domains whenever nodes have changed."""
+        """The domains of the nodes are empty until `set_domains` is called."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
@@ -139,7 +139,7 @@ class SpreadCounts:
         return self
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop counting and unregister the counts from `pod_index`."""
+        """Unregister the counts from `pod_index`, which then no longer updates them."""
         for one in self.constraints:
             pod_index.unwatch(one.counts)
 

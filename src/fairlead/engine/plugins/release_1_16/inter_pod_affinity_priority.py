@@ -33,7 +33,10 @@ class InterPodAffinityPriority:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the sum of weights in each node's domains, counting only pods on `rows`."""
+        """Return, for each node in `rows`, the sum of the matching terms' weights in its domains.
+
+        Only the pods on nodes in `rows` are counted.
+        """
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
         counted[rows] = True
         total = np.zeros(len(rows), np.int64)

@@ -1,4 +1,4 @@
-"""The plugins of a 1.16 profile that replace the in-tree plugins or are added to them."""
+"""The plugins that a 1.16 profile uses in place of, or in addition to, in-tree plugins."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Sums(Protocol):
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of requests on the nodes at `rows`, as two arrays."""
+        """Return two arrays: millicores and memory bytes requested on each node in `rows`."""
         ...
 
 
@@ -53,7 +53,7 @@ class NodeSums:
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of requests on the nodes at `rows`, as two arrays."""
+        """Return two arrays: millicores and memory bytes requested on each node in `rows`."""
         return table.nonzero_cpu[rows], table.nonzero_memory[rows]
 
 

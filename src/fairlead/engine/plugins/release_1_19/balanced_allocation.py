@@ -19,7 +19,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 
 class BalancedFractions:
-    """Prefers nodes with equal used fractions of cpu and memory (Score)."""
+    """Prefers nodes on which the used fractions of cpu and memory are similar (Score)."""
 
     name = "NodeResourcesBalancedAllocation"
     locality = Locality.ROW

@@ -58,7 +58,7 @@ def _untolerated(taint: Taint) -> Status:
 
 
 class SelectorNodeAffinity(NodeAffinity):
-    """NodeAffinity with the reason of 1.19, "node(s) didn't match node selector"."""
+    """NodeAffinity, but it rejects with 1.19's reason "node(s) didn't match node selector"."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node that does not match the pod's node selector or required affinity."""

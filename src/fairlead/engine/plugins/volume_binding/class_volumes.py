@@ -67,7 +67,7 @@ class ClassVolumes:
         self._traits = _interned([traits_of(one) for one in self.volumes])
 
     def set_free(self, position: int, *, free: bool) -> None:
-        """Set whether the volume at `position` is `free`, so that claims may take it."""
+        """Record whether the volume at `position` is free; claims can take only free volumes."""
         self.is_free[position] = free
 
     # --- selection -------------------------------------------------------------------------
@@ -101,7 +101,10 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return, for each position, whether the volume is free and fits `claim` (on any node)."""
+        """Return, for each position, whether the volume is free and fits `claim`.
+
+        The node affinity of the volumes is not checked.
+        """
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits
@@ -116,7 +119,7 @@ class ClassVolumes:
     # --- locations -------------------------------------------------------------------------
 
     def _locate(self) -> None:
-        """Recompute the rows that can reach each volume if nodes have changed."""
+        """If nodes have changed, recompute which rows can reach each volume."""
         if self._epoch == self._table.pod_index.nodes.value:
             return
         self._epoch = self._table.pod_index.nodes.value
@@ -148,7 +151,7 @@ class ClassVolumes:
 
 
 class _RowsByLabel:
-    """The rows by label value, computed for a label key on first use."""
+    """An index from label values to rows, built for each label key on its first use."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table

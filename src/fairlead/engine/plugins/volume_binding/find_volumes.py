@@ -137,7 +137,7 @@ class VolumeFinder:
         return fits
 
     def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
-        """Return the match of each of `claims`, which are sorted by size in ascending order."""
+        """Return the match of each of `claims`; `claims` must be sorted by size, smallest first."""
         self._free.refresh()
         matches: list[VolumeMatch] = []
         for claim in claims:
@@ -242,7 +242,10 @@ class FreeVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def of_class(self, name: str) -> ClassVolumes:
-        """Return the volumes of the storage class `name` that are or were free (see `is_free`)."""
+        """Return the volumes of the storage class `name` that are free now or were free earlier.
+
+        `ClassVolumes.is_free` tells which of them are free now.
+        """
         found = self._classes.get(name)
         if found is None:
             volumes = [self._known[one] for one in self._names.get(name, ())]
@@ -343,7 +346,7 @@ class FreeVolumes:
 
 
 def _differ(old: PersistentVolume, new: PersistentVolume) -> bool:
-    """Return whether the volume's class changed, or its order or eligibility within the class."""
+    """Return whether the two differ in storage class, capacity, node affinity or `Traits`."""
     return (
         class_name(old) != class_name(new)
         or old.spec.capacity != new.spec.capacity

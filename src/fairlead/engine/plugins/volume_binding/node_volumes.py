@@ -94,7 +94,7 @@ class NodeVolumes(Struct, frozen=True):
     tied: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """Return the bindings and provisions for `row`, which must fit."""
+        """Return the bindings and provisions for the node at `row`; the node must fit."""
         bindings = []
         provisions = list(self.tied)
         for match in self.matches:

@@ -190,7 +190,7 @@ class VolumeBinding:
         return True
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP, because capacity is not scored."""
+        """Return SKIP, because storage capacity is not scored."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -51,7 +51,7 @@ class VolumeBinder:
     """Assumes planned bindings, reverts them, and checks their progress."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the claims and volumes of `cluster`."""
+        """Look up claims and volumes in `cluster` whenever they are needed."""
         self._cluster = cluster
         self._assumed = cluster.assumed_volumes
         self._lookup = VolumeLookup(cluster.related)
@@ -79,7 +79,7 @@ class VolumeBinder:
             self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
-        """Return the commands that write the scheduler's side of the bindings."""
+        """Return the commands that write the assumptions of `decision` to the API."""
         bindings = decision.pod_volumes.bindings
         return (
             *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),
@@ -202,6 +202,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Return metadata with the resourceVersion of `one`, so that an outdated write fails."""
+    """Return patch metadata with the resourceVersion of `one`; an outdated patch then fails."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

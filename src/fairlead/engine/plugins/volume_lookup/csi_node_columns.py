@@ -21,7 +21,7 @@ class CSINodeColumns:
     """Volume limits and CSI migration of each node; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the CSINodes of the nodes of `cluster`."""
+        """Start without data; `refresh` reads the CSINodes of the nodes in `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._capacity = -1

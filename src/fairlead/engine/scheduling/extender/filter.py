@@ -114,7 +114,7 @@ def _read(
 
 
 def _names(calls: ExtenderCalls, result: FilterResult) -> Iterator[str]:
-    """Yield the names of the accepted nodes from an answer with node names or whole nodes."""
+    """Yield the names of the accepted nodes; `result` contains the names or the whole nodes."""
     if calls.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:

@@ -50,7 +50,7 @@ class DefaultPreemptionArgs(
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """The (percentage, absolute number), with upstream's defaults for unset fields."""
+        """The minimum percentage and the minimum number; an unset field has upstream's default."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,

@@ -83,7 +83,7 @@ class DefaultPreemption:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        """The evaluator, which is imported when the first pod may preempt."""
+        """The evaluator; its module is imported only on first use."""
         from fairlead.engine.scheduling.preemption.evaluator import Evaluator  # noqa: PLC0415
 
         return Evaluator(self._plans, self._policy)

@@ -96,7 +96,7 @@ class DryRun(Struct, frozen=True):
 
 
 class _CachedResults:
-    """The cached results for one shape and priority, with the log positions they are based on."""
+    """Cached results of dry runs, and the change log positions up to which they are valid."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
@@ -169,7 +169,7 @@ class DryRuns:
     """Performs the dry runs of one profile, and caches their results."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
-        """Use the Filter plugins of the framework in `plans`."""
+        """Start without cached results; dry runs use the Filter plugins of `plans.framework`."""
         self._plans = plans
         self._policy = policy
         self._kept: dict[Hashable, _CachedResults] = {}
@@ -227,7 +227,7 @@ class DryRuns:
         return kept.columns
 
     def _by_sums(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """Return cached columns with results that ignore Filters that depend on other nodes."""
+        """Return the cached columns for dry runs without the Filters that depend on other nodes."""
         kept = self._entry((pod.shape.id, pod.priority))
         self._mark_changed(kept, table, frozenset(), is_local=True)
         return kept.columns
@@ -332,7 +332,7 @@ class DryRuns:
             run.columns.put(row, self._evaluate(run.pod, run.found, None, row))
 
     def _evaluate_by_sums(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> None:
-        """Evaluate `rows`, where `fit` is the only Filter that depends on pods."""
+        """Evaluate `rows` as if `fit` were the only Filter that depends on pods."""
         if len(rows) >= _COLUMNS_FROM and can_rate(self._policy):
             rows = self._evaluate_columns(fit, run, rows)
         for row in rows.tolist():

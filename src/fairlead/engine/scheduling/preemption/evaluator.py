@@ -28,7 +28,7 @@ class Evaluator:
     """Finds and rates the candidates of one profile by the rules of `policy`."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
-        """Use the Filter plugins of the framework in `plans`."""
+        """Create an evaluator whose dry runs use the Filter plugins of `plans.framework`."""
         self._policy = policy
         self._dry_runs = DryRuns(plans, policy)
 

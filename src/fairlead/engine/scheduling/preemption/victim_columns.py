@@ -137,7 +137,7 @@ class VictimColumns:
         self._start, self._kind = np.pad(self._start, more), np.pad(self._kind, more)
 
     def _fill(self, rows: Rows) -> None:
-        """Write the pods of the nodes at `rows` into their columns, which must be empty."""
+        """Write the pods on each of `rows` into the columns of that row, which must be empty."""
         nodes = [self._table.at(row) for row in rows.tolist()]
         counts = np.array([len(node.pods) for node in nodes], np.int64)
         slots = int(counts.max(initial=0))
@@ -160,7 +160,7 @@ class VictimColumns:
         self._order_by_name(rows[ties.any(axis=1)])
 
     def _order_by_name(self, rows: Rows) -> None:
-        """Order the pods on each of `rows` as `importance` does, which also compares names."""
+        """Sort the pods on each of `rows` by the key `importance`, which also compares names."""
         for row in rows.tolist():
             by_name = sorted(self._facts_of(self._table.at(row).pods), key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
@@ -299,7 +299,7 @@ class VictimColumns:
         return [table[:, i].take(kind) for i in range(len(wanted))]
 
     def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
-        """Return the costs of the nodes at `rows` under each rule, given the `lost` pods."""
+        """Return the costs of `rows` under each rule if the pods marked in `lost` are removed."""
         highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
         number: Ints = lost.sum(axis=0)
         total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
@@ -318,7 +318,7 @@ class _Facts(RankedPod, Protocol):
 
 
 class _LoadedPod(Struct, frozen=True):
-    """The facts of a loaded pod whose PodInfo is not made."""
+    """The facts of a loaded pod, for which no PodInfo is made."""
 
     priority: int
     start: Instant
@@ -334,7 +334,7 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
 
 
 def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
-    """Return `rows` in the smallest type for values below `capacity`, because it sorts fastest."""
+    """Return `rows` in the smallest type that holds `capacity`; the smallest type sorts fastest."""
     return rows.astype(np.min_scalar_type(capacity))
 
 

@@ -68,7 +68,7 @@ class BackoffClock(Struct, frozen=True):
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Return whether a backoff that ends at the truncated `expiry` is still running."""
+        """Return whether a backoff is still running at `now`; `expiry` is its truncated expiry."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:

@@ -31,7 +31,7 @@ class InFlightEvents:
         return bool(self._since)
 
     def begin(self, queued: QueuedPod) -> None:
-        """Keep the events from now on for `queued`, until `end` is called."""
+        """Start to keep events for `queued`; `end` stops this."""
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:

@@ -45,7 +45,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 
 
 class MoveRequestQueue(SchedulingQueue):
-    """Moves all unschedulable pods on every event that may be relevant."""
+    """A queue where an event moves unschedulable pods, whichever plugin rejected them."""
 
     _cycle = 0
     _moved_in = -1
