@@ -43,7 +43,7 @@ def make_device_taint_rule(
 
 
 def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
-    """Return a pod spec, for `make_pod`, that uses `claims` and the claim templates `templates`."""
+    """Return a pod spec, for `make_pod`, that uses ResourceClaims and claim templates by name."""
     named = [{"name": f"c{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
     made = [
         {"name": f"t{i}", "resourceClaimTemplateName": name} for i, name in enumerate(templates)

@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError if a test function has the marker but shares its cluster."""
+    """Raise UsageError if a test has its own `fairlead_cluster` marker but shares its cluster."""
     scope = config.getini(SCOPE)
     if scope == "function":
         return

@@ -116,7 +116,7 @@ _MODULES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module when it is first used, for quick starts (PEP 562)."""
+    """Import a public name only when it is first used, so that programs start fast (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -188,7 +188,7 @@ def _row(one: Alternative) -> dict[str, object]:
 
 
 def _workload_rows(found: Sequence[Alternative]) -> list[dict[str, object]]:
-    """Return a row per workload and alternative, for workloads whose effects differ."""
+    """Return a row per alternative for each workload on which the alternatives differ."""
     effects = [{one.workload: one for one in each.answer.effect.workloads} for each in found]
     order: dict[WorkloadRef, None] = {}
     for each in effects:

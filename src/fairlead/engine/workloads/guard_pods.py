@@ -32,7 +32,7 @@ SYNC_DELAY: Final[DurationNs] = seconds(1)
 
 
 class GuardPods(Struct):
-    """The deleted guard pods that wait until their node accepts them again, by node."""
+    """Creates each deleted guard pod again when its node accepts guard pods."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(

@@ -472,12 +472,12 @@ def _since(view: ApiObject, now: Instant) -> Instant:
 
 
 def _is_of_outage(taint: Mapping[str, Any]) -> bool:
-    """Return whether the node lifecycle controller evicts pods by `taint`."""
+    """Return whether `taint` makes the node lifecycle controller evict pods."""
     return taint.get("effect") == "NoExecute" and taint.get("key") in OUTAGE_TAINTS
 
 
 def _tolerated_s(pod: Pod, key: str) -> int | None:
-    """Return the seconds for which a pod tolerates a NoExecute taint `key`, or None for forever."""
+    """Return how many seconds a pod tolerates a NoExecute taint with `key`; None means forever."""
     found = [one for one in pod.spec.tolerations if one.key in ("", key)]
     found = [one for one in found if one.effect in ("", "NoExecute")]
     if not found:

@@ -66,7 +66,7 @@ def engine_config(
 def _scheduler(
     options: ControlPlaneOptions, tally: Counter[str], is_calm: Callable[[], bool]
 ) -> SchedulerConfig:
-    """Return the default profile, with the unreliable plugin and the extender of `options`."""
+    """Return the default profile; add the unreliable plugin and extender if `options` has them."""
     extenders = (CONFIGURATION,) if options.extender else ()
     if not options.plugin:
         return dataclasses.replace(OBSERVED.scheduler, extenders=extenders)

@@ -100,14 +100,14 @@ class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defa
 
 
 class Restart(Struct, frozen=True, tag_field="do", tag="restart", omit_defaults=True):
-    """The process is killed, and starts again from the store after `down_ms`."""
+    """The process is killed. It starts again `down_ms` later, with the objects in the store."""
 
     at_ms: int
     down_ms: int = 0
 
 
 class ClockJump(Struct, frozen=True, tag_field="do", tag="clock-jump"):
-    """The clock jumps forward by `by_ms`, and the process does nothing in between."""
+    """The clock jumps forward by `by_ms`; the process does nothing during the skipped time."""
 
     at_ms: int
     by_ms: int

@@ -336,7 +336,7 @@ class _Draw:
         change(self, at, self.chance.of(self.nodes), self.chance.of(NAMESPACES))
 
     def create(self, at: int, _node: str, _namespace: str) -> None:
-        """Create a workload."""
+        """Add the creation of a workload."""
         self.changes += [Create(at, one) for one in self._any_workload()]
 
     def delete(self, at: int, _node: str, namespace: str) -> None:
@@ -346,7 +346,7 @@ class _Draw:
         self.changes.append(Delete(at, kind, name, namespace, policy))
 
     def update(self, at: int, _node: str, namespace: str) -> None:
-        """Change a workload's pod template, which replaces its pods, or a CronJob's schedule."""
+        """Add a change of a workload's pod template or of a CronJob's schedule."""
         kind, name = self._any_name()
         if kind == "CronJob":
             schedule = {"spec": {"schedule": f"*/{1 + self.chance.below(10)} * * * *"}}
@@ -357,30 +357,30 @@ class _Draw:
             self.changes.append(Patch(at, kind, name, patch, namespace))
 
     def end_pod(self, at: int, _node: str, _namespace: str) -> None:
-        """Delete or evict a pod."""
+        """Add the deletion or eviction of a pod."""
         chance = self.chance
         grace, nth = chance.of((None, None, 0, 5)), chance.below(1000)
         self.changes.append(DeletePod(at, nth, grace, evicts=chance.one_in(2)))
 
     def replace_node(self, at: int, node: str, _namespace: str) -> None:
-        """Delete a node, and create it again with another capacity."""
+        """Add the deletion of a node, and its creation with another capacity."""
         self.changes.append(Delete(at, "Node", node))
         self.changes.append(Create(at + self.chance.below(300_000), self._node(node)))
 
     def cordon(self, at: int, node: str, _namespace: str) -> None:
-        """Cordon or uncordon a node."""
+        """Add a change that cordons or uncordons a node."""
         cordon = {"spec": {"unschedulable": self.chance.one_in(2)}}
         self.changes.append(Patch(at, "Node", node, cordon))
 
     def taint(self, at: int, node: str, _namespace: str) -> None:
-        """Taint a node for a while."""
+        """Add a taint of a node, and its removal later."""
         taints = [{"key": "t", "effect": self.chance.of(("NoSchedule", "NoExecute"))}]
         self.changes.append(Patch(at, "Node", node, {"spec": {"taints": taints}}))
         later = at + 1 + self.chance.below(600_000)
         self.changes.append(Patch(later, "Node", node, {"spec": {"taints": []}}))
 
     def budget(self, at: int, _node: str, namespace: str) -> None:
-        """Change a disruption budget."""
+        """Add a change of a disruption budget."""
         budget = {"spec": self.chance.of(({"minAvailable": 0}, {"minAvailable": 3}))}
         name = f"deploy-{1 + self.chance.below(9)}"
         self.changes.append(Patch(at, "PodDisruptionBudget", name, budget, namespace))
@@ -392,7 +392,7 @@ class _Draw:
         self.changes.append(Patch(at, "Queue.scheduling.volcano.sh", queue, weight))
 
     def reprioritize(self, at: int, _node: str, _namespace: str) -> None:
-        """Replace a PriorityClass by one with another value."""
+        """Add the replacement of a PriorityClass by one with another value."""
         name = self.chance.of(tuple(PRIORITIES))
         priority_class = _named("scheduling.k8s.io/v1", "PriorityClass", name)
         priority_class["value"] = self.chance.below(1000)
@@ -400,11 +400,11 @@ class _Draw:
         self.changes.append(Create(at + self.chance.below(20_000), priority_class))
 
     def restart(self, at: int, _node: str, _namespace: str) -> None:
-        """Kill the process and start it again."""
+        """Add a restart of the process."""
         self.changes.append(Restart(at, self.chance.of((0, 1_000, 60_000, 600_000))))
 
     def cut(self, at: int, _node: str, _namespace: str) -> None:
-        """Break some watches."""
+        """Add a change that cuts the watches of some kinds for a while."""
         kinds = tuple(self.chance.some(_CUT, 3)) or ("Pod",)
         length = self.chance.of((1, 500, 4_000, 30_000))
         self.changes.append(WatchCut(at, kinds, length, self.chance.one_in(2)))
@@ -421,7 +421,7 @@ class _Draw:
         return kind, f"{prefix}-{1 + self.chance.below(self.counts[prefix] + 1)}"
 
     def scale(self, at: int, _node: str, namespace: str) -> None:
-        """Scale a workload, or suspend or resume a CronJob."""
+        """Add a change that scales a workload, or suspends or resumes a CronJob."""
         kind, name = self._any_name()
         count = self.chance.below(16)
         spec: Json = {"parallelism": count} if kind == "Job" else {"replicas": count}
@@ -430,7 +430,7 @@ class _Draw:
         self.changes.append(Patch(at, kind, name, {"spec": spec}, namespace))
 
     def fail(self, at: int, node: str, _namespace: str) -> None:
-        """Make a kubelet misbehave, in most cases only for a while."""
+        """Add a change that makes a kubelet misbehave, in most cases only for a while."""
         how = self.chance.of(
             (
                 "stopped",
@@ -448,7 +448,7 @@ class _Draw:
             self.changes.append(_behaves(later, node, "running"))
 
     def resize(self, at: int, node: str, _namespace: str) -> None:
-        """Change the capacity of a node."""
+        """Add a change of the capacity of a node."""
         size = {
             "cpu": str(self.chance.of((1, 2, 4, 16))),
             "pods": str(self.chance.of((4, 20, 110))),
@@ -465,7 +465,7 @@ class _Draw:
             self.changes.append(Patch(at + 1 + self.chance.below(600_000), "Node", node, back))
 
     def quota(self, at: int, _node: str, namespace: str) -> None:
-        """Set the pod quota of a namespace, and change it immediately afterwards."""
+        """Add the creation of a pod quota in `namespace`, and a change of this quota 1 ms later."""
         quota = _named("v1", "ResourceQuota", "quota", namespace)
         quota["spec"] = {"hard": {"pods": str(10 + self.chance.below(60))}}
         self.changes.append(Create(at, quota))

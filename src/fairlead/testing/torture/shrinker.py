@@ -72,7 +72,7 @@ class Shrinker:
         return items
 
     def _shorten(self) -> None:
-        """End the phase `chaos` of the run 60 s after the last change."""
+        """Try to shorten the phase `chaos`, so that it ends 60 s after the last change."""
         scenario = self.result.scenario
         last = max((one.at_ms for one in scenario.changes), default=0)
         if last + 60_000 < scenario.chaos_ms:
@@ -95,5 +95,5 @@ class Shrinker:
 
 
 def shape_of(failure: Violation) -> str:
-    """Return the law and the message of a failure without names and numbers."""
+    """Return the law and message of `failure`, with `#` for names and numbers in the message."""
     return f"{failure.law.name} {_NAME.sub('#', failure.message)}"

@@ -58,7 +58,7 @@ def _prefix(write: AuditedWrite) -> str:
 
 
 def _is_named(creation: AuditedWrite, write: AuditedWrite) -> bool:
-    """Return whether `write` can be a write of the object that `creation` created."""
+    """Return whether `write` may concern the object that `creation` created."""
     is_alike = creation.kind is write.kind and creation.namespace == write.namespace
     wanted = wanted_node(creation.request)
     return (

@@ -42,7 +42,7 @@ class IgnoredDeadlines(Struct, frozen=True):
     names: frozenset[tuple[str, str, str]]
 
     def __call__(self, pod: Pod) -> bool:
-        """Return whether the deadline of `pod` is ignored."""
+        """Return whether the kubelets ignore the deadline of `pod`."""
         owner, meta = controller_of(pod.metadata), pod.metadata
         if owner is None:
             return (POD.kind, meta.namespace, meta.name) in self.names

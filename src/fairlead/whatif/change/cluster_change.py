@@ -310,7 +310,7 @@ def script_of_change(
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:
-    """Add the notes about written objects that the cluster would hold back."""
+    """Add a note about the written objects that Kueue would hold back at first."""
     if collected.written:
         # Imported only if it is needed.
         from fairlead.whatif.snapshot.kueue import admission_notes  # noqa: PLC0415

@@ -113,7 +113,7 @@ def _pending(manifest: Manifest) -> Manifest:
 
 
 def _gated(manifest: Manifest) -> Manifest:
-    """Return the pod as pending, with a scheduling gate that holds it until it arrives."""
+    """Return the pod as pending, with a scheduling gate that a later step removes."""
     pending = _pending(manifest)
     value = pending.value
     spec = {**value["spec"], "schedulingGates": [{"name": _GATE}]}

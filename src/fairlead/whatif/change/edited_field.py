@@ -33,7 +33,7 @@ class EditedFields:
         self._places[target.ref].update(places)
 
     def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Raise InputError if one of `places` replaces a value that was added earlier."""
+        """Raise InputError if one of `places` would replace a value that is already set."""
         for place, field in places.items():
             for earlier, name in self._places[target.ref].items():
                 if earlier[: len(place)] != place:

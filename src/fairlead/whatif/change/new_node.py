@@ -93,7 +93,7 @@ def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
 
 
 def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
-    """Return the keys of the labels that identify the node `model` alone (`own_labels`)."""
+    """Return the keys of those labels of `model` that identify only this node (`own_labels`)."""
     csi = inventory.get(CSI_NODE, "", model.ref.name)
     drivers = () if csi is None else decode_as(CSINode, csi.value).spec.drivers
     topology = (key for driver in drivers for key in driver.topology_keys)

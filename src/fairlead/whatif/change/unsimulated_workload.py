@@ -67,7 +67,7 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
 
 @cache
 def _groups() -> frozenset[str]:
-    """Return the API groups that contain a kind with an effect."""
+    """Return the API groups whose objects can have an effect in the simulation."""
     found = (*KINDS, *(one.kind for one in LIVE_RESOURCES))
     return frozenset((*(one.group for one in found), *_DUMPED_GROUPS))
 

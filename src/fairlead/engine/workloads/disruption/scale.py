@@ -65,7 +65,7 @@ class _ControllerPods(Struct):
 
 
 class Scales(Struct):
-    """Scalable objects by kind, namespace and name, and the pods of all controllers."""
+    """The pods of all controllers, and the scalable objects by kind, namespace and name."""
 
     others: OtherScales = field(default_factory=NoOtherScales)
     _known: dict[ScalePath, Scalable] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Scales(Struct):
     _without_scale: dict[str, None] = field(default_factory=dict)
 
     def learn(self, budget: PodDisruptionBudget) -> None:
-        """Store the resource that has no scale according to a condition of `budget`, if any."""
+        """Store each resource that has no scale according to a condition of `budget`."""
         for one in budget.status.conditions:
             resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
             if is_named:
@@ -95,7 +95,7 @@ class Scales(Struct):
         self._known.pop(_path(workload), None)
 
     def see_pod(self, pod: Pod) -> None:
-        """Count `pod` as a pod of its controller while it is active."""
+        """Add `pod` to the active pods of its controller, or remove `pod` if it is not active."""
         owner = controller_of(pod.metadata)
         if owner is None:
             return
@@ -205,7 +205,7 @@ class Scales(Struct):
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the Deployment whose ReplicaSet `owner` is missing from the snapshot, or None."""
+        """Return the Deployment of the missing ReplicaSet `owner`, or None if none is found."""
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))

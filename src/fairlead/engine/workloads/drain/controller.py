@@ -165,7 +165,7 @@ class Drain:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
-        """Load pods before nodes, because a drain may be requested in the snapshot."""
+        """Load the nodes last, because a node may request a drain of the loaded pods."""
         if self._pods or self._loaded:
             for pod in loaded.bound.values():
                 self._index(pod)
@@ -267,7 +267,7 @@ class Drain:
         return EvictPod(ref, WHY)
 
     def _remove_pod(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Remove `pod` from the drain, which is complete if no pod remains."""
+        """Remove `pod` from the pods that `drain` waits for; finish the drain if none remains."""
         if drain.waiting.get(pod.key) != pod_ref(pod):
             return []
         del drain.waiting[pod.key]
@@ -314,7 +314,7 @@ class Drain:
 
 
 def _marks_end(node: Node) -> bool:
-    """Return whether `rolling_drain` or `node_finalizers` waits for the end of the drain."""
+    """Return whether `rolling_drain` or `node_finalizers` waits for the drain of `node`."""
     return is_in_turn(node) or _is_deleted(node)
 
 

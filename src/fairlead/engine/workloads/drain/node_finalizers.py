@@ -34,7 +34,7 @@ class NodeFinalizers:
     interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
 
     def __init__(self, *, drains: bool) -> None:
-        """Drain nodes and then remove Karpenter's finalizer only if `drains` is set."""
+        """Set `drains`: whether to drain nodes with Karpenter's finalizer and then remove it."""
         self._drains = drains
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

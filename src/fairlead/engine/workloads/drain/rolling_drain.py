@@ -95,7 +95,7 @@ class _Group(Struct):
 
 
 class RollingDrains:
-    """Drains the nodes of each rolling drain one after another."""
+    """Drains the nodes of each rolling drain, a limited number at a time."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(

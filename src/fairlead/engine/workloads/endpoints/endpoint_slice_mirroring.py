@@ -45,7 +45,7 @@ _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 
 class MirrorState(Struct):
-    """The Service and the Endpoints of one name, and the slices that mirror the Endpoints."""
+    """A Service, the Endpoints of the same name, and the slices that mirror the Endpoints."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
@@ -64,7 +64,7 @@ class MirrorState(Struct):
 
 
 class EndpointMirroring:
-    """Mirrors Endpoints that users write by hand to EndpointSlices."""
+    """Writes EndpointSlices that mirror the Endpoints that users write by hand."""
 
     issuer: ClassVar[Issuer] = controller_account("endpointslicemirroring-controller")
     interest: ClassVar[Interest] = Interest(

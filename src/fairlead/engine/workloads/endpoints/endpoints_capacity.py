@@ -44,7 +44,7 @@ def _count(subsets: Sequence[Json], key: str) -> int:
 
 
 def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
-    """Return `subsets` with `room` addresses under `key` in total, shared in proportion."""
+    """Return `subsets` with the lists under `key` cut in proportion, to `room` in total."""
     total, left = _count(subsets, key), room
     found: list[Json] = []
     for one in subsets:

@@ -102,7 +102,7 @@ def is_selecting(service: Service) -> bool:
 
 
 def has_topology_hints(service: Service) -> bool:
-    """Return whether an annotation of `service` requests hints in proportion to the zones' CPU."""
+    """Return whether an annotation of `service` requests topology hints."""
     notes = service.metadata.annotations
     return any(notes.get(key) in ("Auto", "auto") for key in TOPOLOGY_MODES)
 

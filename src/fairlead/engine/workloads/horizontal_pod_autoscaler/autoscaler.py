@@ -302,7 +302,7 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Compute the metrics again if an object has changed or `until` of a metric is reached."""
+        """Compute the metrics again if they are stale or one of them has expired."""
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
@@ -390,7 +390,7 @@ class Autoscaler:
         return None
 
     def _recall_skipped(self, now: Instant) -> None:
-        """Add the recommendations of skipped syncs before `now` to the history."""
+        """Add to the history what the syncs skipped before `now` would have recommended."""
         skip, self._skip = self._skip, None
         if skip is None:
             return

@@ -151,7 +151,7 @@ class HorizontalPodAutoscalers:
             yield from namespace.autoscalers.values()
 
     def replicas_of(self, autoscaler: Autoscaler) -> int | None:
-        """Return the number of replicas of the autoscaler's target, None if it has no scale."""
+        """Return the number of replicas of the autoscaler's target, or None without a scale."""
         try:
             namespace = autoscaler.view.metadata.namespace
             return self._targets.find(autoscaler.view.spec.scale_target_ref, namespace).replicas
@@ -322,7 +322,7 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _wake(self, one: Autoscaler, now: Instant) -> None:
-        """Schedule the next sync of `one` without skipping, and mark its metrics as stale."""
+        """Mark the metrics of `one` as stale, and do not skip its next regular sync."""
         one.is_stale = True
         due = one.scheduled_at_or_after(now)
         if one.due is None or due < one.due:

@@ -28,7 +28,7 @@ NO_MATCH: Final = "no metrics returned matched known pods"
 
 
 class Tolerances(Struct, frozen=True):
-    """The largest differences of the ratio from 1 that cause no change, as fractions."""
+    """How far the ratio of usage to target may be below or above 1 without a change."""
 
     scale_down: float
     scale_up: float

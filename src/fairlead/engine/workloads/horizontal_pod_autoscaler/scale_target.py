@@ -96,7 +96,7 @@ class OtherScales(Protocol):
 
 
 class NoOtherScales:
-    """No scales of other kinds."""
+    """An implementation of `OtherScales` that has no scales."""
 
     def see(self, one: ApiObject) -> bool:
         """Return False."""

@@ -70,7 +70,7 @@ class StatusDraft(Struct):
 
 
 def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the parts of `status` whose changes are written in a simulation."""
+    """Return the parts of `status` whose changes make a simulation write the status."""
     conditions = status.get("conditions") or ()
     return (
         status.get("currentReplicas"),

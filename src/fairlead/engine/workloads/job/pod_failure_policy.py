@@ -56,7 +56,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """Return the start of the decision's message if an exit code of `pod` matches, else ""."""
+    """Return the start of the message if an exit code of `pod` matches `wanted`, else ""."""
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         code = _failure(status)

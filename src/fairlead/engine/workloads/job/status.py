@@ -81,7 +81,7 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 
 
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
-    """Return whether the final condition can be set."""
+    """Return whether the Job can get its final condition, Complete or Failed."""
     # upstream: job_controller.go:enactJobFinished
     has_target_condition = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"

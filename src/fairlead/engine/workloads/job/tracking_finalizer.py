@@ -76,13 +76,13 @@ class JobSyncSchedule(Struct):
         return None
 
     def end(self, key: str) -> None:
-        """Record that all steps after a change of the Job `key` are done."""
+        """Record that nothing remains to be done after the changes of the Job `key`."""
         self._busy.pop(key, None)
         self._due.pop(key, None)
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Let the status count the uncounted pods whose finalizers have been removed."""
+    """Let the status count the pods in `progress.uncounted` that have no tracking finalizer."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)

@@ -56,7 +56,7 @@ class EndlessInstantError(Exception):
 
 
 class FaultyWorld:
-    """A World that adds faults to `world`."""
+    """A World that wraps `world` and injects faults."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class FaultyWorld:
                 self._ready.append(one)
 
     def _overtake(self, fault: Fault, issued: Issued, now: Instant) -> None:
-        """Change or delete the target of a command before the command, as another client could."""
+        """Change or delete the target of a command, as if another client were faster."""
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)
         if kind is None or not ref.name:
@@ -253,7 +253,7 @@ class FaultyWorld:
         self._held = [(due, one) for due, one in self._held if due > now or not is_outcome(one)]
 
     def _collect(self, now: Instant) -> None:
-        """Take the stimuli from the world, and hold back those of kinds whose watch is cut."""
+        """Take the stimuli from the world; hold back a stimulus if the watch of its kind is cut."""
         arrived = [*self._ready, *self._world.poll(now)]
         self._ready = []
         if not self._cut:

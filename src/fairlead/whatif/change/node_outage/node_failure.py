@@ -50,7 +50,7 @@ class Failures(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> list[str]:
-        """The failures as command-line options, without `--for`, which also applies to drains."""
+        """The failures as command-line options. `--for` is left out: it also applies to drains."""
         parts = {
             "--fail-zone": self.fail_zone,
             "--fail-node": self.fail_node,

@@ -179,7 +179,7 @@ def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]
 
 
 def _require_valid(path: str, one: StatedType) -> None:
-    """Raise InputError if no valid Node can be created from the type `one` of the file `path`."""
+    """Raise InputError if `one`, a type in the file `path`, would give an invalid Node."""
     for problem in _problems(one):
         raise InputError(path, problem, object_name=f"instance type {one.name}")
 
@@ -323,7 +323,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type that `row`, an entry of a provider's listing, describes, if any."""
+    """Yield the type in `row`, an entry of a provider's listing; nothing if it has no VM type."""
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:

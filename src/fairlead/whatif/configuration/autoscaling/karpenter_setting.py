@@ -86,7 +86,7 @@ def karpenter_options(
 
 
 def _deployments(initial: Iterable[Manifest]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield (namespace/name, settings) of each Deployment of Karpenter with settings."""
+    """Yield (namespace/name, settings) of each Karpenter Deployment that has settings."""
     for manifest, container in installed_containers(initial):
         stated = dict(_settings(container)) if _NAME in container.image else {}
         if stated:
@@ -94,7 +94,7 @@ def _deployments(initial: Iterable[Manifest]) -> Iterator[tuple[str, Mapping[str
 
 
 def _settings(container: InstalledContainer) -> Iterator[tuple[str, str]]:
-    """Yield (environment variable, value) for each setting of the container, flags last."""
+    """Yield (variable name, value) for each setting: first the environment, then the flags."""
     for one in container.env or ():
         if one.name in _NAMES and one.value:
             yield one.name, one.value
