@@ -80,5 +80,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, which help() and completion list before their first use."""
+    """Return the public names, so that help() and completion list even unimported ones."""
     return __all__

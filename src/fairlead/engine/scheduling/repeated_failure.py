@@ -47,7 +47,11 @@ class RepeatedFailures:
         self._kept: dict[Hashable, Failure] = {}
 
     def find(self, pod: PodInfo) -> Failure | None:
-        """Return the failure of an equal pod in the current state, None if no failure is stored."""
+        """Return the stored failure of a pod equal to `pod`, None if none applies.
+
+        A failure applies only in the state in which it was stored, and never to special pods
+        (`_is_special`).
+        """
         if not self._kept:
             return None
         if self._state != self._current():

@@ -63,7 +63,7 @@ class _Kept(Struct, frozen=True, eq=False):
 
 
 class RepeatedPlacements:
-    """Keeps the common parts of one profile's cycles until the state changes."""
+    """Keeps, for one profile, what the scheduling cycles of equal pods have in common."""
 
     def __init__(self, plans: PlanCache) -> None:
         """Start without entries, for the pods that are scheduled with `plans`."""
@@ -108,7 +108,11 @@ class RepeatedPlacements:
         accepted: HighestTotals | None,
         tie_break: TieBreak,
     ) -> Placement | None:
-        """Choose one of the best nodes in `plan`, or in `accepted` if that is not None."""
+        """Choose one of the best nodes in `plan`.
+
+        If `accepted` is not None, only the nodes that it accepts are considered. Returns None
+        if no node is feasible.
+        """
         feasible = plan.count_feasible(None if accepted is None else accepted.mask)
         if not feasible:
             return None

@@ -96,7 +96,7 @@ class PodsLoaded(Struct, frozen=True):
     pods: Mapping[str, PodInfo]
 
     def changes(self) -> Iterator[PodChange]:
-        """Yield the change of each pod."""
+        """Yield a `PodChange` for each pod in `replicas`."""
         return (PodChange(None, self.pods[key]) for key in self.replicas.keys)
 
 
@@ -415,7 +415,7 @@ def _nodes_first(loaded: Replicas | ApiObject) -> int:
 
 
 def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether all cached verdicts on the pod's node stay valid if `new` replaces `old`."""
+    """Return whether cached verdicts about the pod's node stay valid if `new` replaces `old`."""
     return (
         old.priority == new.priority
         and old.start == new.start

@@ -55,7 +55,7 @@ class Fork:
         self._ports.clear()
 
     def revert(self) -> None:
-        """Undo all changes since the start or the last commit."""
+        """Undo all changes made since the last `commit`, or since the start if there was none."""
         while self._done:
             added, node, pod = self._done.pop()
             if added:

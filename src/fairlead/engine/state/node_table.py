@@ -195,7 +195,10 @@ class NodeTable:
         return found
 
     def note_all(self) -> None:
-        """Log every node as changed, because the DeviceClass of a resource changed."""
+        """Log every node as changed.
+
+        Called when the mapping of extended resources to DeviceClasses has changed.
+        """
         self.resource_epoch += 1
         for row in self._index.values():
             self.node_log.append(row)

@@ -74,15 +74,15 @@ class PodGroupTable:
         return self._groups.get(group_key(pod))
 
     def member_count(self, key: str) -> int:
-        """Return how many placed, assumed and waiting pods name the PodGroup `key`."""
+        """Return the number of unfinished pods that name the PodGroup `key`."""
         return len(self._members.get(key, {}))
 
     def scheduled_count(self, key: str) -> int:
-        """Return the number of pods of the group that are on a node or assumed on one."""
+        """Return how many pods of the PodGroup `key` are on a node or assumed on one."""
         return len(self._scheduled.get(key, {}))
 
     def unscheduled(self, key: str) -> Iterator[PodInfo]:
-        """Yield the pods of the group that have no node, in order of arrival."""
+        """Yield the pods of PodGroup `key` with no node, real or assumed, in order of arrival."""
         scheduled = self._scheduled.get(key, {})
         for pod in self._members.get(key, {}).values():
             if pod.id not in scheduled:

@@ -272,7 +272,7 @@ def _share_rest(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
-    """Return True if `volumes` and `others` certainly lead to equal `_volumes_key`s."""
+    """Return True if `_volumes_key` is certainly equal for specs with `volumes` and `others`."""
     if len(volumes) != len(others):
         return False
     for one, other in zip(volumes, others, strict=True):
@@ -295,7 +295,7 @@ class _Latest(Struct, frozen=True, eq=False):
     key: _Key
 
     def has_sums_of(self, pod: Pod) -> bool:
-        """Return True if `pod` and the last pod share the objects on which the sums depend."""
+        """Return True if `pod` and `self.pod` share the objects on which their sums depend."""
         return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
 
 

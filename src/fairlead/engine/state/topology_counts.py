@@ -20,7 +20,7 @@ class KeyedCounts:
     __slots__ = ("by_key", "dropped")
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
-        """Start with counts of no pods for each of `keys`, which may repeat."""
+        """Start without pods; `keys` are the topology keys and may contain duplicates."""
         epoch = table.pod_index.labels
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False

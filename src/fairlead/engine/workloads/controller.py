@@ -156,7 +156,7 @@ class Workloads:
         )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Process recorded changes, or else retry owners whose backoff has expired."""
+        """Process recorded changes; if there are none, retry owners whose backoff has expired."""
         recorded, self._pod_sets.changed = self._pod_sets.changed, {}
         changed = self._pace.due(recorded, now)
         if not recorded and not changed and not self._rollouts.changed:
@@ -197,7 +197,7 @@ class Workloads:
         return earliest(*(rule.deadline for rule in rules if rule.progress.finished is None))
 
     def _is_large(self, key: str) -> bool:
-        """Return whether the owner `key` has many pods, and its rule does not read readiness."""
+        """Return whether the owner `key` has many pods and a rule that does not read readiness."""
         pods = self._pod_sets.sets.get(key)
         is_large = pods is not None and len(pods.pods) >= LARGE
         return is_large and not self._pod_sets.rules[key].reads_readiness

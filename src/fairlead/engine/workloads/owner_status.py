@@ -50,7 +50,7 @@ class OwnerOutput(Protocol):
         ...
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Return the writes that are needed after a change of the pods of the owner `key`."""
+        """Return the writes that are needed after the pods of the owner `key` have changed."""
         ...
 
 

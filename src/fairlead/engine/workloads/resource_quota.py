@@ -100,7 +100,7 @@ class ResourceQuotas(Struct):
         return earliest(self._retries.next_due(), *self._stuck_at)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return a recount of each quota in the namespaces that have changed or need a recount."""
+        """Return a recount of each quota in namespaces that changed or whose recount is due."""
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
         for due in [due for due in self._stuck_at if due <= now]:
             stuck = self._stuck_at.pop(due)

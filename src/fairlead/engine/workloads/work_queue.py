@@ -142,7 +142,7 @@ class Retries(Struct):
             self._due.add(now + self.config.retry_after(failures), key)
 
     def pause(self, key: Key, now: Instant) -> None:
-        """Schedule the next sync of `key` after a pause, because of too many writes at `now`."""
+        """Schedule the next sync of `key`, which has reached the write limit, at `now` + REST."""
         self._due.add(now + REST, key)
 
     def reset(self, key: Key) -> None:
@@ -170,11 +170,11 @@ class BurstLimiter(Struct):
     _times: dict[object, int] = field(default_factory=dict)
 
     def record(self, key: object, now: Instant, times: int = 1) -> None:
-        """Count `times` writes for `key`."""
+        """Add `times` to the number of writes of `key` at `now`."""
         if now != self._now:
             self._now, self._times = now, {}
         self._times[key] = self._times.get(key, 0) + times
 
     def is_exceeded(self, key: object, now: Instant, maximum: int = BURST_MAX) -> bool:
-        """Return whether `key` has reached `maximum` writes at this instant and must pause."""
+        """Return whether `key` has reached `maximum` writes at `now` and must pause."""
         return now == self._now and self._times.get(key, 0) >= maximum

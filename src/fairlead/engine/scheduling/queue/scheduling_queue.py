@@ -403,7 +403,7 @@ class SchedulingQueue:
         self._flush_leftover(now)
 
     def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
-        """Return whether a flush has happened since the pod's backoff ended."""
+        """Return whether the backoff queue has been flushed since the pod's backoff ended."""
         return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
@@ -474,7 +474,7 @@ class SchedulingQueue:
             self._admit(queued, now, is_gated=self._is_gated(queued))
 
     def _admit(self, queued: QueuedPod, now: Instant, *, is_gated: bool) -> None:
-        """Put a pod into a queue after PreEnqueue, which has rejected it if `is_gated`."""
+        """Put a pod into the pool if PreEnqueue rejected it (`is_gated`), else into a queue."""
         if is_gated:
             self._join_pool(queued)
         elif self._is_backing_off(queued, now):

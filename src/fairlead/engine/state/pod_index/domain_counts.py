@@ -97,7 +97,10 @@ class DomainCounts:
         return self._sources
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Update the sums after the number of a source's pods on `row` changed by `pods`."""
+        """Update the sums: `row` has `pods` more pods now (fewer if negative).
+
+        The weights of these pods add up to `weight`.
+        """
         if self._read == self._epoch.value:
             domain = self._ids[row]
             if domain >= 0:

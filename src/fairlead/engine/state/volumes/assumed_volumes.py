@@ -50,7 +50,7 @@ class AssumedVolumes:
         return name in self._claim_of
 
     def is_claim_assumed(self, key: str) -> bool:
-        """Return whether a node is assumed for the claim `key`, and is not yet in the API."""
+        """Return whether the claim `key` has an assumed node that the API does not show yet."""
         return key in self._node_of
 
     def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
@@ -77,7 +77,10 @@ class AssumedVolumes:
             self._log.append((PersistentVolumeClaim, key))
 
     def observe(self, changed: ApiObject) -> None:
-        """End the assumption about `changed` if this version from the API shows the decision."""
+        """End the assumption about `changed`, an object from the API, if it is no longer needed.
+
+        This is the case if a volume names the UID of its claim, or a claim names a selected node.
+        """
         if isinstance(changed, PersistentVolume):
             shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)
             if shown is not None and assumed is not None and shown.uid:

@@ -77,7 +77,7 @@ class VolumeUse:
 
 
 def disks_of(pod: PodInfo) -> Iterator[Disk]:
-    """Yield the disk of each of the pod's volumes that has one (see `disks_in`)."""
+    """Yield the disks of all volumes of `pod` (see `disks_in`)."""
     for volume in pod.pod.spec.volumes:
         yield from disks_in(volume)
 

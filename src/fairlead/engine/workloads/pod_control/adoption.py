@@ -103,7 +103,7 @@ class Adoption:
         return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Store all owners before any pod is examined, so that each pod's owner is known."""
+        """Store all loaded owners, then return the patches for the loaded pods and ReplicaSets."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one

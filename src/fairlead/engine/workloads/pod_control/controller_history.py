@@ -102,7 +102,7 @@ class History(Struct):
         return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
 
     def label_of(self, name: str) -> str:
-        """Return the value that the revision label of a pod has for the revision `name`."""
+        """Return the value of the revision label of a pod that has the revision `name`."""
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def next_writes(self, live: Iterable[str]) -> list[Command]:

@@ -209,7 +209,7 @@ class PodSet:
 
     @property
     def creations_allowed(self) -> int:
-        """Number of additional creations that may be in flight."""
+        """Number of creations that may be sent in addition to those in flight."""
         return max(0, BURST_REPLICAS - len(self.creations_expected))
 
     # --- changes of pods -----------------------------------------------------------------------

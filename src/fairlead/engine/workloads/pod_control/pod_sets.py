@@ -211,14 +211,14 @@ class PodSets(Struct):
     # --- decisions -----------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """Return the commands that depend on pod readiness, if the owner's rule uses readiness."""
+        """Return the commands of the rule's `follow`, or [] if the rule does not read readiness."""
         if key not in self.sets or not self.rules[key].reads_readiness:
             return []
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """Run the rule of the owner `key` for `slot`, or for all its pods if `slot` is None."""
+        """Run the rule of the owner `key` for `slot`, or for all slots if `slot` is None."""
         pods = self.sets[key]
         plan = self.rules[key].plan(pods, slot, now)
         commands = self._carry_out(pods, plan, now)

@@ -309,7 +309,7 @@ def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) 
 
 
 def _states_class_value(name: str, spec: PodSpec) -> bool:
-    """Return whether a class `name` with the pod's priority can be created."""
+    """Return whether a priority class `name` with the priority in `spec` can be created."""
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

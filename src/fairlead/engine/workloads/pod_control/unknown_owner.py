@@ -56,7 +56,7 @@ class UnknownOwnerRule(Struct, frozen=True):
         return pod.metadata.name if self.keeps_name(pod) else ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`, which have one hostname."""
+        """Return the slot of each of `replicas`, which all have the same hostname."""
         if self.kind == NAME_KEEPING_KIND:
             return replicas.names
         hostname = replicas[0].spec.hostname
@@ -76,7 +76,10 @@ class UnknownOwnerRule(Struct, frozen=True):
         return is_collected or self.kind in REPLICA_KINDS
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Plan one pod for each replacement, once its name is free."""
+        """Plan one pod for each requested replacement.
+
+        A replacement that keeps its name is planned only while no pod has this name.
+        """
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
@@ -149,7 +152,7 @@ class DeletedOwnerRule(Struct, frozen=True):
 
 
 def no_rule(_kind: str) -> NoOpRule:
-    """Return the rule for unknown owners in a complete cluster, which does not change pods."""
+    """Return a rule that changes no pods, for an unknown owner in a complete cluster."""
     return NoOpRule()
 
 

@@ -25,7 +25,7 @@ WHY_TOO_MANY = "scaled down"
 
 
 class ReplicaSetRule(Struct, frozen=True):
-    """Keeps `desired` pods created from `template`."""
+    """Keeps the number of pods at `desired`; creates missing pods from `template`."""
 
     reads_readiness: ClassVar[bool] = False
 

@@ -170,7 +170,7 @@ class StatefulSetRule:
         return Plan(delete=(pods.pods[names[0]],), why=WHY_TOO_MANY)
 
     def _surplus(self, pods: PodSet) -> list[str]:
-        """Return the names of the pods beyond the range, from the highest ordinal down."""
+        """Return the names of pods whose ordinals are not in `ordinals`, highest ordinal first."""
         owner, ordinals = self.owner.metadata.name, self.ordinals
         found = ((ordinal_of(owner, name), name) for name in pods.pods)
         surplus = [(one, name) for one, name in found if one is not None and one not in ordinals]

@@ -73,7 +73,7 @@ class ClaimCreator:
         return pod is not None
 
     def repeat(self, claim: str) -> Iterator[Command]:
-        """Yield the creation of the claim with the key `claim`, if its pod still needs it."""
+        """Yield the refused creation of the claim `claim` (a key) again if a pod needs it."""
         pod = self._refused.pop(claim, None)
         if pod is not None:
             yield from self.claims_for(pod)
@@ -107,7 +107,7 @@ class ClaimCreator:
             del self._refused[key]
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """Return commands that create the claims and volumes that `objects`, a dump, lacks."""
+        """Return commands that create the storage objects that the dump `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
             self._being_made[command.target.key] = None
@@ -173,7 +173,7 @@ def _created(owner: StatefulSet, pod: Pod, claim: str) -> RecordEvent:
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
-    """Return whether the ordinal of the pod is outside the replicas of `owner`."""
+    """Return whether `pod` has an ordinal outside the range that `owner` requests."""
     ordinal, start = ordinal_of(owner.metadata.name, pod.metadata.name), owner.spec.ordinals.start
     return ordinal is not None and not start <= ordinal < start + owner.spec.replicas
 

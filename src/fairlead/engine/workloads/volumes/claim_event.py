@@ -73,7 +73,7 @@ class ClaimOutput(Protocol):
         ...
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """Return the provisioner's event for a volume that `commands` create, else []."""
+        """Return the provisioner's event if `commands` create a volume, else []."""
         ...
 
     def created(self, event: RecordEvent) -> list[Command]:
@@ -121,7 +121,7 @@ class ClaimEvents:
         return [*_marked(claim, step), *events]
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """Return the event ProvisioningSucceeded for a volume that `commands` create, else []."""
+        """Return the event ProvisioningSucceeded if `commands` create a volume, else []."""
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
@@ -158,7 +158,7 @@ class NoClaimEvents:
 
 
 def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-    """Return the event ProvisioningSucceeded for a volume that `commands` create, else []."""
+    """Return the event ProvisioningSucceeded if `commands` provision a volume, else []."""
     made = [one for one in commands if isinstance(one, CreateObject)]
     if step.kind is not StepKind.PROVISION or step.storage_class is None or not made:
         return []
@@ -185,7 +185,7 @@ def _events(
 
 
 def _mismatch(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Return an event if `claim` cannot be bound to the free volume in its volumeName, else []."""
+    """Return an event if the volume that `claim` names is free but unsuitable, else []."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or volume.spec.claim_ref is not None:
         return []

@@ -120,7 +120,7 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
 
 
 def _deletion_problem(volume: PersistentVolume) -> str:
-    """Return the reason why `volume`, which was not provisioned, cannot be deleted, else ""."""
+    """Return why the unprovisioned `volume` cannot be deleted, or "" if it can be deleted."""
     # upstream: pkg/volume/hostpath/host_path.go:Delete
     if volume.spec.host_path is None:
         return (

@@ -167,7 +167,7 @@ class Volumes:
         return commands
 
     def _plan_repeat(self, command: Command, now: Instant) -> None:
-        """Schedule a retry of a refused volume write, or of a refused claim creation for a pod."""
+        """Schedule a retry if the refused `command` writes a volume or creates a pod's claim."""
         due = now + self._config.retry_after
         if not isinstance(command, _WRITES):
             return

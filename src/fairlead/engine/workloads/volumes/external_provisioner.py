@@ -44,7 +44,7 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
 
 
 class ExternalProvisioner:
-    """Provisions the volumes of annotated claims, for every provisioner name."""
+    """Provisions volumes for claims with a provisioner annotation, whatever its value."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(CreateObject,))

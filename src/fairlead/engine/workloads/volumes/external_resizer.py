@@ -43,7 +43,7 @@ _NAMES: Final = tuple(kind.__name__ for kind in _KINDS)
 
 
 class ExternalResizer:
-    """Expands the volumes of claims that have grown."""
+    """Expands the volume of a claim whose storage request has grown."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
     interest: ClassVar[Interest] = Interest(
