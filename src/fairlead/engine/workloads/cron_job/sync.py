@@ -122,7 +122,7 @@ class CronJobState(Struct):
         )
 
     def is_rescheduled(self, view: CronJob) -> bool:
-        """Return whether `view`, a newer version, has another schedule or time zone."""
+        """Return whether `view`, a newer version, has a different schedule or time zone."""
         known = self.view.spec
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 

@@ -144,7 +144,7 @@ class GarbageCollector(Struct):
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry."""
+        """Return 0 if commands or look-ups must be sent now, else the time of the next retry."""
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -376,7 +376,7 @@ class GarbageCollector(Struct):
         return [command for one in dependents for command in self._handle_owner_deletion(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """Remove the finalizer of the owners that waited only for the deleted dependent `uid`."""
+        """Forget the deleted dependent `uid`; return patches for owners that waited only for it."""
         dependent = self._dependent(uid)
         self._by_uid.pop(uid, None)
         commands: list[Command] = []
@@ -390,7 +390,7 @@ class GarbageCollector(Struct):
     # --- owners that were never seen -----------------------------------------------------------
 
     def _names_unknown_owner(self, dependent: _Dependent) -> bool:
-        """Return whether an owner was never observed, or was observed only in another namespace."""
+        """Return whether an owner of `dependent` was never observed or is in another namespace."""
         namespace = dependent.ref.namespace
         return any(
             self._present.get(one.uid) not in ("", namespace) for one in dependent.owners if one.uid
@@ -404,7 +404,7 @@ class GarbageCollector(Struct):
                 self._report_foreign_owner(dependent)
 
     def _report_foreign_owner(self, dependent: _Dependent) -> None:
-        """Record an event if an owner was observed in another namespace."""
+        """Record an event if an owner of `dependent` was observed in another namespace."""
         for owner in dependent.owners:
             if self._present.get(owner.uid) not in (None, "", dependent.ref.namespace):
                 self._postponed.append(foreign_owner_event(dependent.ref, owner))

@@ -56,7 +56,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 
 class InUseProtection(Struct):
-    """The controllers that remove protection finalizers from terminating objects without users."""
+    """The controllers that remove protection finalizers from terminating objects not in use."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)
@@ -68,7 +68,7 @@ class InUseProtection(Struct):
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return patches that remove the finalizers of terminating objects without users."""
+        """Return patches that remove the finalizers of terminating objects that nothing uses."""
         match stimulus:
             case ObjectChanged(one):
                 return [*self._see(one)]
@@ -98,7 +98,7 @@ class InUseProtection(Struct):
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Repeat the refused writes that are due, unless the object no longer exists."""
+        """Repeat the refused patches that are due, for objects that still exist and are unused."""
         commands: list[Command] = []
         for key in self._retries.pop_due(now):
             one = self._sent.pop(key, None)
@@ -108,7 +108,7 @@ class InUseProtection(Struct):
         return commands
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
-        """Record the users of all objects before any finalizer is removed."""
+        """Record the users of all loaded objects; then return patches that remove finalizers."""
         for some in loaded.replicas:
             if _may_use(some[0]):  # the result is the same for all replicas
                 for pod in some:

@@ -42,7 +42,10 @@ class ResourceFinalizers(Struct):
     _ending: dict[str, None] = field(default_factory=dict)  # uids of resources that stay
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the custom resource in `stimulus` if it is being deleted."""
+        """Remove the finalizers of a changed resource that is being deleted.
+
+        Loaded resources that are already being deleted keep their finalizers.
+        """
         match stimulus:
             case ObjectChanged(Unstructured() as one):
                 return [*self._released(one)]

@@ -127,11 +127,11 @@ class Rollouts(Struct):
     # --- decisions -----------------------------------------------------------------------------
 
     def mark_changed(self, rollout: Rollout) -> None:
-        """Queue `rollout` for a sync after all changes of this instant are handled."""
+        """Queue `rollout`; its sync runs after all changes of this instant are handled."""
         self.changed[rollout.key] = None
 
     def mark_pods_changed(self, key: str) -> None:
-        """Queue the Deployment of the ReplicaSet `key` for a sync, if changes of pods affect it."""
+        """Queue the Deployment of the ReplicaSet `key` if pod changes can affect its rollout."""
         rollout = self._rollouts.get(self._by_replica_set.get(key, ""))
         if rollout is not None and self.sync.view.follows_pods(rollout):
             self.mark_changed(rollout)

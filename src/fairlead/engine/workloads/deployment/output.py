@@ -40,7 +40,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
 
 
 class RolloutOutput(Protocol):
-    """The commands that write data for API clients, one method for each point of a rollout."""
+    """Builds the commands that write data for API clients; has a method per stage of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
         """Return whether a status write is in flight; if so, the sync must wait for its outcome."""
@@ -193,7 +193,7 @@ class RolloutWriter(Struct, frozen=True):
 
 
 class NoRolloutOutput:
-    """Writes nothing, because no client reads it."""
+    """Writes nothing: no API client would read the data."""
 
     def is_pending(self, rollout: Rollout) -> bool:
         """Return False, because no status write is ever in flight."""

@@ -203,7 +203,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy `row`, a condition of a ReplicaSet, unless status and reason are equal already."""
+        """Copy the ReplicaSet condition `row`, unless the status and reason are unchanged."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row.get("status"), row.get("reason"))

@@ -47,7 +47,7 @@ class ReplicaSetView(Protocol):
         ...
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Subscribe to the changes of pods on which the next step depends."""
+        """Watch the pods whose changes can affect the next step of the rollout."""
         ...
 
 
@@ -65,7 +65,7 @@ class ReportedReplicaSets(Struct, frozen=True):
         rollout.find_current()
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states in the status of the ReplicaSets."""
+        """Return the states of the ReplicaSets, with the available pods in their status."""
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:
@@ -95,7 +95,7 @@ class CountedReplicaSets(Struct, frozen=True):
         rollout.find_current(is_loaded=is_loaded)
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states of the ReplicaSets with counts of their available pods."""
+        """Return the states of the ReplicaSets, with their available pods counted at `now`."""
         return rollout.counted_states(self.pod_sets.sets, now)
 
     def has_old_pods(self, rollout: Rollout) -> bool:

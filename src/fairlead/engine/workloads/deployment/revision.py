@@ -49,12 +49,12 @@ def next_revision(others: Iterable[ReplicaSet]) -> int:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the annotations that store the Deployment's size on each ReplicaSet that is scaled."""
+    """Return the annotations that record `bounds` on a ReplicaSet when it is scaled."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 
 def copied_annotations(annotations: Annotations) -> dict[str, str]:
-    """Return the annotations of a Deployment that are copied to its ReplicaSets."""
+    """Return those of a Deployment's `annotations` that are copied to its ReplicaSets."""
     return {key: text for key, text in annotations.items() if key not in ANNOTATIONS_TO_SKIP}
 
 

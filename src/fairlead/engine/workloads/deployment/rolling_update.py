@@ -123,7 +123,7 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether the Deployment was scaled to `replicas` since ReplicaSets were last scaled."""
+    """Return whether a nonempty ReplicaSet was last scaled for a number other than `replicas`."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -215,7 +215,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 
 
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
-    """Return the size of every ReplicaSet after a change is divided in proportion to the sizes."""
+    """Return all ReplicaSets' new sizes; the change is divided in proportion to the old sizes."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left or not parts:
         return {one.key: one.replicas for one in parts}

@@ -123,7 +123,7 @@ class RolloutSync(Struct, frozen=True):
         return steps + (self.output.prune(rollout, if_complete=True) if is_over else [])
 
     def _resize(self, rollout: Rollout, steps: list[Sizes]) -> list[Command]:
-        """Return patches that scale the ReplicaSets, and their events, in the order of `steps`."""
+        """Return, in the order of `steps`, the patches that scale ReplicaSets and the events."""
         commands: list[Command] = []
         sizes = {key: one.spec.replicas for key, one in rollout.replica_sets.items()}
         for step in steps:

@@ -210,7 +210,7 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the creation of the claim `wanted`, unless it is in flight or lacks a template."""
+        """Yield the creation of claim `wanted`, unless one is in flight or no template exists."""
         key_of_claim = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -273,7 +273,7 @@ class ResourceClaims:
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
-        """Return whether the consumer is a pod that has not finished, or is not a pod."""
+        """Return False if `consumer` is a pod that is done or gone, else True."""
         if consumer.resource != "pods" or consumer.api_group:
             return True
         pod = self._pods.get(consumer.uid)

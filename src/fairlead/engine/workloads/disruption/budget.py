@@ -67,7 +67,7 @@ class BudgetStatus(Struct, frozen=True):
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Return whether the status of `budget` already has the values of this status."""
+        """Return whether `budget.status` already has these values."""
         status = budget.status
         return (
             status.expected_pods == self.expected_pods

@@ -124,7 +124,7 @@ class Disruption:
         return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next eviction or condition expires or a write is retried."""
+        """Return when the next budget must be recounted or the next condition reset, or None."""
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -223,7 +223,7 @@ class Disruption:
         return [command for state in states for command in self._sync(state, now)]
 
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
-        """Return the writes of the budgets `changed`, whose counts the change of `pod` affects."""
+        """Return the writes of the `changed` budgets; warn if several of them select `pod`."""
         commands = self._sync_all(changed, now)
         meta = pod.metadata
         if len(changed) > 1:
@@ -292,7 +292,7 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
 
 
 class StaleDisruptions(Struct):
-    """Pods with the condition DisruptionTarget, and the time at which it becomes stale."""
+    """Pods with a DisruptionTarget condition, and the time at which the condition becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
