@@ -197,7 +197,7 @@ class PodStage(Struct, frozen=True):
         return shortest + draw % (longest - shortest)
 
     def weight(self, pod: Pod) -> int:
-        """Return the weight with which the stage is chosen for `pod` among stages of its role."""
+        """Return the weight of the stage for `pod`, in a choice among stages of the same role."""
         if self.spec.weight_from is not None:
             text = _text_at(self.spec.weight_from.path, pod)
             if text.isdecimal() and len(text) < len(str(_MS_MAX)):
@@ -358,7 +358,7 @@ def _check_node_stage(manifest: Manifest, spec: _Spec, actions: Iterable[_Action
 
 
 def _check_pod_stage(manifest: Manifest, stage: PodStage) -> None:
-    """Raise InputError for a selector or a delay that cannot be simulated."""
+    """Raise InputError if a part of `stage`, such as its delay, cannot be simulated."""
     spec = stage.spec
     requirements = () if spec.selector is None else spec.selector.match_expressions
     for number, one in enumerate(requirements):

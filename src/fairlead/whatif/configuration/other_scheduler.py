@@ -23,7 +23,10 @@ from fairlead.whatif.snapshot.samples import samples
 
 
 def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) -> tuple[str, ...]:
-    """Return the schedulerNames of bound pods that are neither profiles nor batch schedulers."""
+    """Return those schedulerNames of bound pods that name no profile and no batch scheduler.
+
+    Static pods are ignored.
+    """
     known = {*SCHEDULER_NAMES, *(profile.scheduler_name for profile in scheduler.profiles)}
     manifests = tuple(manifests) if not isinstance(manifests, Collection) else manifests
     # Replicas have the same schedulerName, but not all of them need to be bound.

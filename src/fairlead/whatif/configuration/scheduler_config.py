@@ -74,7 +74,7 @@ def read_scheduler_config(
 
 
 def _refused_extender(path: str, extender: ExtenderForm) -> InputError:
-    """Return the error for a configuration with extenders if --allow-extenders is not set."""
+    """Return the error that `extender` causes if --allow-extenders is not set."""
     address = one_line(extender.url_prefix, _ADDRESS_MAX)
     problem = f"pods would be sent to {address}; {ALLOW_EXTENDERS} lets extenders be called"
     return InputError(path, problem, field="extenders")
@@ -130,7 +130,7 @@ def _check_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> 
 
 
 def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:
-    """Raise InputError for unusable certificates and keys of extenders."""
+    """Raise InputError if a certificate or a key of an extender is unusable."""
     if not forms:
         return
     # The HTTP client is expensive to import and needed only for extenders.

@@ -26,10 +26,14 @@ _WHOLE: Final = 1_000_000_000
 
 
 class ClusterView:
-    """The Ready `nodes` that the policy selects, sorted by name, and all `pods` on nodes."""
+    """Nodes and pods of a cluster.
+
+    `nodes` are the Ready nodes that the policy selects, sorted by name. `pods` are all pods
+    with a node, even if that node is not in `nodes`.
+    """
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
-        """Index `pods` by node."""
+        """Keep the Ready ones of `nodes`, and those of `pods` that have a node."""
         self.nodes = sorted(filter(_is_ready, nodes), key=lambda node: node.metadata.name)
         self.by_name = {node.metadata.name: node for node in self.nodes}
         self.pods = [pod for pod in pods if pod.spec.node_name]
@@ -86,7 +90,10 @@ class ClusterView:
         return found
 
     def requested(self, node: Node) -> Mapping[str, int]:
-        """Return the sum of the requests of the pods on `node`, and their number as `pods`."""
+        """Return the total requests of the pods on `node`, by resource.
+
+        The resource `pods` has the number of the pods.
+        """
         found = self._requested.get(node.metadata.name)
         if found is None:
             pods = self.on(node)

@@ -117,7 +117,7 @@ class Evictor:
         budgets: BudgetRoom,
         now: Instant,
     ) -> None:
-        """`budgets` contains the evictions that the disruption budgets allow at `now`."""
+        """`budgets` states how many evictions the disruption budgets allow at `now`."""
         self.view = view
         self.limits = limits
         self.now = now

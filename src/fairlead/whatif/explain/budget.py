@@ -177,7 +177,7 @@ def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:
 
 
 def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced]) -> str:
-    """Return the effect of a drain of a node that has `pods` pods of the budget."""
+    """Return the effect of draining a node that has `pods` pods that the budget covers."""
     if unplaced:
         missing = len(unplaced)
         why = f"fits no node ({short_reason(unplaced[0].message)})"

@@ -157,7 +157,10 @@ def _is_of_unknown_scheduler(pod: Pod, snapshot: Snapshot, scheduler: SchedulerC
 
 
 def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -> tuple[str, ...]:
-    """Return the schedulerNames of the labelled pods of the group `target` that `config` lacks."""
+    """Return the schedulerNames that pods of a group have and `config` lacks.
+
+    `target` is the group or one of its pods. Only pods that name the group in a label count.
+    """
     kind, _, name = target.partition("/")
     if kind.partition(".")[0].lower() not in GROUP_KINDS:
         pod = snapshot.inventory().find(SOURCE, target, expected=(POD,)).pod
@@ -171,7 +174,10 @@ def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -
 
 
 def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
-    """Yield pods of `group` (NAMESPACE/NAME or NAME), but of replicas at least one."""
+    """Yield the pods of `group` (NAMESPACE/NAME or NAME).
+
+    Of pods that are replicas of one another, it may yield only one.
+    """
     for one in samples(snapshot.manifests):
         name = group_name(one.pod) if one.kind is POD else ""
         if name and group in (name, f"{one.ref.namespace}/{name}"):

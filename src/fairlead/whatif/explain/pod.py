@@ -228,7 +228,7 @@ def _explanation(
 
 
 def _too_small(built: BuiltProfile, pod: PodInfo, evaluation: Evaluation) -> dict[str, str]:
-    """Return, by node, why infeasible nodes are too small for `pod` even without other pods."""
+    """Return {infeasible node: why it is too small for `pod`, even without other pods}."""
     table = built.framework.cluster.table
     refused = (table.find(name) for name, why in evaluation.verdicts.items() if why is not None)
     problems = {

@@ -340,7 +340,7 @@ def _room(
 
 
 def _metric(entry: Json, view: HorizontalPodAutoscaler, replicas: int) -> _Metric:
-    """Return the metric of `entry` in spec.metrics, with its value in status.currentMetrics."""
+    """Return the metric of `entry`, from spec.metrics, with its value from the status."""
     kind, source = _source(entry)
     name, identity = _name(kind, source), _identity(entry)
     target = _object(source.get("target"))
@@ -445,7 +445,10 @@ def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
 
 
 def _has_amount(resources: ResourceRequirements, name: str) -> bool:
-    """Return whether `resources` has a request of `name`, or a limit, the default of a request."""
+    """Return whether `resources` has a request or a limit for the resource `name`.
+
+    If there is only a limit, it is also the request.
+    """
     return name in resources.requests or name in resources.limits
 
 
@@ -462,7 +465,7 @@ def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _has_custom_group(reference: Json) -> bool:
-    """Return whether the API group contains a dot, as the groups of custom resources do."""
+    """Return whether the API group in `reference` has a dot, as those of custom resources do."""
     return "." in str(reference.get("apiVersion", "")).partition("/")[0]
 
 

@@ -138,7 +138,7 @@ def explain_workload(
 
 
 class _CronSchedule(Struct, frozen=True):
-    """The `sentence` about the schedule of a CronJob, and the `facts` of the answer."""
+    """The schedule of a CronJob: a `sentence` about it, and its `facts` for the answer."""
 
     sentence: str
     facts: Json

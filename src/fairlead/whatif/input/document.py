@@ -148,7 +148,10 @@ def _yaml_listing(source: str, data: Bytes) -> Listing | None:
 
 
 def _with_listing(document: Document) -> Document:
-    """Return `document` with a listing if its value is a decoded List, to save memory."""
+    """Return `document` with its objects as texts if its value is a List, otherwise `document`.
+
+    The texts need less memory than the decoded objects.
+    """
     match document.value:
         case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
             try:

@@ -62,7 +62,10 @@ def named_by(source: str, field: str) -> Iterator[None]:
 
 
 def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str:
-    """Return `text` without line breaks and control characters, cut to `characters_max` if any."""
+    """Return `text` without line breaks and control characters.
+
+    A longer text is cut to `characters_max`, unless this is None.
+    """
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     if characters_max is None or len(line) <= characters_max:
         return line

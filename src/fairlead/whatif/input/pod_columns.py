@@ -197,13 +197,13 @@ def _is_key(pieces: Sequence[bytes], index: int) -> bool:
 
 
 def encode_list(items: Iterable[bytes], metadata: Mapping[str, Any]) -> bytes:
-    """Return the objects `items`, JSON texts, as one List in the form that kubectl prints."""
+    """Return the JSON texts `items` as one List, in the form that kubectl prints."""
     head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
     return b"".join((head[:-1], b',"items":[', b",\n".join(items), b"]}\n"))
 
 
 def encode_columns(items: Sequence[bytes], metadata: Mapping[str, Any]) -> bytes:
-    """Return a snapshot file with the objects `items`, compact JSON texts, in their order."""
+    """Return a snapshot file that contains the objects `items`, given as compact JSON."""
     groups: dict[tuple[bytes, bytes], _Group] = {}
     for position, text in enumerate(items):
         if _kind_of(text).kind != "Pod" or has_marks(text):

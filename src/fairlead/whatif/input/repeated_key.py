@@ -16,7 +16,7 @@ CHARACTERS_MAX: Final = 1 << 20
 
 
 class _Repeated(dict[str, Any]):
-    """An object that has the key `key` twice."""
+    """A JSON object that has a key twice; the attribute `key` is that key."""
 
     key = ""
 

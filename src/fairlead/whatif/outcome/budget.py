@@ -148,7 +148,7 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
-    """Return the shortage in the run with the change, or 0 if it is not greater than without it."""
+    """Return the shortage in `history`, or 0 if the shortage in `known` is at least as great."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 

@@ -68,7 +68,7 @@ def offered_zones(
 
 
 def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str], Sequence[str]]:
-    """Return the sorted zones of each EC2NodeClass, by (group, kind, name)."""
+    """Return the sorted zones of each EC2NodeClass, keyed by (API group, kind, name)."""
     found: dict[tuple[str, str, str], Sequence[str]] = {}
     for one in manifests:
         if one.ref.kind == "EC2NodeClass":

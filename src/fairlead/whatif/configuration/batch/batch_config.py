@@ -244,7 +244,7 @@ def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
 
 
 def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[str]) -> None:
-    """Raise InputError if `profiles` and `config` share a name of SCHEDULER_NAMES."""
+    """Raise InputError if a name of SCHEDULER_NAMES is in both `profiles` and `config`."""
     for name in config.ownership.scheduler_names:
         if name in profiles and name in SCHEDULER_NAMES:
             problem = f"{name} is also a profile of the scheduler configuration"

@@ -42,7 +42,7 @@ REASONS_MAX: Final = 3
 
 
 class OutcomeKind(StrEnum):
-    """The kinds of outcome, in the order of the table."""
+    """The kinds of outcome, the most severe first, as in `_TABLE`."""
 
     LOOP = "loop"
     REFUSED = "refused"
@@ -90,7 +90,7 @@ class Severity(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """A row of the table that applies, as a sentence."""
+    """An outcome that occurs: its kind, and a sentence that states it."""
 
     kind: OutcomeKind
     sentence: str
@@ -105,7 +105,7 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """All rows that apply, in the order of the table; only UNCHANGED if no row applies."""
+    """All outcomes that occur, the most severe first; only UNCHANGED if there are none."""
 
     findings: tuple[Finding, ...]
 
@@ -116,7 +116,7 @@ class Verdict(Struct, frozen=True):
 
 
 def verdict_of(effect: Effect) -> Verdict:
-    """Return all outcomes in the table that apply to `effect`, as a verdict."""
+    """Return the verdict with all outcomes that `effect` has."""
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(effect)) is not None
     ]
@@ -143,7 +143,10 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Whether the changed run came to rest with all wanted pods of the workload of `one`."""
+    """Return whether the changed run settled, and the loop `one` is over.
+
+    It is over if all wanted pods of its workload are ready at the end.
+    """
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
 

@@ -62,7 +62,7 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 
 
 def waits_so_far(waits: Iterable[PodWait], end: Instant) -> list[DurationNs]:
-    """Return the waits by `end`, also of the pods that still wait, in ascending order."""
+    """Return the lengths of `waits`, ascending; a wait that is not over lasts until `end`."""
     return sorted((end if one.until is None else one.until) - one.since for one in waits)
 
 

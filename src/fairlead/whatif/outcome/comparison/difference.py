@@ -149,7 +149,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     @property
     def unneeded(self) -> set[str]:
-        """The keys of the pods that their workloads replaced by updated pods or no longer need."""
+        """The keys of the pods that were replaced by updated pods, or are no longer needed."""
         return unneeded(self.updated, self.removed)
 
     @property
@@ -387,7 +387,7 @@ def _drop(
     counts: Counter[Hashable],
     identity: Callable[[AnyDisplaced], Hashable],
 ) -> tuple[AnyDisplaced, ...]:
-    """Return `entries` without the first `counts[identity]` entries of each identity."""
+    """Return `entries` without as many of each identity as `counts` states, the first ones."""
     left, kept = Counter(counts), []
     for one in entries:
         if left[identity(one)] > 0:
