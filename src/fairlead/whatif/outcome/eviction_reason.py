@@ -1,4 +1,4 @@
-"""The reasons for which pods are evicted to empty a node, and whether budgets are respected."""
+"""The reasons of evictions that empty a node, and which of them ask the disruption budgets."""
 
 from __future__ import annotations
 

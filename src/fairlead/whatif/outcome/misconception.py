@@ -238,7 +238,7 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield those `changes` to `state` after which a zone kept it for LASTING or until the end."""
+    """Yield the changes to `state`, if the zone stayed in `state` for LASTING or to the end."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

@@ -123,7 +123,7 @@ def workload_of(pod: Pod) -> WorkloadRef:
 
 @text_cache(4096)
 def _workload_of_replica_set(namespace: str, name: str, digest: str, above: str) -> WorkloadRef:
-    """Return the owner, of kind `above`, of the ReplicaSet `name`, which ends with -`digest`."""
+    """Return the owner (of kind `above`) of a ReplicaSet whose `name` ends with -`digest`."""
     return WorkloadRef(above, namespace, name.removesuffix(f"-{digest}"))
 
 

@@ -120,7 +120,7 @@ class _Placed(Struct, frozen=True):
     pod: PodInfo
 
     def reserve(self) -> None:
-        """Call Reserve of all plugins again, after `unreserve`."""
+        """Call Reserve of all plugins again, to undo `unreserve`."""
         for plugin in self.framework.reserve:
             plugin.reserve(self.placement.state, self.pod, self.placement.node.name)
 
@@ -237,7 +237,7 @@ class ClusterModel:
         return pod.pod.spec.scheduler_name in self._built
 
     def is_batch(self, pod: PodInfo) -> bool:
-        """Return whether kube-batch or Volcano places `pod`, and not a profile of the scheduler."""
+        """Return whether kube-batch or Volcano, rather than a scheduler profile, places `pod`."""
         name = pod.pod.spec.scheduler_name
         return name in (KUBE_BATCH, VOLCANO) and not self.has_profile(pod)
 
@@ -259,7 +259,7 @@ class ClusterModel:
 
     @cached_property
     def _other_schedulers(self) -> frozenset[str]:
-        """The schedulerNames of the pods that have a node in the snapshot, without static pods."""
+        """The schedulerNames of the pods, except static pods, that have a node in the snapshot."""
         pods = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 

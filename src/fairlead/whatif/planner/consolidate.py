@@ -455,7 +455,7 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
-    """Yield a sentence for each rule that alone keeps nodes, with the option to ignore it."""
+    """Yield a sentence with --ignore for each rule that is the only reason why nodes stay."""
     for row in _cause_rows(found):
         rule = RULE_OF.get(BlockCause(row["cause"]))
         if rule is not None and row["alone"]:

@@ -259,7 +259,7 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
-    """Yield a template, with the name of the volume, for each claim that only `sample` has."""
+    """Yield a template, named after the volume, for each claim whose name contains the pod's."""
     for volume in sample.pod.spec.volumes:
         used = volume.persistent_volume_claim
         if used is None or sample.ref.name not in used.claim_name:

@@ -275,7 +275,7 @@ class OwnerTemplates:
 def _restored(
     containers: tuple[Container, ...], stated: tuple[Container, ...]
 ) -> tuple[Container, ...]:
-    """Return `containers` with the amounts that the containers of these names have in `stated`."""
+    """Return `containers` with the amounts of the containers of the same names in `stated`."""
     by_name = {one.name: one.resources for one in stated}
     return tuple(
         replace(one, resources=_as_stated(one.resources, by_name[one.name]))

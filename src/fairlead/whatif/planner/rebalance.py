@@ -238,7 +238,7 @@ class Rebalancer:
         return None
 
     def _could_hold(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-        """Return False if free amounts prove that `waiting` does not fit the node without `pod`."""
+        """Return False if `waiting` certainly lacks room on the node even without `pod`."""
         freed = dict(pod.shape.load)
         return all(
             info.requested_of(column) - freed.get(column, 0) + amount
@@ -275,7 +275,7 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Return the number of pods that may not move because of each rule of the autoscalers."""
+        """Return, for each autoscaler rule, the number of pods that may not move because of it."""
         nodes = self._model.table.nodes()
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)
@@ -288,7 +288,7 @@ class Rebalancer:
         return sum(not (is_leaving(pod) or self._jobs.replaces(pod.pod)) for pod in pods)
 
     def _refused(self) -> dict[str, str]:
-        """Return, by pod, the messages of quotas that refuse the replacement of a pod for good."""
+        """Return the message for each pod whose replacement a quota always refuses, by pod key."""
         nodes = self._model.table.nodes()
         pods = (pod for info in nodes for pod in self._planner.evicted(info.name))
         found = {pod.key: self._quotas.refusal(pod) for pod in pods if is_placed_anew(pod)}

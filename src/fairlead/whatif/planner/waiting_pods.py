@@ -1,4 +1,4 @@
-"""Places the pods that wait in a snapshot, as the scheduler does before it sees a new pod."""
+"""Places the waiting pods of a snapshot, as the scheduler would before any new pod arrives."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[floa
 
 
 def _spent(cost: Sequence[float] | None, instants: Sequence[Instant]) -> list[float] | None:
-    """Return the cost from the first of `instants` to each of them, given the hourly `cost`."""
+    """Return the cost from the first instant up to each instant; `cost` is hourly, by instant."""
     if cost is None:
         return None
     found = [0.0]

@@ -22,7 +22,7 @@ PodRow = tuple[str, int, Mapping[str, int]]
 
 
 class Summary(TypedDict, total=False):
-    """The key figures, in pods unless the name of a figure contains another unit."""
+    """The key figures: numbers of pods, unless the field name says otherwise (such as `nodes`)."""
 
     nodes: int
     pods: int

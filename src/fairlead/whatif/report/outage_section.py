@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 class OutageFigures(TypedDict, total=False):
-    """The key figures, in pods unless the name of a figure contains another unit."""
+    """The key figures: numbers of pods, except `nodes` and the times (names ending in `_s`)."""
 
     nodes: int
     concerned: int
@@ -250,7 +250,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the number of tainted nodes, and how many nodes the rate allowed to be tainted."""
+    """Return how many nodes of a zone are tainted by each instant, and how many the rate allows."""
     taints = [taint.at for taint in found.taints if taint.zone == line.zone]
     instants = sorted({*taints, *(at for at, _ in line.points)})
     return {

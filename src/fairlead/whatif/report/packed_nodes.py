@@ -190,7 +190,7 @@ def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns)
 def _pod_differences(
     after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
 ) -> Json:
-    """Return the differences of the pods at the end of `before` from those of `after`."""
+    """Return how the pods at the end of the run `before` differ from those of the run `after`."""
     rows = list(_differing_pods(after.nodes, before.nodes, pods))
     return {
         "node": [index[node] for node, _, _ in rows],

@@ -197,7 +197,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return the number of nodes with `room` that pods with `needs` fill by the first-fit rule."""
+    """Return how many nodes with `room` the first-fit rule uses for pods with `needs`."""
     nodes: list[Counter[str]] = []
     for need in needs:
         node = next((one for one in nodes if _fits(need, one)), None)

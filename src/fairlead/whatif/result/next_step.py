@@ -111,7 +111,7 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) ->
 
 
 def _refused(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with the flags that kubectl drain needs, without those already given."""
+    """Yield a what-if that adds the flags that kubectl drain still needs."""
     change = case.answer.change
     flags = [one.flag for one in case.answer.effect.drain.needed]
     if missing := [one for one in flags if one not in change.kubectl_flags]:
@@ -137,7 +137,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
 
 
 def _single_budget(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if in which each pod of several budgets keeps only the most permissive one."""
+    """Yield a what-if that deletes all but one of the budgets of each pod with several."""
     several = {one.pod.key for one in case.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()
@@ -454,7 +454,7 @@ def more_nodes(
 
 
 def _new_nodes(verb: str, found: NewNodes | None, added: int = 0) -> Iterator[NextStep]:
-    """Yield a what-if with the nodes `found` in addition to the `added` nodes of the question."""
+    """Yield a what-if with the nodes `found` and the nodes of the question (`added` is a count)."""
     if found is not None:
         more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
         options = NewNodes(added + found.count, found.like).options

@@ -309,7 +309,7 @@ def _rest(rest: Rest) -> Json:
 
 
 def _allocation_of_both(without: RunOutcome, changed: RunOutcome) -> list[Json]:
-    """Return every resource of either run, in the order of the run with the change."""
+    """Return the allocations in both runs, in the resource order of the run with the change."""
     before = {one.resource: one for one in without.allocations}
     after = {one.resource: one for one in changed.allocations}
     rows: list[dict[str, Any]] = []

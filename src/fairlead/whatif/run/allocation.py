@@ -45,7 +45,7 @@ class RequestsByShape:
     """The requests of pods; pods with equal specs share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Keep `cluster`, in which `of` looks up the `Shape` of each pod."""
+        """Keep `cluster`; the method `of` looks up the `Shape` of each pod there."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 

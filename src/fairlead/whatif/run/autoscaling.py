@@ -121,7 +121,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
 
 
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
-    """Yield a note about the nodes that a budget protects at `now`, the end of the run."""
+    """Yield a note about the nodes that Karpenter's budgets protect at `now`, the run's end."""
     awaited = karpenter.awaited_budgets(now)
     if awaited is None:
         return

@@ -105,7 +105,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def followed(self) -> Releases:
-        """The releases with the feature gates of the scheduler's configuration file."""
+        """`releases` with the feature gates that the scheduler's configuration file sets."""
         return self.releases.with_gates(self.scheduler.gates)
 
 

@@ -72,7 +72,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def is_recreated(self) -> bool:
-        """Whether the pod existed before the change and is a new pod in the run with the change."""
+        """Whether `before` existed before the change, and `after` was created since the change."""
         return self.before.is_initial and self.after is not ABSENT and not self.after.is_initial
 
     @property
@@ -121,7 +121,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def _is_left_over(self) -> bool:
-        """Whether the pod existed before the change and still terminates, without a replacement."""
+        """Whether the pod existed before the change, still terminates, and has no replacement."""
         return self.after.is_initial and self.after.is_terminating
 
 
@@ -182,7 +182,7 @@ def _split(
 
 
 def came_later(pod: PodEnd, run: RunOutcome) -> bool:
-    """Return whether a workload created `pod` after the instant of the change of `run`."""
+    """Return whether a workload created `pod` in `run` after the instant of the change."""
     first_seen = pod.since if pod.started_at is None else pod.started_at
     return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 

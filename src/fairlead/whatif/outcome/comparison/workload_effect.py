@@ -193,7 +193,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
 
 class _Tally(Struct):
-    """Counts for one workload, keyed by field names of WorkloadEffect."""
+    """Collects one WorkloadEffect; the keys of `counts` are names of its fields."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -289,7 +289,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the returned pods that both runs moved to the same other node."""
+    """Yield the pods of `found.returned` that end on another node than those that they left."""
     left: dict[str, set[str]] = defaultdict(set)
     for one in (*found.preempted, *found.evicted):
         left[one.pod.key].add(one.node)
@@ -386,7 +386,7 @@ def _effect(
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod that is its own workload `ref`, from `changed`, else `without`, else None."""
+    """Return the pod that `ref` names, from `changed` or else `without`; None if in neither."""
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 

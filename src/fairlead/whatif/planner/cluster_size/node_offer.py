@@ -220,7 +220,7 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 
 def _kind(info: NodeInfo) -> Hashable:
-    """Return a key of the type (or size) and the allocatable amounts of a node of a pool."""
+    """Return a key that nodes share if their types (if any) and allocatable amounts are equal."""
     allocatable = info.node.status.allocatable
     extended = [(name, str(amount)) for name, amount in _extended(info)]
     return _type_or_size(info), _size(info), str(allocatable.get("pods")), *extended

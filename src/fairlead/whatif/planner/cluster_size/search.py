@@ -434,7 +434,7 @@ class SizeSearch:
         return sorted(map(model.replacement, pods), key=_largest_first)
 
     def _survives(self) -> bool:
-        """Return whether all pods survive every failure, except the pods in `pinned`."""
+        """Return whether each pod survives each failure, except the pairs in `pinned`."""
         tried = 0
         for failure, gone in self._failures():
             tried += 1
@@ -450,7 +450,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Remove from `pinned` the pods that survive after all, on the final nodes."""
+        """Remove from `pinned` the pods that do survive the failure on the final nodes."""
         if not self.result.pinned:
             return
         refused: set[tuple[str, str]] = set()
@@ -464,7 +464,7 @@ class SizeSearch:
     # --- nodes of one type -----------------------------------------------------------------
 
     def _unify(self) -> None:
-        """Use nodes of one type for all pools, then for each pool, if that is cheaper."""
+        """Try nodes of one type for all pools, then for each pool; keep what is cheaper."""
         pools = sorted({offer.pool for offer in self._offers})
         self._limit = self.result.cycles + _UNIFY_CYCLES_MAX
         self._progress.begin("trying nodes of one type", 0)

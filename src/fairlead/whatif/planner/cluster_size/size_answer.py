@@ -187,7 +187,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
 
 
 def _control_plane(nodes: int) -> Iterator[str]:
-    """Yield a sentence about replaced `nodes` that run the control plane, if there are any."""
+    """Yield a sentence if `nodes`, the number of replaced control plane nodes, is not 0."""
     if nodes:
         run, them = ("runs", "it") if nodes == 1 else ("run", "them")
         yield (

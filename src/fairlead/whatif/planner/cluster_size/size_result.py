@@ -46,5 +46,5 @@ class SizeResult(Struct):
 
     @property
     def is_proven(self) -> bool:
-        """Whether no cheaper set of nodes can run the pods that run on these nodes."""
+        """Whether it is proven that no cheaper nodes can run the pods that run on `nodes`."""
         return self.cost <= self.bound.cost + 1e-9

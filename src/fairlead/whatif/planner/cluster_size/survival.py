@@ -23,7 +23,7 @@ class Survival(Struct, frozen=True):
 
     @property
     def is_any(self) -> bool:
-        """Whether the nodes must survive any failure at all."""
+        """Whether there is at least one kind of failure to survive."""
         return self.zones or self.nodes > 0
 
     def failures(
@@ -52,7 +52,7 @@ class Survival(Struct, frozen=True):
                 yield f"{self.nodes} nodes", names
 
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
-        """Return the sets of nodes whose common failure is tried."""
+        """Return the sets of nodes that are tried as failing together."""
         return sets_to_try(infos, offers, self.nodes)
 
 

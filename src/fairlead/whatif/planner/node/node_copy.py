@@ -150,7 +150,7 @@ def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
 
 
 def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:
-    """Return the keys of the labels that identify the node `info` alone (`own_labels`)."""
+    """Return the keys of the labels of `info` that identify this one node (`own_labels`)."""
     csi_nodes = (one for one in model.dependents(info.name) if isinstance(one, CSINode))
     topology = (
         key for one in csi_nodes for driver in one.spec.drivers for key in driver.topology_keys

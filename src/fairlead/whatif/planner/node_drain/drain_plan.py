@@ -247,7 +247,7 @@ def _emptied(planner: DrainPlanner, order: Sequence[str], progress: Progress) ->
 
 
 def drain_effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
-    """Return (evictions that budgets limit, all evictions, name), by which nodes are sorted."""
+    """Return the sort key of a node: (evictions that budgets limit, all evictions, name)."""
     pods = planner.evicted(name)
     limited = sum(bool(planner.budgets.guarding(pod.pod)) for pod in pods)
     return limited, len(pods), name
@@ -360,7 +360,7 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def _alone_findings(plan: DrainPlan) -> Iterator[str]:
-    """Yield a sentence that says what "blocked" assumes, if nodes could be drained alone."""
+    """If blocked nodes could be drained alone, yield a sentence on what "blocked" assumes."""
     if plan.alone:
         count, total = len(plan.alone), len(plan.blocked)
         which = "the blocked node" if total == 1 else f"{count:,} of the {total:,} blocked nodes"
@@ -386,7 +386,7 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def _cordon_finding(plan: DrainPlan) -> str:
-    """Return a sentence with the nodes to cordon, because the table of nodes may not be shown."""
+    """Return a sentence that says which nodes to cordon first."""
     # A blocked node stays in service, because some pods may run nowhere else.
     names, aim = [drain.node for drain in plan.drains], "so that no pod moves twice"
     if len(names) == len(plan.nodes):
@@ -408,7 +408,7 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
 
 
 class _Wait(Struct):
-    """The `pods` of a workload that fit no node other than their own, on `nodes`."""
+    """The `pods` of a workload that fit only on their own node; `nodes` has the node of each."""
 
     pods: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
@@ -487,7 +487,7 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield a sentence about the flags that the drains need, and the pods that need --force."""
+    """Yield sentences about the flags that the drains need, the lost pods and the guard pods."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."
@@ -584,7 +584,7 @@ def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
 
 
 def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
-    """Return the pods of `run` that waited for a budget, and the times of its drains, by node."""
+    """Return two tables of `run`: the pods that waited, by budget, and each drain's times."""
     waits = [
         {"budget": budget, "pods": len(pods), "names": list(pods)}
         for budget, pods in sorted(({} if run is None else run.refused).items())

@@ -152,7 +152,7 @@ class DrainRun(Struct, frozen=True):
 
     @property
     def away(self) -> dict[str, DurationNs]:
-        """The time from the beginning of a node's drain until it was back, by node."""
+        """The time from the beginning of a node's drain until the node was back, by node."""
         return {one.node: one.back for one in self.times if one.back is not None}
 
     @property

@@ -64,7 +64,7 @@ class _Candidate(Struct, frozen=True):
     before: Pod
 
     def edit(self, pod: PodInfo) -> Pod:
-        """Return `pod`, which belongs to the same workload as `before`, with the change."""
+        """Return `pod` with the remedy's change to `before`, a pod of the same workload."""
         changed = next(
             (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
         )

@@ -175,7 +175,7 @@ def check_nodes(
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
-    """Return the budgets of the pods that drains of `nodes` evict, sorted by namespace and name."""
+    """Return the budgets of the pods that draining `nodes` evicts, sorted by namespace and name."""
     room = planner.budgets
     keys = {
         limit.key for name in nodes for pod in planner.evicted(name) for limit in room.of(pod.pod)
@@ -256,7 +256,7 @@ def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
 
 
 def _assumptions(away: DurationNs, surge: int) -> str:
-    """Return the assumptions of the simulation that options can change, with these options."""
+    """Return the assumptions of the simulation that options can change, and name these options."""
     down = f"Each node is down for {for_readers(away)} after its drain (--for)"
     if not surge:
         return f"{down}; no node is added (--surge)"

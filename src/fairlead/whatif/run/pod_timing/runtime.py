@@ -98,7 +98,7 @@ class Runtimes(Struct, frozen=True):
         return self.by_owner.get(workload_of(pod)) or self.by_template.get(_template(pod), ())
 
     def remaining(self, pod: Pod, now: Instant) -> Durations:
-        """Return the runtimes of `pod`, counted from its start, above its age at `now`."""
+        """Return the runtimes of `pod` that exceed its age at `now`; they count from its start."""
         known = self.of(pod)
         return known[bisect_right(known, _age(pod, now)) :]
 

@@ -74,7 +74,7 @@ class BudgetRecorder(Struct):
             self._records[pdb.key].displaced.append((now, original_key(pod)))
 
     def refused(self, pod: Pod, now: Instant) -> None:
-        """Record, for each budget in `covering`, that an eviction of `pod` was refused."""
+        """Record, for each budget in `covering(pod)`, that an eviction of `pod` was refused."""
         for pdb in self.covering(pod):
             self._records[pdb.key].refused[original_key(pod)] = now
 
@@ -96,7 +96,7 @@ class BudgetRecorder(Struct):
         self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record a breach of each budget that does not allow the loss of `pod` with its node."""
+        """Record a breach of each budget that does not allow losing `pod`, whose node is gone."""
         self._lose(pod, NODE_DELETED, at)
 
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:

@@ -57,7 +57,7 @@ class ClusterHistoryRecorder(Struct):
             self._placements.append((at, node, uid, True))
 
     def load(self, uids: Sequence[str], nodes: Sequence[str]) -> None:
-        """Record that the pods `uids` occupy `nodes` at the start, as `place` does for each."""
+        """Record that, at the start, each pod in `uids` is on the node at its index in `nodes`."""
         if self._deleted or not self._node_of.keys().isdisjoint(uids):
             for uid, node in zip(uids, nodes, strict=True):
                 self.place(uid, node, 0)
@@ -112,7 +112,7 @@ class ClusterHistoryRecorder(Struct):
         )
 
     def _statuses_from(self, since: Instant) -> Iterator[NodeStatusChange]:
-        """Yield the status at `since`, and later ones, of each node that changed after `since`."""
+        """Yield, for each node that changed after `since`, its status at `since` and later ones."""
         for of_node in self._statuses.values():
             later = [one for one in of_node if one.at > since]
             if later:

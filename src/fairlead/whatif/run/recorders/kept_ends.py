@@ -78,7 +78,7 @@ class KeptEnds:
         return ends if is_sorted else {key: ends[key] for key in sorted(ends)}
 
     def nodes_of(self, changed: Iterable[str]) -> set[str]:
-        """Return the nodes of the pods with keys in `changed`, at the instant of this object."""
+        """Return the nodes that the pods with keys in `changed` had when this object was made."""
         return {self.by_key[key].node for key in changed if key in self.by_key}
 
 
