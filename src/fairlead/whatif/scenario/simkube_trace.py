@@ -316,7 +316,10 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _workload(kind: Any, name: Any) -> WorkloadRef | None:
-    """Return the object for `apps/v1.Deployment` and `shop/web`; None if they are malformed."""
+    """Return the object that `kind` and `name` identify; None if one of them is malformed.
+
+    Example: `apps/v1.Deployment` and `shop/web` identify Deployment web in namespace shop.
+    """
     if not isinstance(kind, str) or not isinstance(name, str) or "." not in kind:
         return None
     namespace, _, short = name.rpartition("/")

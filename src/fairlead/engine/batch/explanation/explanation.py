@@ -253,7 +253,8 @@ class _Trial:
     def missing(self) -> int:
         """The number of wanted members for which there is no room.
 
-        If the group has its minimum, all its members are wanted, otherwise only the minimum.
+        If the group has already reached its minimum, all its members are wanted. If not, only the
+        minimum is wanted.
         """
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable

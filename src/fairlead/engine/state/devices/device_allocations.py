@@ -206,7 +206,7 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the devices that the claim `key` holds as a whole, not only a share of them.
+        """Set the whole devices that the claim `key` holds; shares of devices are held elsewhere.
 
         Returns the old and new devices of the claim; nothing if they are the same.
         """
