@@ -205,7 +205,7 @@ def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int)
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles each shared object as its position, which `index` contains by the object's id."""
+    """Pickles each shared object as a number: `index` maps the object's `id()` to its position."""
 
     def __init__(self, file: Any, index: Mapping[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

@@ -113,7 +113,7 @@ class AuditLog(Struct, frozen=True):
 
 
 class AuditedInput(Struct, frozen=True):
-    """Steps, notes, and the lifecycles of pods by workload, ordered by their starts."""
+    """Steps, notes, and the lifecycles of each workload's pods, ordered by the pods' starts."""
 
     steps: tuple[ScriptedStep, ...] = ()
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = msgspec.field(
@@ -218,7 +218,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether `write` to `obj` is left out because the simulation itself makes it."""
+        """Return whether to leave out `write` to `obj` because the simulation makes such writes."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False
@@ -272,7 +272,7 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield notes about writes that were left out, `earlier` of them older than the dump."""
+        """Yield notes about missing writes; `earlier` is the number of writes before the dump."""
         if earlier:
             yield (
                 f"{self.source}: {earlier:,} writes before the dump are skipped, because the dump "
@@ -314,7 +314,7 @@ class _Reader:
             self._workloads[key] = workload_of(pod) if is_known else WorkloadRef(POD.kind, *key)
 
     def lifecycles(self) -> dict[WorkloadRef, list[RecordedLifecycle]]:
-        """Return the lifecycles of all workloads with a completed pod, ordered by start."""
+        """Return the pods' lifecycles, ordered by start, of each workload with a completed pod."""
         found: dict[WorkloadRef, list[RecordedLifecycle]] = defaultdict(list)
         completing = {self._workloads[key] for key in self._ended}
         for key, started in sorted(self._started.items(), key=lambda item: (item[1], item[0])):
@@ -348,7 +348,7 @@ def _controller(obj: Json | None) -> Json | None:
 
 
 def _scaling(write: AuditedWrite) -> AuditedWrite:
-    """Return a write of the subresource `scale` as a patch of `spec.replicas`."""
+    """Return `write`, a write of the subresource `scale`, as a patch of `spec.replicas`."""
     match write.request:
         case {"spec": {"replicas": int(replicas)}}:
             request: Any = {"spec": {"replicas": replicas}}

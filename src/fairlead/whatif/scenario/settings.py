@@ -134,7 +134,7 @@ def autoscaling_of(
 
 @contextmanager
 def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[None]:
-    """Add the name of the autoscaler's setting to errors about its file or its value."""
+    """Name the setting in each InputError about an autoscaler setting or the file it names."""
     files = {
         "node-groups": settings.node_groups,
         "instance-types": settings.instance_types,

@@ -232,7 +232,10 @@ class _NumberedEvent:
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
-        """Return the commands that end the outage for the nodes in `stated` and for later nodes."""
+        """Return the commands that end the outage for those of `nodes` that it affects.
+
+        These are the commands in `stated` whose nodes still exist, and one for each later node.
+        """
         outage = self.outage
         assert outage is not None
         found = Inventory(manifests([Document(self._source, nodes)]))
@@ -414,7 +417,7 @@ def _field(value: Any, path: str) -> Any:
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """Return an inventory of the PriorityClasses in `inventory` and the objects `coming`."""
+    """Return a new inventory: the PriorityClasses of `inventory`, and the objects in `coming`."""
     return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 

@@ -216,7 +216,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield (line, running number, row), each row as often as its count column says."""
+    """Yield (line, number from 0, row); each row is repeated as often as `count_column` says."""
     number = 0
     for line, row in table.rows:
         count = _amount(table, line, row, count_column) if count_column in table.header else 1
@@ -292,7 +292,7 @@ def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]
 
 
 def _recorded_times(scenario: str, table: _Table, trace: Trace) -> list[RecordedTimes]:
-    """Return the times of the pods in `table`, since the first creation of a pod."""
+    """Return the times of the pods in `table`, counted from the first creation of a pod."""
     if "creation_time" not in table.header:
         problem = f"recorded needs the column creation_time, which {table.source} lacks"
         raise InputError(scenario, problem, field="cluster.trace.arrivals")

@@ -221,7 +221,7 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the keys of the pods in `entry`, and the names of their nodes, "" for no node."""
+    """Return (keys of the pods in `entry`, names of their nodes); a name is "" for no node."""
     if isinstance(entry, ReplicaManifests):
         return entry.replicas.keys, entry.replicas.nodes
     view = entry.view
@@ -316,7 +316,7 @@ def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a Pod or Deployment controls unfinished pods that a program in it created."""
+    """Yield a note if a Pod or Deployment directly controls unfinished pods, such as Spark's."""
     owners = (
         (one.metadata.namespace, controller_of(one.metadata))
         for one in _views(Pod, POD, manifests)
@@ -403,7 +403,7 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _is_out(node: Manifest) -> bool:
-    """Return whether `node` is not Ready, so that its Lease matters for the last heartbeat."""
+    """Return whether `node` is not Ready; only then is the heartbeat in its Lease needed."""
     conditions = node.node.status.conditions
     return any(one.type == READY and one.status != TRUE for one in conditions)
 
@@ -508,7 +508,7 @@ def _node_info(node: Manifest) -> _NodeInfo:
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
-    """Yield the versions of kube-apiserver's static pods, from the tags of their images."""
+    """Yield the versions in the image tags of the static pods of kube-apiserver."""
     for one in map(_api_server, entries_of(manifests)):
         if one is not None:
             for container in _at(one, "spec").get("containers") or ():

@@ -165,7 +165,7 @@ async def _list(
 
 
 def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:
-    """Yield the text of each object with its kind, which the items of typed lists omit."""
+    """Yield the text of each item, with the apiVersion and kind that items of typed lists omit."""
     if kind.is_custom:
         yield from map(bytes, items)
         return
@@ -175,7 +175,7 @@ def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:
 
 
 def _decoded(decoder: DumpDecoder, kind: Kind, items: Iterable[Raw]) -> Iterator[LiveObject]:
-    """Yield a DecodedItem for each item, or its text if it must be decoded as JSON."""
+    """Yield a DecodedItem for each item; for an item that `decoder` cannot decode, its text."""
     for text in _texts(kind, items):
         try:
             found = decoder.decode(text)

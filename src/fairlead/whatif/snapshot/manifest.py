@@ -469,7 +469,7 @@ def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
 
 
 def _have_own_uids(manifests: Iterable[Manifest]) -> bool:
-    """Return whether no two objects of one kind in `manifests` have the same uid."""
+    """Return whether all uids in `manifests` are different within each kind."""
     seen: set[tuple[str, str]] = set()
     count = 0
     for entry in entries_of(manifests):

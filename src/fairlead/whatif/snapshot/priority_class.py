@@ -17,7 +17,7 @@ from fairlead.whatif.snapshot.pod_spec import pod_spec_of
 
 
 def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None:
-    """Raise InputError for a pod or pod template whose class is not in `inventory`."""
+    """Raise InputError if a pod or pod template names a PriorityClass not in `inventory`."""
     for manifest in new:
         field, spec = pod_spec_of(manifest)
         name = spec.get("priorityClassName")

@@ -13,7 +13,7 @@ _CUTOFF: Final = 0.8
 
 
 def is_served(kind: Kind) -> bool:
-    """Return whether Kubernetes serves `kind` by default, or `kind` may be a custom resource."""
+    """Return whether `kind` is a built-in kind, or is in a group that has no built-in kinds."""
     names = _names().get(kind.group)
     return names is None or names.get(kind.kind.lower()) == kind.kind
 

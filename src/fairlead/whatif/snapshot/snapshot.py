@@ -153,7 +153,7 @@ def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_sil
 
 
 def _started(snapshot: Snapshot) -> Snapshot:
-    """Return `snapshot`, in which the nodes that were starting have started."""
+    """Return a copy of `snapshot` in which the nodes that were starting have started."""
     found, notes = with_starting_nodes_ready(snapshot.manifests, snapshot.taken_at)
     return replace(snapshot, manifests=found, start_notes=notes) if notes else snapshot
 

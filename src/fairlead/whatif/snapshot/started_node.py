@@ -124,7 +124,7 @@ def _replaced(manifest: Manifest, value: Json) -> Manifest:
 
 
 class _Cluster:
-    """The objects of a dump that show the state of starting nodes after their start."""
+    """The objects of a dump from which the state of a starting node after its start is derived."""
 
     def __init__(self, manifests: Iterable[Manifest], starting: Collection[str]) -> None:
         """`starting` are the names of the nodes that may be starting. Raises InputError."""
@@ -295,7 +295,7 @@ def _provider_id(claim: NodeClaim | None) -> Json:
 
 
 def _conditions(posted: Iterable[Json], at: Instant) -> list[Json]:
-    """Return the conditions `posted` of a node that becomes Ready at `at`."""
+    """Return the conditions of a node that becomes Ready at `at`, made from those in `posted`."""
     # upstream: k8s.io/cloud-provider controllers/route/route_controller.go:
     # updateNetworkingCondition
     now = format_timestamp(at)
@@ -329,7 +329,7 @@ def _is_positive(amount: Any) -> bool:
 
 
 def _notes(starts: Sequence[_Start]) -> Iterator[str]:
-    """Yield notes about nodes that have started by assumption."""
+    """Yield notes about the nodes in `starts`, which are assumed to have started."""
     are, have = ("is", "has") if len(starts) == 1 else ("are", "have")
     they = "it" if len(starts) == 1 else "they"
     agents = _distinct(key for one in starts for key in one.taints if not _is_usual(key))

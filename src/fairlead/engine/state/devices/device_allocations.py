@@ -206,7 +206,7 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the whole devices that the claim `key` holds; shares of devices are held elsewhere.
+        """Set the whole devices that the claim `key` holds; `_hold_shares` sets shares of devices.
 
         Returns the old and new devices of the claim; nothing if they are the same.
         """

@@ -106,7 +106,7 @@ def listed(
 
 
 def _liveness(pod: Pod) -> int:
-    """Return a number that is highest for live pods, then succeeded, failed, terminating pods."""
+    """Return 0 for a terminating pod, 1 for a failed, 2 for a succeeded, 3 for a live pod."""
     if is_terminating(pod):
         return 0
     if is_terminal(pod):

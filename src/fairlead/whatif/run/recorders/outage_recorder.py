@@ -578,7 +578,7 @@ def _is_serving_node(node: Node) -> bool:
 
 
 def _is_ready(node: Node) -> bool:
-    """Return whether the node is Ready, or is starting and has not failed."""
+    """Return whether the node is starting, or its condition Ready is True or absent."""
     return ready_status(node) in (TRUE, "") or is_starting(node)
 
 

@@ -63,7 +63,7 @@ class PodCountRecorder(Struct):
         self._sample(priority, now)
 
     def samples_since(self, since: Instant) -> Iterator[PodCountSample]:
-        """Yield the counts of each priority at `since`, and then all later samples."""
+        """Yield one sample of each priority as of `since`, and then all later samples."""
         earlier: dict[int, PodCountSample] = {}
         later: list[PodCountSample] = []
         for one in self.samples:

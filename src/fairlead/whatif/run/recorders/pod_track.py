@@ -108,7 +108,10 @@ class PodTrack(Struct):
 
 
 def state_of(pod: Pod) -> str:
-    """Return `PENDING`, `RUNNING`, or `OVER` for a pod that has ended or is terminating."""
+    """Return `OVER` if `pod` has ended or is terminating; else `RUNNING` or `PENDING`.
+
+    A pod is `RUNNING` if it is bound to a node.
+    """
     if is_terminal(pod) or is_terminating(pod):
         return OVER
     return RUNNING if pod.spec.node_name else PENDING
@@ -120,5 +123,5 @@ def is_disrupted(pod: Pod) -> bool:
 
 
 def is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod have the same phase and differ only in their status."""
+    """Return whether two versions of a pod differ only in their status, but not in their phase."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)

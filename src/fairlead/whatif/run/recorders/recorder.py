@@ -153,7 +153,7 @@ class Recorder(Struct):
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
-        """Let the dictionaries of tracks create the track of a loaded pod on the first access."""
+        """Make `_tracks` and `_known` create the track of a loaded pod when it is first read."""
         self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
@@ -200,7 +200,7 @@ class Recorder(Struct):
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Call `why` for each pending pod without a reason, and store the result as its reason."""
+        """Set the reason of each pending pod that has none to the result of `why` for this pod."""
         if not self.counts.has_pending():
             return
         for _, track in self._tracks.made():  # a loaded pod without a track runs
@@ -287,7 +287,7 @@ class Recorder(Struct):
         self.counts.evicted(pod.priority, self.now)
 
     def _on_collected(self, record: PodCollected) -> None:
-        """Record that pod garbage collection deletes a pod, except a pod of a DaemonSet."""
+        """Record that pod garbage collection deletes a pod; ignore pods of DaemonSets."""
         track = self._known.get(record.pod.uid)
         if track is None or state_of(track.pod) == OVER or is_daemon_pod(track.pod):
             return
@@ -572,7 +572,7 @@ class Recorder(Struct):
         return self._loaded[id(row[0])].ends[row[1]]
 
     def _ends(self) -> dict[str, PodEnd]:
-        """Return the PodEnds of the existing pods, keyed by the pods' own keys."""
+        """Return {key: PodEnd} of the existing pods; each key is the pod's, not its original's."""
         loaded = self._loaded
         ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
@@ -608,7 +608,7 @@ class Recorder(Struct):
                 yield replicas.uids[index], replicas[0 if node else index], node
 
     def samples(self) -> Iterable[Pod]:
-        """Yield the existing pods, but only one of the unchanged replicas of an owner."""
+        """Yield one pod of each group of unchanged loaded replicas, and each other existing pod."""
         yield from (replicas[0] for replicas in self._tracks.groups())
         yield from (track.pod for _, track in self._tracks.made())
 
@@ -635,7 +635,7 @@ class Recorder(Struct):
         ]
 
     def undrained(self) -> list[Undrained]:
-        """Return the pods whose eviction is still refused, or that do not stop, sorted by name."""
+        """Return the pods whose eviction is refused or that never disappear, sorted by key."""
         refused = [
             Undrained(
                 pod=self._end_of(track), cause=UndrainedCause.REFUSED, why=self._refusal(track)
@@ -670,7 +670,7 @@ class Recorder(Struct):
         return Undrained(pod=self._end_of(self._tracks[pod.key]), cause=cause, why=why)
 
     def _refusal(self, track: PodTrack) -> str:
-        """Return the API server's refusal, followed by the names of the budgets."""
+        """Return why the eviction was refused, with the keys of the budgets that cover the pod."""
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
         names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))

@@ -34,7 +34,7 @@ class Step(StrEnum):
 
 
 class PodTransition(Struct, frozen=True):
-    """One transition of a pod of `workload`, made from the template `revision`."""
+    """One transition of a pod of `workload`; `revision` is the pod template's revision."""
 
     at: Instant
     workload: WorkloadRef
@@ -128,7 +128,7 @@ class WorkloadRecorder(Struct):
         return {one.workload for one in self.transitions if one.at >= since}
 
     def _deltas(self) -> dict[WorkloadRef, list[tuple[Instant, int]]]:
-        """Return (instant, change of the number of ready pods) by workload, ordered by time."""
+        """Return {workload: [(instant, change of its number of ready pods)]}, ordered by time."""
         deltas: dict[WorkloadRef, list[tuple[Instant, int]]] = defaultdict(list)
         for one in self.transitions:
             change = (one.step is Step.READY) - (one.step is Step.UNREADY)

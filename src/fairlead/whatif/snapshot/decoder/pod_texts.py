@@ -209,7 +209,7 @@ class PodTexts:
     """The templates of the pods of one dump."""
 
     def __init__(self, decode: Decode) -> None:
-        """`decode` returns (view, timestamps) of a text."""
+        """`decode` is a function that returns (view, timestamps) of a pod's JSON text."""
         self._decode = decode
         self._workloads: dict[bytes, _Workload] = {}
         # Templates that were learned or that the snapshot contains; None for unusable templates.
@@ -290,7 +290,7 @@ class PodTexts:
         return self._of_texts[texts]
 
     def forget(self, texts: JsonTemplate) -> None:
-        """Remove the template of pods with `texts`, because a pod is not in stored form."""
+        """Remove the template for `texts`, one of whose pods is not in stored form."""
         del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
