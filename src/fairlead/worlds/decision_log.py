@@ -155,7 +155,10 @@ class DecisionLog:
 def _findings(
     record: DisplacementCycle | WorkloadStarving | NominationsWasted,
 ) -> Iterator[LogEntry]:
-    """Yield the warning about a finding of the LoopDetector, if it needs one."""
+    """Yield a warning about `record`, a finding of the LoopDetector.
+
+    NominationsWasted causes a warning only if `is_doubled(times)` is True.
+    """
     pairs: Pairs
     match record:
         case DisplacementCycle(workloads=workloads, times=times):

@@ -33,7 +33,7 @@ HISTORY_LENGTH: Final = 20
 
 
 class CommandSource(Protocol):
-    """An Engine, or a wrapper that records its stimuli and commands."""
+    """Returns commands in response to stimuli and deadlines, as an Engine does."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """Return the commands that the engine issues in response to `stimulus`."""

@@ -119,7 +119,7 @@ def _templates(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _own_annotations(value: Any) -> dict[str, str]:
-    """Return the annotations of an object or template that have Fairlead's prefix."""
+    """Return those annotations of an object or template whose keys have Fairlead's prefix."""
     annotations = _below(_below(value, "metadata"), "annotations")
     if not isinstance(annotations, dict):
         return {}

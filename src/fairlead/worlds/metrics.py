@@ -79,7 +79,7 @@ class QueueSizes(Protocol):
         ...
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
-        """Return the number of pods that are rejected by each (plugin, profile)."""
+        """Return the number of pods that each plugin rejects, keyed by (plugin, profile)."""
         ...
 
 
@@ -224,7 +224,7 @@ class SchedulerMetrics:
         duration.observe(to_seconds(record.at - record.started + taken))
 
     def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
-        """Count a run of the plugins at `points`, with the plugins' time in the current unit."""
+        """Observe the time of the plugins at each of `points` in the current unit of work."""
         key = points, status, profile
         series = self._ran_series.get(key)
         if series is None:
@@ -309,7 +309,7 @@ class NodeMetrics:
     """Metrics of zone health, node evictions, taint evictions and pod garbage collection."""
 
     def __init__(self, registry: CollectorRegistry, names: NodeMetricNames) -> None:
-        """Register in `registry` the metrics that exist according to `names`."""
+        """Register the metrics of the Kubernetes version that `names` describes."""
         in_version = {True: registry, False: None}
         self._timed: dict[ObjectRef, Instant] = {}
         self._zone_health = Gauge(

@@ -24,7 +24,7 @@ class SeededIds:
         self._taken: set[str] = set()
 
     def skip(self, uids: Iterable[str]) -> None:
-        """Never return one of `uids`, because loaded objects have them."""
+        """Exclude `uids`, which loaded objects have, from the results of `new_uid`."""
         self._taken.update(uids)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:

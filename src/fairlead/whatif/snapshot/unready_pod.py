@@ -24,7 +24,10 @@ def unready_pods(manifests: Iterable[Manifest], keys: Collection[str]) -> list[s
 
 
 def unready_note(keys: Sequence[str]) -> str:
-    """Return a note that the replacements of the pods `keys` (at least one) become ready."""
+    """Return a note that the unready pods `keys` are assumed to become ready when recreated.
+
+    `keys` is not empty.
+    """
     pods, are = ("1 pod", "is") if len(keys) == 1 else (f"{len(keys):,} pods", "are")
     who = f"{pods} that {are} not ready in the dump {are}"
     return f"{who} assumed to become ready when created again: {listed(keys)}."

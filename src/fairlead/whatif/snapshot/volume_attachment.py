@@ -82,5 +82,5 @@ def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
 
 
 def _counts(pod: Pod) -> bool:
-    """Return whether `pod` has claims, and counts towards the limits of its node."""
+    """Return whether `pod` has volume claims that count towards the limits of its node."""
     return any(all_claims(pod)) and not is_terminal(pod)

@@ -60,7 +60,7 @@ def sweep_answer(
 
 
 def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note for each measure in `rank_by` and `conditions` that some results lack."""
+    """Yield notes about results that lack the measure `rank_by` or a measure in `conditions`."""
     total = counted(len(rows), "case")
     missing = {name: sum(row[name] is None for row in rows) for name in BY_NAME}
     for text, measure in conditions.items():
@@ -75,7 +75,11 @@ def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]
 
 
 def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield each note of the results once, with the number of cases if not all have the note."""
+    """Yield each different note in `noted` once.
+
+    If not all cases have a note, it begins with the number of cases that have it. After NOTES_SHOWN
+    notes, only the number of the remaining notes is given.
+    """
     cases = Counter(note for notes in noted for note in dict.fromkeys(notes))
     for note, count in list(cases.items())[:NOTES_SHOWN]:
         some = f"In {count:,} of {counted(len(noted), 'case')}: "

@@ -202,7 +202,7 @@ class HttpServer:
         return web.json_response({"url": self._new_link()})
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """Return the error response to an unauthorized request, None if it is authorized."""
+        """Return the error response to `request`, or None if `request` is authorized."""
         header = request.headers.get("Authorization", "")
         status = 401
         if header.lower().startswith(_BEARER):
@@ -218,7 +218,7 @@ class HttpServer:
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
     def _report(self, problem: str) -> None:
-        """Log why tokens cannot be reviewed, unless `problem` has just been logged."""
+        """Log `problem`, the reason why tokens cannot be reviewed, unless it was just logged."""
         if problem != self._problem:
             self.log(f"tokens cannot be reviewed: {problem}")
         self._problem = problem

@@ -89,7 +89,7 @@ class WrittenEffect(Struct, frozen=True):
 
 
 class Performed(Struct, frozen=True):
-    """The outcome of a command and its effect, which is None if nothing was written."""
+    """The outcome and the effect of a command; `effect` is None if nothing was written."""
 
     outcome: CommandSucceeded | CommandFailed
     effect: WrittenEffect | None = None

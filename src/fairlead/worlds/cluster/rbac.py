@@ -159,7 +159,10 @@ def election_rules(lease: str) -> list[Rule]:
 
 
 def heartbeat_rules(controllers: Collection[str]) -> dict[str, list[Rule]]:
-    """Return the rules of the Roles that read the nodes' heartbeat Leases, keyed by namespace."""
+    """Return, by namespace, the Role rules that allow reading the nodes' heartbeat Leases.
+
+    The result is empty if `controllers` does not contain NODE_LIFECYCLE.
+    """
     if NODE_LIFECYCLE not in controllers:
         return {}
     rule = {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}

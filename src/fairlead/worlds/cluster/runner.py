@@ -375,7 +375,7 @@ class ClusterRunner:
             loop.call_soon(self._step)
 
     def _wake_at(self, due: Instant) -> None:
-        """Schedule a step of the engine at `due`, unless one is scheduled no later than that."""
+        """Set the timer for a step of the engine to `due`, unless it ends at or before `due`."""
         if self._timer is not None and self._timer_due <= due:
             return
         if self._timer is not None:

@@ -209,7 +209,10 @@ class Sender:
             return None
 
     def _name_refusal(self, answer: ApiAnswer) -> None:
-        """Log why a request was refused, each reason once, for at most REFUSALS_NAMED reasons."""
+        """Log why a request was refused, unless such refusals occur in normal operation.
+
+        Each reason is logged once. At most REFUSALS_NAMED reasons are logged.
+        """
         if answer.status in _USUAL_REFUSALS or _ENDING_NAMESPACE in answer.body:
             return
         reasons = (answer.message.partition(one)[2] for one in _SEPARATORS)
@@ -234,7 +237,10 @@ class Sender:
         self._resume(running, answer)
 
     def _finish(self, running: _Running, performed: Performed | None) -> None:
-        """Report the outcome of a command, and let the next request for the same object be sent."""
+        """Report `performed`, and let the next request for the same object be sent.
+
+        `performed` is None if `running` is an event, which has no outcome to report.
+        """
         if performed is None:
             self._events_waiting -= 1
         else:

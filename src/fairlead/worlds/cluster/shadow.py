@@ -166,7 +166,7 @@ class Shadow:
     # --- comparison ------------------------------------------------------------------------
 
     def _compare(self, new: Pod, now: Instant) -> None:
-        """Compare the other scheduler's decision, if `new` is newly placed or nominated."""
+        """Compare a new placement or nomination of `new` with the choice of each configuration."""
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
             return  # not seen before, so its placement was no decision of a scheduler

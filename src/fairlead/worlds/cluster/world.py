@@ -176,7 +176,7 @@ class ClusterWorld:
 
 
 def _keyed(reflectors: Sequence[Reflector]) -> dict[str, Reflector]:
-    """Return the reflectors by the kind names that commands use."""
+    """Return `reflectors`, keyed by the kind names that commands use."""
     by_resource = {one.resource: one for one in reflectors}
     named = resources_by_kind([one.resource for one in reflectors])
     return {name: by_resource[resource] for name, resource in named.items()}

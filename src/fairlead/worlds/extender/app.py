@@ -125,7 +125,7 @@ async def _body(request: _Request, receive: Receive) -> bytes:
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
-    """Send the refusal and close the connection, because the request may be incomplete."""
+    """Send the refusal and close the connection, because part of the request may be unread."""
     line = " ".join(str(refusal).split()) + "\n"
     more = [(b"connection", b"close")]
     if refusal.status is HTTPStatus.METHOD_NOT_ALLOWED:

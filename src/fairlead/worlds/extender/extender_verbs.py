@@ -169,7 +169,10 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
 
 
 def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
-    """Return the proposed victims by node name, for either form of the request."""
+    """Return the proposed victims by node name.
+
+    Raises ProtocolError if the request has neither NodeNameToMetaVictims nor NodeNameToVictims.
+    """
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims
     if question.node_name_to_victims is None:

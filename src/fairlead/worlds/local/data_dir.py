@@ -110,7 +110,7 @@ def objects_file(directory: Path) -> Path:
 
 
 def backup_files() -> tuple[str, ...]:
-    """Return the names of the files of a cluster, except the database of objects."""
+    """Return the names of the files that a backup contains besides the database of objects."""
     return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
 
 
@@ -120,7 +120,7 @@ def data_files(directory: Path) -> tuple[Path, ...]:
 
 
 def missing_credentials(directory: Path) -> str:
-    """Return an error text if a used directory lacks the credentials, else ""."""
+    """Return an error text if a used `directory` lacks the users' tokens, else ""."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
@@ -143,7 +143,10 @@ def missing_objects(directory: Path) -> str:
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Return the existing users, with their new groups, and the new users, keyed by token."""
+    """Return the users of `found` and `named`, keyed by token.
+
+    A user in both keeps the token in `found`, and gets the groups in `named` if any are stated.
+    """
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
     regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}

@@ -25,7 +25,7 @@ _EVENT: Final = "Event"
 
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
-    """Return the Write of a controller that writes `kind` without a command."""
+    """Return a Write that records the controller manager as the field manager."""
     return Write(
         track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
     )

@@ -108,7 +108,10 @@ class _Template(Struct, frozen=True):
 
 
 class PodWriteCopies:
-    """Copies status writes and bindings of pods, in a store without webhooks and policies."""
+    """Stores status writes and bindings of pods as copies of equal writes to earlier pods.
+
+    The caller uses it only while the store has no webhooks and policies.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -136,7 +136,7 @@ class LocalWorld:
         self._queue_outcome(command, self.gateway.perform(issued, detailed, now), now)
 
     def _write_pod_status(self, issued: Issued, command: PatchStatus, now: Instant) -> None:
-        """Write a pod's status with its details, as a copy of an equal write if there is one."""
+        """Write a pod's status and its details; or copy an equal earlier write."""
         details, is_kubelets = self._pod_status, issued.issuer.component is Component.KUBELET
         inputs = details.inputs(command, self.store) if is_kubelets else None
         report = None if inputs is None else self.gateway.described_report(command, inputs, now)
@@ -192,7 +192,7 @@ class LocalWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return None, because clients wake the driver after each change."""
+        """Return None: this world schedules nothing, and clients wake the driver after a change."""
         return None
 
     def _queue_changes(self, now: Instant) -> None:
@@ -208,7 +208,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether the command writes only annotations and possibly status of a Deployment."""
+    """Return whether `command` patches a Deployment's annotations, and at most its status too."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False

@@ -55,7 +55,7 @@ class LeaseCopies:
     """Creates the Leases of nodes in one store."""
 
     def __init__(self, store: Store) -> None:
-        """Start without a template."""
+        """At first, there is no Lease to copy."""
         self._store = store
         self._template: _Template | None = None
         store.storage.subscribe(self._drop, lambda resource: resource in _READ)
@@ -74,7 +74,7 @@ class LeaseCopies:
         return outcome
 
     def _learn(self, common: Json, name: str) -> None:
-        """Make a template of the Lease `name`, which went through all stages."""
+        """Make the stored Lease `name` the template for later Leases, unless a quota exists."""
         storage = self._store.storage
         stored = storage.find(LEASE, common["metadata"]["namespace"], name)
         if stored is not None and not storage.count(RESOURCE_QUOTA):
@@ -126,7 +126,7 @@ def _is_micro_time(text: str) -> bool:
 
 
 def _with(lease: Mapping[str, Any], own: tuple[str, str, str]) -> Json:
-    """Return `lease`, the Lease of a node, with other strings."""
+    """Return `lease` with the strings `own`: the node's name, the owner's uid, and renewTime."""
     name, uid, renewed = own
     meta, spec = lease["metadata"], lease["spec"]
     owner = {**meta["ownerReferences"][0], "name": name, "uid": uid}
@@ -138,7 +138,7 @@ def _with(lease: Mapping[str, Any], own: tuple[str, str, str]) -> Json:
 
 
 def _marked(stored: Json) -> Json:
-    """Return `stored` with a marker in place of each own string."""
+    """Return the Lease `stored` with markers in place of the strings that differ per node."""
     marked = _with(stored, (marker(_NAME), marker(_OWNER_UID), marker(_RENEWED)))
     marked["metadata"] |= {"uid": marker(_UID), "creationTimestamp": marker(_CREATED)}
     return marked

@@ -75,7 +75,7 @@ class ApiServerRecords(ReactiveController):
         address: str,
         authority: str = "",
     ) -> None:
-        """Without `authority`, the ConfigMap with the CA is not written."""
+        """`authority` is the server's CA; if it is empty, the CA ConfigMap is not written."""
         super().__init__()
         self._storage = storage
         self._new_id = new_id

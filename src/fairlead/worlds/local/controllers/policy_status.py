@@ -39,13 +39,13 @@ class PolicyStatus(ReactiveController):
     )
 
     def __init__(self, storage: Storage, served: ServedKinds) -> None:
-        """`storage` contains the policies, and `served` the types of the kinds that they match."""
+        """`storage` contains the policies; `served` contains the kinds that policies can match."""
         super().__init__()
         self._storage = storage
         self._served = served
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes of the status of the policies that have changed."""
+        """Return the commands that update the status of the changed policies."""
         kind = VALIDATING_ADMISSION_POLICY.kind
         names = dict.fromkeys(one.metadata.name for one, _ in changed if kind_name(one) == kind)
         return [command for name in names for command in self._sync(name)]
@@ -55,7 +55,7 @@ class PolicyStatus(ReactiveController):
         return target.kind == VALIDATING_ADMISSION_POLICY.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the write of the status of the policy `target`, after a refused write."""
+        """Return the command that updates the status of the policy `target`, if it is outdated."""
         return self._sync(target.name)
 
     def _sync(self, name: str) -> list[Command]:
@@ -96,7 +96,11 @@ class PolicyStatus(ReactiveController):
 
 
 def _places(rule: Json) -> Iterator[tuple[str, str, str]]:
-    """Yield each (group, version, resource) of a rule, without wildcards and subresources."""
+    """Yield each (group, version, resource) of `rule`.
+
+    Wildcard resources and subresources are left out. If a group or version is a wildcard, nothing
+    is yielded.
+    """
     groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
     if any("*" in name for name in (*groups, *versions)):
         return

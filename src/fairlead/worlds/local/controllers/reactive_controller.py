@@ -68,7 +68,7 @@ class ReactiveController(ABC):
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Reconcile the targets of the refused writes that are due."""
+        """Reconcile the targets of the refused writes whose retry is due at `now`."""
         targets = dict.fromkeys(self._retries.pop_due(now))
         return [command for target in targets for command in self.reconcile(target, now)]
 
@@ -78,7 +78,7 @@ class ReactiveController(ABC):
 
     @abstractmethod
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether this controller writes `target`, so that it repeats a refused write."""
+        """Return whether this controller retries a refused write of `target`."""
 
     @abstractmethod
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:

@@ -43,7 +43,7 @@ class EventWriter:
     """Writes events into `store`; `host` is the host name that controllers report."""
 
     def __init__(self, store: Store, signatures: FieldManagers, host: str = HOST) -> None:
-        """Write to `store`, with `signatures` as field managers."""
+        """`signatures` adds the managed fields of events before `store` keeps them."""
         self._store = store
         self._forms = EventTemplates(store, signatures)
         self._host = host

@@ -214,7 +214,7 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
 
 
 def _is_rejection(command: PatchStatus) -> bool:
-    """Return whether the kubelet rejects the pod, so that no container is ever created."""
+    """Return whether `command` rejects the pod, whose containers are then never created."""
     return command.fields.get("phase") == "Failed" and not command.conditions
 
 
@@ -409,7 +409,7 @@ class _Report(Struct, frozen=True):
         return f"{made}/{restarts}" if restarts else made
 
     def _amounts(self, container: Json, before: Json) -> Json:
-        """Return the resources of a running container, which had the status `before`."""
+        """Return the resource fields of a container's status; its earlier status is `before`."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
         if self.phase != "Running":
             return {}

@@ -37,7 +37,7 @@ class Companion(Protocol):
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """The handlers that serve paths of the API server, for authorized users."""
+        """The handlers of this service, keyed by path, for requests of authorized users."""
         ...
 
     def serving(self, cluster: LocalCluster, app: ApiApp) -> AbstractAsyncContextManager[object]:
