@@ -159,8 +159,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time (default: all). A drained node is uncordoned "
-            "when it is empty, or later with --for.",
+            help="Drain at most N nodes at a time (default: all). With this option, a drained node "
+            "is uncordoned when it is empty, or later with --for.",
             metavar="N",
             converter=integer,
         ),
@@ -273,8 +273,8 @@ class RunOptions:
             "FILE",
             "YAML or CSV file that states, by workload, image or label, how long pods run until "
             "they complete (docs/start-times.md). With this option, the answer estimates when "
-            "pending pods start. Without it, --seeds 20 makes the same estimate from the "
-            "completed pods in the dump.",
+            "pending pods start. Without a file, --seeds N makes this estimate from the run times "
+            "of completed pods in the dump.",
         ),
     ] = None
     horizon: Annotated[

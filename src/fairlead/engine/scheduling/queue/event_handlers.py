@@ -36,8 +36,8 @@ class EventHandlers(Struct, frozen=True):
     """Moves pods in `queue` and updates nominations when `cluster` changes.
 
     Only pods whose schedulerName is in `profiles` are queued. `is_binding` returns whether a pod
-    is being bound. If `pod_groups` is set, new PodGroups and new pods without a node may make other
-    pods schedulable.
+    is being bound. If `pod_groups` is set, a new PodGroup, or a new member of a gang, may make the
+    waiting members of the gang schedulable.
     """
 
     cluster: Cluster
