@@ -127,10 +127,10 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules of `check_stored`, then the facts about fields; yield the errors.
+    """Check the rules of `check_stored` and the fields that decisions read; yield the errors.
 
-    Only the facts about the fields that decisions read are checked. Stored objects are checked
-    too, because they may come from a dump that somebody has edited.
+    An API server checks these fields only in new objects. A simulation checks them in stored
+    objects too, because a dump may have been edited.
     """
     is_valid = True
     for cause in check_stored(obj, view):
