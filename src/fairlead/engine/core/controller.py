@@ -42,6 +42,19 @@ class Controller(Protocol):
         ...
 
 
+class NoDeadlines:
+    """The deadline methods of a Controller that acts only on stimuli."""
+
+    __slots__ = ()
+
+    def next_deadline(self) -> None:
+        """Return None, because the controller has no deadlines."""
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Return no commands."""
+        return []
+
+
 @runtime_checkable
 class PodHandler(Protocol):
     """A Controller with a separate method for changed pods, the most frequent stimuli."""

@@ -16,6 +16,7 @@ from fairlead.conformance.api.server.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.server.recorded_nodes import ZONES, recorded_nodes
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.command import Command, CreateObject
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import Stimulus
@@ -151,7 +152,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
 
-class _Distribution:
+class _Distribution(NoDeadlines):
     """A controller of the recorded Kubernetes distribution: adds a ConfigMap to each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
@@ -167,14 +168,6 @@ class _Distribution:
             if isinstance(one, Namespace) and not is_deleted and not one.metadata.deletion_timestamp
             if self._storage.find(CONFIG_MAP, one.metadata.name, _SERVICE_AUTHORITY) is None
         ]
-
-    def next_deadline(self) -> int | None:
-        """Return None, because only a new or changed namespace causes work."""
-        return None
-
-    def handle_deadline(self, now: int) -> list[Command]:
-        """Return no commands."""
-        return []
 
 
 def _service_authority(namespace: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -36,7 +37,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import pod_ref
 
 
-class PodFinalizers(Struct):
+class PodFinalizers(NoDeadlines, Struct):
     """Removes foreign finalizers from terminating pods that have ended or have no node."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
@@ -67,14 +68,6 @@ class PodFinalizers(Struct):
         foreign = foreign_finalizers(pod)
         kept = [one for one in pod.metadata.finalizers if one not in foreign]
         return [PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})]
-
-    def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
         held = [pod for pods in loaded.replicas if _is_held(pods[0]) for pod in pods]

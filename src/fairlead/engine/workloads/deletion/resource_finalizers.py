@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from fairlead.api.finalizer import FOREGROUND, ORPHAN, TERMINATION
 from fairlead.api.objects import Unstructured
 from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -31,7 +32,7 @@ from fairlead.engine.workloads.identity import object_ref
 _SIMULATED: Final = frozenset((FOREGROUND, ORPHAN, TERMINATION, *FINALIZERS.values()))
 
 
-class ResourceFinalizers(Struct):
+class ResourceFinalizers(NoDeadlines, Struct):
     """Removes the finalizers of custom resources whose deletion was requested after the load."""
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -56,14 +57,6 @@ class ResourceFinalizers(Struct):
                 return []
             case _:
                 return []
-
-    def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
 
     def _released(self, one: Unstructured) -> Iterator[Command]:
         meta = one.metadata

@@ -39,6 +39,7 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -52,7 +53,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 
 
-class ResourceClaims:
+class ResourceClaims(NoDeadlines):
     """The ResourceClaim controller: creates claims from templates, deallocates unused devices."""
 
     issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
@@ -102,14 +103,6 @@ class ResourceClaims:
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
         return self._react(pod) if self._see(pod) else ()
-
-    def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
 
     # --- known objects ---------------------------------------------------------------------
 

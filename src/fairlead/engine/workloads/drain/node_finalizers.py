@@ -20,6 +20,7 @@ from typing import ClassVar
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -27,7 +28,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED
 
 
-class NodeFinalizers:
+class NodeFinalizers(NoDeadlines):
     """Removes the finalizers of deleted nodes; first drains nodes that Karpenter would drain."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
@@ -47,14 +48,6 @@ class NodeFinalizers:
                 return [command for node in nodes for command in self._see(node)]
             case _:
                 return []
-
-    def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
 
     def _see(self, node: Node) -> list[Command]:
         meta = node.metadata

@@ -26,6 +26,7 @@ from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -182,7 +183,7 @@ class JobOrphans(Struct):
             self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)
 
 
-class EndedJobPods(Struct):
+class EndedJobPods(NoDeadlines, Struct):
     """Removes the tracking finalizers of pods in a simulation, where no status counts the pods.
 
     A pod loses its finalizer as soon as it is finished or terminating. Exception: if its Job has
@@ -224,14 +225,6 @@ class EndedJobPods(Struct):
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
         return self._end(pod) if _is_held_after_end(pod) else ()
-
-    def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
 
     def _learn(self, job: Job) -> list[Command]:
         uid = job.metadata.uid
