@@ -133,17 +133,17 @@ def size(
             raise InputError("--instance-types", problem, object_name=instance_types or "")
         is_priced = any(one.has_price for one in types)
         question = SizeQuestion(
-            len(replaced),
-            len(kept),
-            sum(price_of_node(info, types) for info in replaced),
-            survival,
-            share,
-            effort,
-            is_priced,
-            estimated_types(replaced, offers, types) if is_priced else (),
-            tuple(model.table.resources.names),
-            sum(is_control_plane(info.node) for info in replaced),
-            tuple(virtual),
+            replaced=len(replaced),
+            kept=len(kept),
+            cost=sum(price_of_node(info, types) for info in replaced),
+            survival=survival,
+            headroom=share,
+            effort=effort,
+            is_priced=is_priced,
+            estimated=estimated_types(replaced, offers, types) if is_priced else (),
+            resources=tuple(model.table.resources.names),
+            control_plane=sum(is_control_plane(info.node) for info in replaced),
+            virtual=tuple(virtual),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
     notes = (*read.idle_autoscaler(CHOOSES_NODES), *read.notes)

@@ -171,20 +171,19 @@ def explain(
             output=output,
             all_nodes=all_nodes or output == "details",
         )
-    batch = (batch_config, batch_plugin)
     source, target = snapshot_and_target(first, second, snapshot, connection, apply)
     request = ExplainRequest(
         target,
         source,
         connection,
         max_input,
-        config,
-        plugin,
-        batch,
-        release.choice,
-        allow_extenders,
-        apply,
-        seeds,
-        runtimes,
+        config=config,
+        plugins=plugin,
+        batch=(batch_config, batch_plugin),
+        release=release.choice,
+        allow_extenders=allow_extenders,
+        apply=apply,
+        seeds=seeds,
+        runtimes=runtimes,
     )
     return explain_target(request, output=output, all_nodes=all_nodes or output == "details")
