@@ -35,7 +35,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # upstream: attach_detach_controller.go: DefaultTimerConfig (ReconcilerMaxWaitForUnmountDuration)
 DETACH_TIMEOUT: Final[DurationNs] = seconds(6 * 60)
-_OF_MANY_NODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
+MULTI_NODE_ACCESS_MODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
 
 
 class SingleNodeVolumes(Struct):
@@ -81,7 +81,7 @@ class SingleNodeVolumes(Struct):
 
     def _is_of_one_node(self, volume: PersistentVolume) -> bool:
         spec = volume.spec
-        if not spec.access_modes or not _OF_MANY_NODES.isdisjoint(spec.access_modes):
+        if not spec.access_modes or not MULTI_NODE_ACCESS_MODES.isdisjoint(spec.access_modes):
             return False
         if spec.csi is None:
             return kind_of(spec) is not None

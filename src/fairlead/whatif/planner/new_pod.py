@@ -30,6 +30,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     STORAGE_CLASS,
 )
+from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
 from fairlead.whatif.change.held_rollout import held_scaling
 from fairlead.whatif.change.scale import autoscaler_of, owned_hint
@@ -259,14 +260,18 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
-    """Yield a template, named after the volume, for each claim whose name contains the pod's."""
+    """Yield a template, named after the volume, for each claim that belongs to one pod.
+
+    Its name contains the pod's, and its volume cannot be used on several nodes.
+    """
     for volume in sample.pod.spec.volumes:
         used = volume.persistent_volume_claim
         if used is None or sample.ref.name not in used.claim_name:
             continue
         claim = inventory.get(PERSISTENT_VOLUME_CLAIM, sample.ref.namespace, used.claim_name)
-        if claim is not None:
-            spec = {key: one for key, one in claim.value["spec"].items() if key != "volumeName"}
+        spec = claim.value["spec"] if claim is not None else {}
+        if spec and MULTI_NODE_ACCESS_MODES.isdisjoint(spec.get("accessModes") or ()):
+            spec = {key: one for key, one in spec.items() if key != "volumeName"}
             yield {"metadata": {"name": volume.name}, "spec": spec}
 
 

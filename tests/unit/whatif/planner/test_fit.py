@@ -392,9 +392,20 @@ def test_pods_of_a_custom_resource_are_like_one_of_its_pods(snapshot, make):
     assert found["verdict"] == "2 more pods of cloneset/default/web fit, on 1 node."
 
 
-@pytest.mark.parametrize(("claim", "count"), [("db-1", 4), ("data-db-1", 4), ("shared", 1)])
-def test_pods_of_a_custom_resource_get_their_own_claims(snapshot, make, claim, count):
-    """CloudNativePG names the claim of a pod like the pod, OpenKruise adds the template's name."""
+@pytest.mark.parametrize(
+    ("claim", "mode", "count"),
+    [
+        ("db-1", "ReadWriteOnce", 4),
+        ("data-db-1", "ReadWriteOnce", 4),
+        ("shared", "ReadWriteOnce", 1),
+        ("db-1-content", "ReadWriteMany", 1),
+    ],
+)
+def test_pods_of_a_custom_resource_get_their_own_claims(snapshot, make, claim, mode, count):
+    """CloudNativePG names the claim of a pod like the pod, OpenKruise adds the template's name.
+
+    A volume that several nodes can use is not the volume of one pod.
+    """
     api = "postgresql.cnpg.io/v1"
     meta = {"name": "db", "namespace": "default", "uid": "db-uid"}
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
@@ -405,17 +416,17 @@ def test_pods_of_a_custom_resource_get_their_own_claims(snapshot, make, claim, c
         make.node("b", cpu="3", rack="b"),
         {"apiVersion": api, "kind": "Cluster", "metadata": meta},
         pod,
-        *local_storage(claim, "a"),
+        *local_storage(claim, "a", mode),
     )
     source = pod_source(None, "cluster/db", "", Inventory(read.manifests))
     found = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress())
     assert found.count == count
 
 
-def local_storage(claim, node):
+def local_storage(claim, node, mode="ReadWriteOnce"):
     """A bound claim with a volume on `node`, and a class that provisions volumes on any node."""
     spec = {
-        "accessModes": ["ReadWriteOnce"],
+        "accessModes": [mode],
         "resources": {"requests": {"storage": "1Gi"}},
         "storageClassName": "local",
         "volumeName": "v",
@@ -442,7 +453,7 @@ def local_storage(claim, node):
             "kind": "PersistentVolume",
             "metadata": {"name": "v"},
             "spec": {
-                "accessModes": ["ReadWriteOnce"],
+                "accessModes": [mode],
                 "capacity": {"storage": "1Gi"},
                 "claimRef": {"name": claim, "namespace": "default"},
                 "storageClassName": "local",
