@@ -100,9 +100,10 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     if not is_custom(found.kind.api_version):
         known = ", ".join(kind.kind for kind in _EXPLAINED)
         return f"a {found.kind.kind} cannot be explained; only {known}, PodGroup"
-    spec = found.value.get("spec") or {}
-    for path, fields in (("spec", spec), ("spec.runPolicy", spec.get("runPolicy") or {})):
-        if fields.get("suspend") is True:
+    spec = found.value.get("spec")
+    policy = spec.get("runPolicy") if isinstance(spec, dict) else None
+    for path, fields in (("spec", spec), ("spec.runPolicy", policy)):
+        if isinstance(fields, dict) and fields.get("suspend") is True:
             why = admission_sentence(found, inventory)
             suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
             return f"{suspended}. {why}" if why else suspended

@@ -557,6 +557,7 @@ def test_jobs_of_two_groups_have_their_own_pods(explained, make):
         ("rayjob/r", "a RayJob cannot be explained; name its RayCluster default/r-x"),
         ("pytorchjob/p", r"PyTorchJob default/p has no pods: it is .*\(spec.runPolicy.suspend\)"),
         ("pytorchjob/q", "PyTorchJob default/q has no pods to explain"),
+        ("widget/w", "Widget default/w has no pods to explain"),
     ],
 )
 def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, target, problem):
@@ -566,8 +567,9 @@ def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, tar
     cluster = owned(custom("ray.io/v1", "RayCluster", "r-x"), ray)
     held = custom("kubeflow.org/v1", "PyTorchJob", "p", runPolicy={"suspend": True})
     other = custom("kubeflow.org/v1", "PyTorchJob", "q")
+    odd = custom("example.com/v1", "Widget", "w", runPolicy="Always")
     with pytest.raises(InputError, match=problem):
-        explained(target, make.node("a"), sets, owned(job, sets), ray, cluster, held, other)
+        explained(target, make.node("a"), sets, owned(job, sets), ray, cluster, held, other, odd)
 
 
 def test_a_node_states_the_requests_of_its_extended_resources(explained, make):
