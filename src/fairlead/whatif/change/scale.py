@@ -15,7 +15,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 REPLICAS_MAX: Final = 1_000_000
 
@@ -96,9 +96,8 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none."""
     for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
         target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
-        kind = full_kind(target.get("kind", ""), target.get("apiVersion", ""))
-        is_target = (kind, target.get("name")) == (found.full_kind, found.ref.name)
-        if is_target and one.ref.namespace == found.ref.namespace:
+        named = target.get("kind", ""), target.get("apiVersion", ""), target.get("name", "")
+        if one.ref.namespace == found.ref.namespace and found.is_named_by(*named):
             return one
     return None
 

@@ -19,7 +19,6 @@ from fairlead.api.selector import SelectorError, parse_selector, selector_matche
 from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind, reference_kind
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
-from fairlead.whatif.snapshot.served_kind import full_kind
 
 _NEAREST_MAX: Final = 3
 _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
@@ -124,11 +123,11 @@ class Inventory:
         filed = self._by_resource.get(POD.resource, {}).values()
         for entry in (*filed, *self._pods):
             pods = entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,)
-            meta, ref = pods[0].metadata, owner.ref
-            reference = controller_of(meta) if meta.namespace == ref.namespace else None
-            if reference is None or reference.name != ref.name:
-                continue
-            if full_kind(reference.kind, reference.api_version) == owner.full_kind:
+            meta = pods[0].metadata
+            reference = controller_of(meta) if meta.namespace == owner.ref.namespace else None
+            if reference is not None and owner.is_named_by(
+                reference.kind, reference.api_version, reference.name
+            ):
                 yield from pods
 
     def absence(self, kind: Kind) -> str:

@@ -11,18 +11,53 @@ apis/kueue/v1beta2/workload_types.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
-from fairlead.api.json import Json
+import msgspec
+from msgspec import Struct, field
+
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import full_kind
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 _GROUP: Final = "kueue.x-k8s.io"
+
+
+class _OwnerForm(Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    name: str = ""
+
+
+class _MetadataForm(Struct, rename="camel"):
+    name: str
+    owner_references: tuple[_OwnerForm, ...] = ()
+
+
+class _SpecForm(Struct):
+    active: bool = True
+
+
+class _ConditionForm(Struct):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _StatusForm(Struct):
+    conditions: tuple[_ConditionForm, ...] = ()
+
+
+class _WorkloadForm(Struct):
+    """The fields of a Workload that `admission_sentence` reads; a dump may contain any values."""
+
+    metadata: _MetadataForm
+    spec: _SpecForm = field(default_factory=_SpecForm)
+    status: _StatusForm = field(default_factory=_StatusForm)
 
 
 def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
@@ -31,40 +66,41 @@ def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
     The result is "" if Kueue has admitted it or does not manage it.
     """
     if (workload := _workload_of(owner, inventory)) is None:
-        queue = (owner.labels or {}).get(QUEUE_LABEL)
+        queue = _queue_of(owner)
         if not queue:
             return ""
         return f"Kueue starts it when the quota of LocalQueue {owner.ref.namespace}/{queue} allows."
-    spec, name = workload.get("spec") or {}, workload["metadata"]["name"]
-    if spec.get("active") is False:
+    if not workload.spec.active:
+        name = workload.metadata.name
         return f"Kueue does not admit it, because its Workload {name} is not active (spec.active)."
-    conditions = {
-        one["type"]: one for one in (workload.get("status") or {}).get("conditions") or ()
-    }
+    conditions = {one.type: one for one in workload.status.conditions}
     for kind in ("QuotaReserved", "Admitted"):
         found = conditions.get(kind)
-        if found is None or found.get("status") != "True":
-            why = str((found or {}).get("message") or "").rstrip(". ")
+        if found is None or found.status != "True":
+            why = found.message.rstrip(". ") if found else ""
             return f"Kueue has not admitted it: {why}." if why else "Kueue has not admitted it yet."
     return ""
 
 
-def _workload_of(owner: Manifest, inventory: Inventory) -> Json | None:
-    """Return the Workload of Kueue that `owner` owns, perhaps with other pods; None without one."""
+def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
+    """Return the Workload of Kueue that `owner` owns, perhaps with other pods.
+
+    The result is None if there is none, or if it is malformed.
+    """
     kinds = (one for one in inventory.kinds if (one.group, one.kind) == (_GROUP, "Workload"))
     for manifest in (one for kind in kinds for one in inventory.of_kind(kind)):
-        value = manifest.value
-        references = value["metadata"].get("ownerReferences") or ()
-        if manifest.ref.namespace == owner.ref.namespace and any(
-            _refers_to(one, owner) for one in references
+        if manifest.ref.namespace != owner.ref.namespace:
+            continue
+        try:
+            form = msgspec.convert(manifest.value, _WorkloadForm)
+        except msgspec.ValidationError:
+            continue
+        if any(
+            owner.is_named_by(one.kind, one.api_version, one.name)
+            for one in form.metadata.owner_references
         ):
-            return value
+            return form
     return None
-
-
-def _refers_to(reference: Json, owner: Manifest) -> bool:
-    kind = full_kind(reference.get("kind", ""), reference.get("apiVersion", ""))
-    return (kind, reference.get("name")) == (owner.full_kind, owner.ref.name)
 
 
 def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Iterator[str]:
@@ -75,12 +111,13 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
     held = [
         after
         for before, after in writes
-        if (after.labels or {}).get(QUEUE_LABEL)
+        if not is_custom(after.kind.api_version)  # no pods are created for custom resources
+        and _queue_of(after)
         and (before is None or (after.kind is JOB and _is_suspended(before)))
         and not _is_suspended(after)
     ]
     if held:
-        queues = sorted({f"{one.ref.namespace}/{one.labels[QUEUE_LABEL]}" for one in held})
+        queues = sorted({f"{one.ref.namespace}/{_queue_of(one)}" for one in held})
         start = "it starts" if len(held) == 1 else "they start"
         yield (
             f"Kueue starts {listed([one.title for one in held], 2)} only when the quota of "
@@ -89,6 +126,12 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
         )
 
 
+def _queue_of(one: Manifest) -> str:
+    """Return the name of the LocalQueue of `one`; "" if it has none."""
+    labels = one.labels
+    return str(labels.get(QUEUE_LABEL) or "") if isinstance(labels, dict) else ""
+
+
 def _is_suspended(one: Manifest) -> bool:
-    spec: Any = one.value.get("spec") or {}
-    return spec.get("suspend") is True
+    spec = one.value.get("spec")
+    return isinstance(spec, dict) and spec.get("suspend") is True

@@ -154,8 +154,15 @@ class Manifest(Struct, frozen=True):
         found, ref = self.controller, owner.ref
         if found is None or self.ref.namespace != ref.namespace:
             return False
-        kind = full_kind(found.get("kind", ""), found.get("apiVersion", ""))
-        return kind == owner.full_kind and found.get("name") == ref.name
+        kind, api_version = found.get("kind", ""), found.get("apiVersion", "")
+        return owner.is_named_by(kind, api_version, found.get("name", ""))
+
+    def is_named_by(self, kind: str, api_version: str, name: str) -> bool:
+        """Return whether a reference in the object's namespace with these fields names the object.
+
+        The version of the API is not compared.
+        """
+        return name == self.ref.name and full_kind(kind, api_version) == self.full_kind
 
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.

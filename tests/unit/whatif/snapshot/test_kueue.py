@@ -67,6 +67,32 @@ def test_a_suspended_job_says_why_kueue_has_not_admitted_it(
     assert all(one.startswith(sentence) for one in found)
 
 
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"spec": "foo"},
+        {"status": {"conditions": {"type": "Admitted"}}},
+        {"status": {"conditions": [{"type": 1}]}},
+        {"status": []},
+    ],
+)
+def test_a_malformed_workload_counts_as_absent(snapshot, make, malformed):
+    """A dump can contain any values in custom resources."""
+    held = job(make)
+    read = snapshot(make.node("a"), held, workload(held) | malformed)
+    answer = explain_object(read, "job/train", SchedulerConfig(), NO_CHOICE)
+    why = "Kueue starts it when the quota of LocalQueue default/lq allows."
+    assert why in " ".join(answer.findings)
+
+
+def test_a_new_custom_resource_is_not_said_to_start(snapshot, write, make):
+    """No pods are created for it, so it does not start without Kueue either."""
+    meta = {"name": "p", "labels": QUEUE}
+    new = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": meta, "spec": {}}
+    created = what_if(snapshot(make.node("a")), ClusterChange(apply=(write("p.json", new),)))
+    assert not any("Kueue" in one for one in created.changed.notes)
+
+
 def test_a_pod_with_the_gate_of_kueue_says_why_it_waits(snapshot, make):
     gated = make.pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     read = snapshot(make.node("a"), gated, workload(gated, NO_QUOTA))
