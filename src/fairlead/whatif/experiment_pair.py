@@ -27,6 +27,7 @@ from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    Autoscaling,
     read_autoscalers,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -208,7 +209,7 @@ def _without_change(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
-            *_leaving(snapshot, simulates_karpenter=autoscaling.karpenter is not None),
+            *_leaving(snapshot, autoscaling),
             *autoscaling.notes,
             *kubelets.notes,
             *unread,
@@ -216,8 +217,11 @@ def _without_change(
     )
 
 
-def _leaving(snapshot: Snapshot, *, simulates_karpenter: bool) -> tuple[str, ...]:
-    """Return a note about nodes that an autoscaler was removing; () if there are none."""
+def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
+    """Return a note about nodes that an autoscaler was removing; () if there are none.
+
+    The nodes of a simulated autoscaler are left out.
+    """
     nodes = filter(None, map(valid_node, nodes_of(snapshot.manifests)))
     if not any(node.spec.taints for node in nodes):
         return ()
@@ -227,9 +231,13 @@ def _leaving(snapshot: Snapshot, *, simulates_karpenter: bool) -> tuple[str, ...
         nodes_to_be_deleted,
     )
 
-    by_karpenter = not simulates_karpenter
-    at = snapshot.taken_at
-    return leaving_note(nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=by_karpenter))
+    names = nodes_to_be_deleted(
+        snapshot.manifests,
+        snapshot.taken_at,
+        by_cluster_autoscaler=autoscaling.config is None,
+        by_karpenter=autoscaling.karpenter is None,
+    )
+    return leaving_note(names)
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:

@@ -129,7 +129,7 @@ def fit(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES
+    from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, NO_AUTOSCALING
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
@@ -139,9 +139,9 @@ def fit(
         raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
     elastic = _elastic_options(autoscale, node_groups, instance_types, node_pools)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        read = read_plan_input(snapshot, connection, present, release, progress, elastic)
         source = pod_source(pod, like, namespace, read.inventory)
-        if elastic is not None:
+        if elastic != NO_AUTOSCALING:
             answer = _elastic_answer(read, elastic, source, max_limit, progress, preempts=preempt)
         else:
             result = count_fitting(
@@ -157,8 +157,8 @@ def fit(
 
 def _elastic_options(
     autoscale: str, node_groups: str, instance_types: str | None, node_pools: str | None
-) -> AutoscaleOptions | None:
-    """Return the options of the autoscaler; None if no autoscaler is simulated.
+) -> AutoscaleOptions:
+    """Return the options of the autoscaler; NO_AUTOSCALING if none is simulated.
 
     Raises InputError.
     """
@@ -176,8 +176,6 @@ def _elastic_options(
         raise InputError("--node-pools", "needs --autoscale karpenter")
     if node_groups and autoscale in (OFF, KARPENTER):
         raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
-    if autoscale == OFF:
-        return None
     return AutoscaleOptions(autoscale, node_groups, instance_types, node_pools)
 
 
@@ -199,7 +197,6 @@ def _elastic_answer(
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
-    from fairlead.whatif.planner.plan_note import NO_EXTENDERS
 
     snapshot = read.snapshot
     found = read_autoscalers(snapshot.source, snapshot.manifests, elastic)
@@ -210,6 +207,4 @@ def _elastic_answer(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )
     result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX, preempts=preempts)
-    # Extenders are called in the simulations with an autoscaler.
-    notes = tuple(one for one in read.notes if one != NO_EXTENDERS)
-    return elastic_fit_answer(result, source, snapshot.source, notes, max_limit or 1)
+    return elastic_fit_answer(result, source, snapshot.source, read.notes, max_limit or 1)

@@ -18,6 +18,8 @@ from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
+    NO_AUTOSCALING,
+    AutoscaleOptions,
     idle_in_plan,
 )
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
@@ -124,8 +126,12 @@ def read_plan_input(
     present: PresentOptions,
     release: ReleaseOptions,
     progress: Progress,
+    autoscale: AutoscaleOptions = NO_AUTOSCALING,
 ) -> PlanInput:
-    """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError."""
+    """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
+
+    `autoscale` selects the autoscaler that acts in the plan, if any.
+    """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
     progress.begin("reading", 0)
@@ -137,7 +143,9 @@ def read_plan_input(
         allow_extenders=present.allow_extenders,
     )
     progress.begin("loading", 0)
-    base = read_baseline(snapshot, scheduler, release.choice, progress, seed=present.seed)
+    base = read_baseline(
+        snapshot, scheduler, release.choice, progress, seed=present.seed, autoscale=autoscale
+    )
     return PlanInput(
         base.snapshot,
         base.snapshot.inventory(),

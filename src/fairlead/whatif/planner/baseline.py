@@ -27,6 +27,7 @@ from fairlead.apiserver.kind import JOB, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.autoscaling.autoscaler import NO_AUTOSCALING, AutoscaleOptions
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
@@ -60,15 +61,15 @@ class Baseline(Struct, frozen=True):
 
 def read_baseline(
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
-    seed: int = 0,
+    seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING,
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
     If workloads lack pods, the baseline is the end of a simulation in which controllers create
-    them.
+    them. `autoscale` selects the autoscaler that acts in the plan, if any (`plan_notes`).
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
-    notes = plan_notes(snapshot, model, choice)
+    notes = plan_notes(snapshot, model, choice, autoscale)
     before = _pods_by_workload(model)
     lacking = _lacking(model, before)
     if not lacking:

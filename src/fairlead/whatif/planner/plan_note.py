@@ -7,20 +7,35 @@ from typing import Final
 
 from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD_GROUP
 from fairlead.engine.state.pod_groups import GROUP
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    NO_AUTOSCALING,
+    OFF,
+    AutoscaleOptions,
+    is_of_karpenter,
+)
 from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
-from fairlead.whatif.snapshot.leaving_node import leaving_nodes, leaving_note
+from fairlead.whatif.snapshot.leaving_node import leaving_nodes, leaving_note, nodes_to_be_deleted
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
+_NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
 
 
-def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -> tuple[str, ...]:
-    """Return the notes about a plan for `snapshot`, each a sentence."""
+def plan_notes(
+    snapshot: Snapshot,
+    model: ClusterModel,
+    choice: ReleaseChoice,
+    autoscale: AutoscaleOptions = NO_AUTOSCALING,
+) -> tuple[str, ...]:
+    """Return the notes about a plan for `snapshot`, each a sentence.
+
+    If `autoscale` selects an autoscaler, the plan is a simulation in which the autoscaler acts and
+    extenders are called.
+    """
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
     rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
@@ -36,13 +51,26 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
         *dump_notes(snapshot),
-        *leaving_note(leaving_nodes(snapshot.manifests, snapshot.taken_at)),
+        *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
-        *([NO_EXTENDERS] if model.has_extenders else []),
+        *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *([rules_note(sorted(others))] if others else []),
         *_waiting_groups(model),
     )  # fmt: skip
+
+
+def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
+    """Return the nodes that were being removed when the dump was taken, but stay in the plan."""
+    if autoscale.autoscale == OFF:
+        return leaving_nodes(snapshot.manifests, snapshot.taken_at)
+    is_karpenter = is_of_karpenter(autoscale, snapshot.manifests)
+    return nodes_to_be_deleted(
+        snapshot.manifests,
+        snapshot.taken_at,
+        by_cluster_autoscaler=is_karpenter,
+        by_karpenter=not is_karpenter,
+    )
 
 
 def _waiting_groups(model: ClusterModel) -> Iterator[str]:

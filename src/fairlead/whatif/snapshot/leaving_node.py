@@ -21,6 +21,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
 
+# Copies of names in `engine.autoscaling`, which takes long to import and is rarely needed here.
 _OF_CLUSTER_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
 _OF_KARPENTER: Final = "karpenter.sh/disrupted"
 _NAMED_MAX: Final = 3
@@ -31,21 +32,26 @@ def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
     return [
         one.metadata.name
         for one in _nodes(manifests)
-        if one.metadata.deletion_timestamp or _is_removed(one, at, by_karpenter=True)
+        if one.metadata.deletion_timestamp
+        or _is_removed(one, at, by_cluster_autoscaler=True, by_karpenter=True)
     ]
 
 
 def nodes_to_be_deleted(
-    manifests: Iterable[Manifest], at: Instant, *, by_karpenter: bool
+    manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> list[str]:
     """Return the nodes that autoscalers were removing at `at`, but had not deleted yet.
 
-    `by_karpenter` is False if Karpenter is simulated, because it then decides anew.
+    The nodes of an autoscaler are left out if its argument is False: a simulated autoscaler
+    removes its taint at the start, and decides anew.
     """
     return [
         one.metadata.name
         for one in _nodes(manifests)
-        if not one.metadata.deletion_timestamp and _is_removed(one, at, by_karpenter=by_karpenter)
+        if not one.metadata.deletion_timestamp
+        and _is_removed(
+            one, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
+        )
     ]
 
 
@@ -58,10 +64,12 @@ def leaving_note(names: list[str]) -> tuple[str, ...]:
     return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
 
 
-def _is_removed(node: Node, at: Instant, *, by_karpenter: bool) -> bool:
+def _is_removed(
+    node: Node, at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
+) -> bool:
     """Return whether an autoscaler was removing `node` at `at`; see `nodes_to_be_deleted`."""
     keys = {one.key for one in node.spec.taints}
-    if _OF_CLUSTER_AUTOSCALER in keys:
+    if by_cluster_autoscaler and _OF_CLUSTER_AUTOSCALER in keys:
         # Imported only if it is needed.
         from fairlead.engine.autoscaling.cluster_autoscaler.taint import (  # noqa: PLC0415
             is_being_deleted,

@@ -7,6 +7,7 @@ import pytest
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.question import what_if
@@ -63,8 +64,26 @@ def test_a_note_names_nodes_that_stay(taken, taints, meta, in_plans, in_simulati
     assert any(one.startswith(NOTE) for one in notes) == in_simulations
 
 
-def test_a_simulated_karpenter_decides_anew(taken):
-    snapshot = taken(DISRUPTED)
-    at = snapshot.taken_at
-    assert nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=True) == ["a"]
-    assert nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=False) == []
+@pytest.mark.parametrize(
+    ("taint", "autoscaler", "other"),
+    [
+        (DISRUPTED, "by_karpenter", "by_cluster_autoscaler"),
+        (begun(60), "by_cluster_autoscaler", "by_karpenter"),
+    ],
+)
+def test_a_simulated_autoscaler_decides_anew(taken, taint, autoscaler, other):
+    snapshot = taken(taint)
+    counts = {autoscaler: True, other: False}
+    assert nodes_to_be_deleted(snapshot.manifests, snapshot.taken_at, **counts) == ["a"]
+    counts = {autoscaler: False, other: True}
+    assert nodes_to_be_deleted(snapshot.manifests, snapshot.taken_at, **counts) == []
+
+
+@pytest.mark.parametrize(("autoscale", "is_noted"), [("cluster-autoscaler", False), ("off", True)])
+def test_a_note_does_not_contradict_a_simulated_autoscaler(taken, autoscale, is_noted):
+    """Cluster Autoscaler removes its taint in its first loop."""
+    options = AutoscaleOptions(autoscale)
+    plan = read_baseline(
+        taken(begun(60)), SchedulerConfig(), NO_CHOICE, NoProgress(), autoscale=options
+    )
+    assert any(one.startswith(NOTE) for one in plan.notes) == is_noted
