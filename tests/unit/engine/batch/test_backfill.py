@@ -124,6 +124,57 @@ def test_a_gang_that_exceeds_the_limits_of_its_queue_gets_no_reservation(
     assert harness.run(600).bound == bound
 
 
+def starved_below_capability(make_harness, annotations):
+    """Return a harness in which tasks of queue q (capability 4) keep a gang of 4 cpu waiting."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
+    harness.put(make_queue("q", capability={"cpu": "4"}))
+    for number, end in enumerate(["11m", "12m", "13m", "14m"]):
+        declared = {RUNS: end} if annotations else {}
+        started = {"startTime": "1970-01-01T00:00:00Z"}
+        name = f"s{number}"
+        harness.put(make_group(f"group-{name}", 1, "q"))
+        harness.put(
+            make_task(name, f"group-{name}", node="n1", annotations=declared, status=started)
+        )
+    harness.put(make_gang("g", 2, cpu=2, queue="q"))
+    harness.run(0)
+    return harness.put(make_gang("next", 1, queue="q", annotations=annotations))
+
+
+def test_a_queue_holds_its_limit_back_for_a_starving_gang(make_harness):
+    """Node n2 has room for the gang all the time, but the queue has not."""
+    harness = starved_below_capability(make_harness, {RUNS: "10m"})
+    for number, end in enumerate([660, 720, 780]):
+        harness.drop(f"s{number}")
+        assert harness.run(end).bound == {}
+        assert harness.job("g").reserved_nodes == ("n2",)
+    harness.drop("s3")
+    assert sorted(harness.run(840).bound) == ["g-0", "g-1"]
+
+
+def test_a_task_that_ends_before_the_gang_starts_may_use_the_limit_of_the_queue(make_harness):
+    harness = starved_below_capability(make_harness, {RUNS: "3m"})
+    harness.drop("s0")
+    assert list(harness.run(660).bound) == ["next-0"]
+
+
+def test_nothing_is_held_back_while_tasks_without_declared_ends_fill_the_queue(make_harness):
+    harness = starved_below_capability(make_harness, {})
+    harness.drop("s0")
+    assert list(harness.run(660).bound) == ["next-0"]
+    assert harness.job("g").reserved_nodes == ()
+
+
+def test_a_gang_that_can_never_start_does_not_prevent_other_reservations(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1"))
+    harness.put(make_gang("never", 2, cpu=8), make_task("old", node="n1", cpu=1))
+    harness.put(make_gang("g", 2, cpu=2))
+    harness.run(0)
+    harness.put(make_task("small"))
+    assert harness.run(600).bound == {}
+    assert harness.job("g").reserved_nodes == ("n1",)
+
+
 def test_without_known_end_times_whole_nodes_are_reserved(make_harness):
     harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"))
     harness.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))

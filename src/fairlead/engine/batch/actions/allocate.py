@@ -123,7 +123,7 @@ def _place_tasks(
 
 
 def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    if not session.tiers.may_take(session.queues[task.job.queue], task):
+    if not session.may_take(task):
         session.note_over_limit(task)
         return False
     if session.defects.has(Defect.PIPELINE_OVER_IDLE):

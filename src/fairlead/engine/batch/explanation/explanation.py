@@ -25,12 +25,7 @@ from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
-from fairlead.engine.batch.session.reservation import (
-    is_within_limits,
-    lacking_tasks,
-    plan,
-    reserve,
-)
+from fairlead.engine.batch.session.reservation import StartSearch, lacking_tasks, reserve
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.batch.shares.share import cluster_total
@@ -243,6 +238,7 @@ class _Trial:
         self.nodes: tuple[NodeFact, ...] = ()
         self.starts_at: Instant | None = None
         self.is_too_large = False
+        self.full_queues: list[str] = []
 
     @property
     def member_key(self) -> str:
@@ -260,9 +256,9 @@ class _Trial:
         return wanted - self.ready - self.promised - self.placeable
 
     @property
-    def exceeds_limits(self) -> bool:
-        """Whether the limits of the group's queue keep the group out, even if nodes have room."""
-        return not is_within_limits(self._session, self._job)
+    def exceeded_limits(self) -> list[str]:
+        """The queues whose limits keep the group out, even if nodes have room."""
+        return StartSearch(self._session).exceeded_limits(self._job)
 
     @property
     def weight(self) -> int:
@@ -289,11 +285,12 @@ class _Trial:
         if found is Obstacle.QUEUE_IS_FULL:
             self.starts_at = self._start_within_limits()
             return found
-        reservation = plan(session, job)
+        search = StartSearch(session)
+        reservation = search.plan(job)
         self.starts_at = reservation.starts_at if reservation is not None else None
         lacking = {task.info.shape.id for task in lacking_tasks(session, job)}
         # Members with other requests may fit although these do not.
-        self.is_too_large = reservation is None and len(lacking) == 1
+        self.is_too_large = len(lacking) == 1 and search.is_too_large(job)
         return found
 
     def _start_within_limits(self) -> Instant | None:
@@ -324,10 +321,10 @@ class _Trial:
         `member` to the first task that was not placed, or to None.
         """
         session, job = self._session, self._job
-        queue, unplaced, unplaceable = session.queues[job.queue], list[TaskInfo](), set[int]()
+        unplaced, unplaceable = list[TaskInfo](), set[int]()
         for task in waiting:
             if not unplaced or session.rules.tries_every_task:
-                fits = task.info.shape.id not in unplaceable and session.tiers.may_take(queue, task)
+                fits = task.info.shape.id not in unplaceable and session.may_take(task)
                 node = session.choices(job).now.pick(task.info, session.tie_break) if fits else None
                 if node is not None:
                     statement.allocate(task, node)
@@ -341,6 +338,7 @@ class _Trial:
         session, job = self._session, self._job
         if task is None:
             return Obstacle.TOO_FEW_MEMBERS
+        self.full_queues = session.tiers.exceeded_limits(job.queue, task.request.running, {})
         if not session.tiers.may_take(session.queues[job.queue], task):
             return Obstacle.QUEUE_IS_FULL
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
@@ -387,28 +385,36 @@ def _gap(session: Session, fact: NodeFact) -> float:
     )
 
 
-class _Scarcity(StrEnum):
-    """What makes a queue deserve less than it requests."""
+class _Scarcity(Struct, frozen=True):
+    """What makes a queue deserve less than it requests.
 
-    CLUSTER = "the cluster"
-    CAPABILITY = "its capability"
-    OTHER_QUEUES = "other queues"
+    `capabilities` are the queues, in the lineage of the queue, whose capabilities limit it.
+    `other_queues` says whether only the requests of other queues limit it. If neither is set, the
+    cluster is too small.
+    """
+
+    capabilities: tuple[str, ...] = ()
+    other_queues: bool = False
 
 
 def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
     plugin = proportion_of(session)
     share = None if plugin is None else plugin.shares.get(job.queue)
     if plugin is None or share is None:
-        return _Scarcity.CLUSTER
-    limits = dict(plugin.limits(share))
-    found = _Scarcity.CLUSTER
+        return _Scarcity()
+    full: dict[str, None] = {}
     for column, total in cluster_total(session.room, session.rules):
         deserved = share.deserved.get(column, 0.0)
         if deserved + 1 <= min(share.request.get(column, 0), total):
-            if deserved < limits.get(column, total):
-                return _Scarcity.OTHER_QUEUES
-            found = _Scarcity.CAPABILITY
-    return found
+            limiting = [
+                above.queue.name
+                for above in reversed(plugin.lineage(job.queue))
+                if above.deserved.get(column, 0.0) >= dict(plugin.limits(above)).get(column, total)
+            ]
+            if not limiting:
+                return _Scarcity(other_queues=True)
+            full |= dict.fromkeys(limiting)
+    return _Scarcity(tuple(full))
 
 
 def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:
@@ -418,18 +424,18 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarci
         case Obstacle.TOO_FEW_MEMBERS:
             missing = job.min_available - job.valid_count
             return [_more(missing) if missing > 0 else "members that can be scheduled"]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity is _Scarcity.OTHER_QUEUES:
+        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity.other_queues:
             return [
                 f"more weight for queue {job.queue}, now {trial.weight}",
                 "lower requests of other queues",
             ]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity is _Scarcity.CLUSTER:
+        case Obstacle.QUEUE_HAS_ITS_SHARE if not scarcity.capabilities:
             return [f"room for {_more(trial.missing)}"]
-        case Obstacle.QUEUE_IS_FULL | Obstacle.QUEUE_HAS_ITS_SHARE:
-            return [f"a higher capability of queue {job.queue}"]
-        case Obstacle.NO_NODE | Obstacle.RESERVED if trial.exceeds_limits:
+        case Obstacle.QUEUE_HAS_ITS_SHARE | Obstacle.QUEUE_IS_FULL:
+            return [_capability_of(trial.full_queues or scarcity.capabilities)]
+        case Obstacle.NO_NODE | Obstacle.RESERVED if trial.exceeded_limits:
             room = _room_remedies(trial)[:1]
-            return [" and ".join((*room, f"a higher capability of queue {job.queue}"))]
+            return [" and ".join((*room, _capability_of(trial.exceeded_limits)))]
         case Obstacle.NO_NODE | Obstacle.RESERVED:
             return _room_remedies(trial)
         case _:
@@ -447,6 +453,11 @@ def _room_remedies(trial: _Trial) -> list[str]:
         amounts = ", ".join(f"{amount_text(name, amount)} {name}" for name, amount in lacking)
         remedies.append(f"{amounts} more on node {nearest.node}")
     return remedies
+
+
+def _capability_of(queues: Sequence[str]) -> str:
+    names = " and ".join(queues)
+    return f"a higher capability of {'queue' if len(queues) == 1 else 'queues'} {names}"
 
 
 def _more(members: int) -> str:

@@ -197,19 +197,34 @@ class Proportion:
         is switched on. The queue's deserved amounts are limits only if the defect `overshoot`,
         which is on by default, is switched off.
         """
-        return self.takes(queue.name, task.request.running)
+        return not self.exceeded_limits(queue.name, task.request.running, {})
 
-    def takes(self, queue: str, requested: Amounts) -> bool:
-        """Return whether `queue` can take the amounts `requested` and stay within its limits.
+    def exceeded_limits(
+        self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
+    ) -> list[str]:
+        """Return the queues that would exceed their limits if `queue` also held `requested`.
 
-        The method `allocatable` describes the limits.
+        `allocatable` describes the limits. The result contains `queue` and ancestors of it, the
+        queue itself first. `changes` are amounts by queue that are added before to what the queues
+        hold now; they may be negative.
         """
-        found = self.shares[queue]
-        if not self._defects.has(Defect.CAPABILITY):
-            for above in self._lines[queue]:
-                if not _within(above, requested, above.queue.capability):
-                    return False
-        return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, requested)
+        more: dict[str, list[int]] = {}
+        for changed, amounts in changes.items():
+            for found in self._lines.get(changed, ()):
+                add_amounts(more.setdefault(found.queue.name, []), amounts, 1)
+        return [
+            found.queue.name
+            for found in reversed(self._lines[queue])
+            if not self._may_hold(
+                found, _sum(requested, more.get(found.queue.name)), is_own=found.queue.name == queue
+            )
+        ]
+
+    def _may_hold(self, found: QueueShare, requested: Amounts, *, is_own: bool) -> bool:
+        if not _within(found, requested, self.limits(found)):
+            return False
+        is_free = not is_own or self._defects.has(Defect.OVERSHOOT)
+        return is_free or self._within_deserved(found, requested)
 
     def _within_deserved(self, found: QueueShare, requested: Amounts) -> bool:
         return all(
@@ -327,6 +342,13 @@ def _has_room(found: QueueShare, needs: Amounts) -> bool:
     return _within(
         found, tuple((c, expected.get(c, 0) + a) for c, a in needs), found.queue.capability
     )
+
+
+def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:
+    """Add to each of `amounts` the amount in its column of `more`, if there is one."""
+    if more is None:
+        return amounts
+    return tuple((c, amount + (more[c] if c < len(more) else 0)) for c, amount in amounts)
 
 
 def _within(found: QueueShare, requested: Amounts, bounds: Amounts) -> bool:

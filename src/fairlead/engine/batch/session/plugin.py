@@ -16,7 +16,7 @@ upstream: pkg/scheduler/framework/session_plugins.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
@@ -27,6 +27,7 @@ from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.release_1_16.requested import Sums
+from fairlead.engine.state.shape import Amounts
 
 
 class Unschedulable(Struct, frozen=True):
@@ -130,6 +131,21 @@ class Allocatable(BatchPlugin, Protocol):
 
     def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue stays within its limits if `task` is placed."""
+        ...
+
+
+@runtime_checkable
+class QueueLimits(Allocatable, Protocol):
+    """An `Allocatable` that can also check what a queue will hold later (`reservation`)."""
+
+    def exceeded_limits(
+        self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
+    ) -> list[str]:
+        """Return the queues that would exceed their limits if `queue` also held `requested`.
+
+        The result contains `queue` and ancestors of it, the queue itself first. `changes` are
+        amounts by queue that are added before to what the queues hold now; they may be negative.
+        """
         ...
 
 

@@ -1,18 +1,18 @@
 """Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
-become free. The gang that has waited longest gets the reservation. A gang that would exceed the
-limits of its queue gets none, because the reserved resources would stay idle. If a
-job waits in a queue that is below its share, gangs of queues that already have their share get
-none: the waiting job would reclaim the reserved resources at once. The reservation is computed
-again in each session:
+become free. The gang that has waited longest, and for which `StartSearch` finds a start, gets the
+reservation. If a job waits in a queue that is below its share, gangs of queues that already have
+their share get none: the waiting job would reclaim the reserved resources at once. The reservation
+is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
        last.
     2  Choose nodes for that time. Nodes that were reserved before come first, so that the resources
        that have become free there stay reserved.
-    3  Hide these resources from all other jobs.
+    3  Hide these resources from all other jobs, and count them as held by the gang's queue, so that
+       other jobs of this queue do not use up its limits.
 
 Tasks that end before the gang can start may use the resources (`backfill`).
 """
@@ -20,7 +20,7 @@ Tasks that end before the gang can start may use the resources (`backfill`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -35,15 +35,6 @@ from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
 
 _REMEMBERED = 1 << 40  # larger than the free amount of any node
-
-
-@runtime_checkable
-class QueueLimits(Protocol):
-    """A plugin that limits the total resources that the tasks of a queue use."""
-
-    def takes(self, queue: str, requested: Amounts) -> bool:
-        """Return whether `queue` stays within its limits if it also uses `requested`."""
-        ...
 
 
 class PodUsage(Struct, frozen=True):
@@ -65,9 +56,7 @@ def reserve(session: Session) -> Reservation | None:
     Returns the reservation, or None if no gang needs one.
     """
     session.room.hold_back(None)
-    job = _longest_waiting(session)
-    found = None if job is None else plan(session, job)
-    session.reservation = found
+    session.reservation = found = _find_reservation(session)
     if found is not None:
         session.room.hold_back(found.held_back)
     for other in session.jobs.values():
@@ -77,7 +66,7 @@ def reserve(session: Session) -> Reservation | None:
     return found
 
 
-def _longest_waiting(session: Session) -> JobInfo | None:
+def _find_reservation(session: Session) -> Reservation | None:
     bound = session.policy.starvation_bound
     if bound is None:
         return None
@@ -88,29 +77,27 @@ def _longest_waiting(session: Session) -> JobInfo | None:
         and session.now - job.waiting_since >= bound
         and job.min_available > 1
         and not session.tiers.is_overused(session.queues[job.queue])
-        and is_within_limits(session, job)
     ]
     if not starving:
         return None
+    search = StartSearch(session)
     below_share = [one for one in starving if _is_below_share(session, one[2])]
-    if not below_share and any(_would_reclaim(session, job) for job in session.candidates()):
-        return None
-    return min(below_share or starving)[2]
+    found = _first_found(search, below_share)
+    if found is None and not any(_would_reclaim(search, job) for job in session.candidates()):
+        found = _first_found(search, starving)
+    return found
 
 
-def is_within_limits(session: Session, job: JobInfo) -> bool:
-    """Return whether the job's queue stays within its limits if all `lacking_tasks` start now."""
-    requested: list[int] = []
-    for task in lacking_tasks(session, job):
-        add_amounts(requested, task.request.running, 1)
-    amounts = tuple((column, amount) for column, amount in enumerate(requested) if amount)
-    limiting = (plugin for plugin in session.tiers.plugins if isinstance(plugin, QueueLimits))
-    return all(plugin.takes(job.queue, amounts) for plugin in limiting)
+def _first_found(
+    search: StartSearch, starving: Sequence[tuple[Instant, str, JobInfo]]
+) -> Reservation | None:
+    """Return the reservation for the job that has waited longest among those that can start."""
+    return next((found for *_, job in sorted(starving) if (found := search.plan(job))), None)
 
 
-def _would_reclaim(session: Session, job: JobInfo) -> bool:
-    """Return whether the job's queue may reclaim, and `plan` finds a reservation for `job`."""
-    return _is_below_share(session, job) and plan(session, job) is not None
+def _would_reclaim(search: StartSearch, job: JobInfo) -> bool:
+    """Return whether the job's queue may reclaim, and `search` finds a start for `job`."""
+    return _is_below_share(search.session, job) and search.plan(job) is not None
 
 
 def _is_below_share(session: Session, job: JobInfo) -> bool:
@@ -123,30 +110,91 @@ def _is_below_share(session: Session, job: JobInfo) -> bool:
     return bool(asking) and all(session.tiers.may_reclaim(queue, task) for task in asking)
 
 
-def plan(session: Session, job: JobInfo) -> Reservation | None:
-    """Return a reservation for the earliest start of `job`.
+class StartSearch:
+    """Finds the earliest start of jobs, assuming that no other task is started.
 
-    Returns None if `job` already has enough members, or does not fit even into an empty cluster.
+    A job can start as soon as `place` finds a node for each of its `lacking_tasks` and its queue
+    stays within its limits. A pod frees the resources of its node and the amounts that its queue
+    holds at the end that it declared.
     """
-    lacking = lacking_tasks(session, job)
-    ends = pod_usages(session)
-    known = [one for one in ends if one.end is not None]
-    fewest, most = 0, len(known)
-    if not lacking:
-        return None
-    if _place(session, job, lacking, known) is None:
-        rows = _place(session, job, lacking, ends)
-        return None if rows is None else _reservation(session, job, lacking, rows, None)
-    while fewest < most:  # binary search: more ended tasks never make placement worse
-        middle = (fewest + most) // 2
-        if _place(session, job, lacking, known[:middle]) is None:
-            fewest = middle + 1
-        else:
-            most = middle
-    rows = _place(session, job, lacking, known[:fewest])
-    assert rows is not None
-    start = known[fewest - 1].end if fewest else session.now
-    return _reservation(session, job, lacking, rows, start)
+
+    def __init__(self, session: Session) -> None:
+        """Search in the current state of `session`, which must not change between the searches."""
+        self.session = session
+        self._pods = pod_usages(session)
+        self._with_end = [one for one in self._pods if one.end is not None]
+
+    def plan(self, job: JobInfo) -> Reservation | None:
+        """Return a reservation for the earliest start of `job`.
+
+        Returns None if `job` already has enough members, if its members do not fit even into an
+        empty cluster, or if its queue still exceeds its limits after all pods with a declared end
+        have ended.
+        """
+        lacking = lacking_tasks(self.session, job)
+        if not lacking or self.exceeded_limits(job, self._with_end):
+            return None
+        if not self._fits(job, lacking, self._free_after_declared_ends):
+            rows = place(self.session, job, lacking, self._free_without_pods)
+            return None if rows is None else _reservation(self.session, job, lacking, rows, None)
+        fewest, most = 0, len(self._with_end)
+        while fewest < most:  # binary search: more ended pods never prevent a start
+            middle = (fewest + most) // 2
+            gone = self._with_end[:middle]
+            if self.exceeded_limits(job, gone) or not self._fits(job, lacking, self._free(gone)):
+                fewest = middle + 1
+            else:
+                most = middle
+        rows = place(self.session, job, lacking, self._free(self._with_end[:fewest]))
+        assert rows is not None
+        start = self._with_end[fewest - 1].end if fewest else self.session.now
+        return _reservation(self.session, job, lacking, rows, start)
+
+    def is_too_large(self, job: JobInfo) -> bool:
+        """Return whether the `lacking_tasks` of `job` do not fit even into an empty cluster."""
+        lacking = lacking_tasks(self.session, job)
+        return not self._fits(job, lacking, self._free_without_pods)
+
+    def exceeded_limits(self, job: JobInfo, gone: Sequence[PodUsage] = ()) -> list[str]:
+        """Return the queues that would exceed their limits if `job` started.
+
+        The result is as `Tiers.exceeded_limits` describes it. The pods in `gone` are assumed to
+        have ended, and all `lacking_tasks` of `job` to start.
+        """
+        changes: dict[str, list[int]] = {}
+        for one in gone:
+            add_amounts(changes.setdefault(one.queue, []), one.amounts, -1)
+        requested = total_request(lacking_tasks(self.session, job))
+        return self.session.tiers.exceeded_limits(
+            job.queue, requested, {queue: tuple(enumerate(c)) for queue, c in changes.items()}
+        )
+
+    def _fits(self, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints) -> bool:
+        return place(self.session, job, lacking, free) is not None
+
+    @cached_property
+    def _free_after_declared_ends(self) -> Ints:
+        return self._free(self._with_end)
+
+    @cached_property
+    def _free_without_pods(self) -> Ints:
+        return self._free(self._pods)
+
+    def _free(self, gone: Sequence[PodUsage]) -> Ints:
+        """Return the free amounts, shape (resources, rows), after the pods in `gone` have ended."""
+        free: Ints = self.session.room.idle + self.session.room.releasing
+        for one in gone:
+            for column, amount in one.amounts:
+                free[column, one.row] += amount
+        return free
+
+
+def total_request(tasks: Sequence[TaskInfo]) -> Amounts:
+    """Return the sum of the requests of `tasks`, without the resources of which they need 0."""
+    total: list[int] = []
+    for task in tasks:
+        add_amounts(total, task.request.running, 1)
+    return tuple((column, amount) for column, amount in enumerate(total) if amount)
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
@@ -179,20 +227,6 @@ def pod_usages(session: Session) -> list[PodUsage]:
     ]
     late = max((one.end for one in found if one.end is not None), default=0) + 1
     return sorted(found, key=lambda one: (late if one.end is None else one.end, one.row))
-
-
-def _place(
-    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[PodUsage]
-) -> list[int] | None:
-    """Choose a node for each task in `lacking`, assuming that the pods in `gone` have ended.
-
-    Returns the rows of the nodes, in the order of the tasks; None if a task fits on no node.
-    """
-    free = session.room.idle + session.room.releasing
-    for one in gone:
-        for column, amount in one.amounts:
-            free[column, one.row] += amount
-    return place(session, job, lacking, free)
 
 
 def place(
@@ -237,7 +271,7 @@ def _reservation(
         for column, amount in task.request.running:
             held[column, row] += amount
     names = [session.table.at(row).name for row in dict.fromkeys(rows)]
-    return Reservation(job, tuple(names), held, start)
+    return Reservation(job, tuple(names), held, start, total_request(lacking))
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:

@@ -37,6 +37,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.shape import Amounts
 
 _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
@@ -118,14 +119,15 @@ class ChoicesByView(Struct, frozen=True):
 class Reservation(Struct, frozen=True):
     """Resources that are reserved for `job` on `nodes`.
 
-    `held_back` contains the amounts, shape (resources, rows). `starts_at` is the time at which all
-    of them are free, None if unknown.
+    `held_back` contains the amounts, shape (resources, rows), and `requested` their sum by column.
+    `starts_at` is the time at which all of them are free, None if unknown.
     """
 
     job: JobInfo
     nodes: tuple[str, ...]
     held_back: Ints
     starts_at: Instant | None
+    requested: Amounts
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -413,6 +415,19 @@ class Session:
         """
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
+
+    def may_take(self, task: TaskInfo) -> bool:
+        """Return whether the task's queue stays within its limits if `task` is placed.
+
+        The resources that are reserved for another job count as held by the queue of that job.
+        """
+        if not self.tiers.may_take(self.queues[task.job.queue], task):
+            return False
+        reserved = self.reservation
+        if reserved is None or reserved.job is task.job:
+            return True
+        changes = {reserved.job.queue: reserved.requested}
+        return not self.tiers.exceeded_limits(task.job.queue, task.request.running, changes)
 
     def view(self, job: JobInfo) -> RoomView:
         """Return the resources that `job` may use, including resources reserved for it."""

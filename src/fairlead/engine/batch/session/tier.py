@@ -34,11 +34,13 @@ from fairlead.engine.batch.session.plugin import (
     Overused,
     Preemptable,
     Preemptive,
+    QueueLimits,
     QueueOrder,
     Reclaimable,
     TaskOrder,
     Unschedulable,
 )
+from fairlead.engine.state.shape import Amounts
 
 JOB_ORDER: Final = "enableJobOrder"
 JOB_READY: Final = "enableJobReady"
@@ -113,6 +115,7 @@ class Tiers:
         self._valid: list[JobValid] = self._flat(JobValid, None)
         self._overused: list[Overused] = self._flat(Overused, OVERUSED)
         self._allocatable: list[Allocatable] = self._flat(Allocatable, ALLOCATABLE)
+        self._limits: list[QueueLimits] = self._flat(QueueLimits, ALLOCATABLE)
         self._preemptive: list[Preemptive] = self._flat(Preemptive, PREEMPTIVE)
         self._enqueueable: list[JobEnqueueable] = self._flat(JobEnqueueable, JOB_ENQUEUED)
         self._enqueued: list[JobEnqueued] = self._flat(JobEnqueued, JOB_ENQUEUED)
@@ -184,6 +187,17 @@ class Tiers:
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue stays within its limits if `task` is placed."""
         return all(plugin.allocatable(queue, task) for plugin in self._allocatable)
+
+    def exceeded_limits(
+        self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
+    ) -> list[str]:
+        """Return the queues that would exceed their limits if `queue` also held `requested`.
+
+        The result contains `queue` and ancestors of it, the queue itself first. `changes` are
+        amounts by queue that are added before to what the queues hold now; they may be negative.
+        """
+        found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
+        return list(dict.fromkeys(name for names in found for name in names))
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether tasks of other queues may be evicted for `task`."""

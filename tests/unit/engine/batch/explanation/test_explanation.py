@@ -224,6 +224,32 @@ def test_a_queue_at_its_capability_is_explained(harness):
     assert found.remedies == ("a higher capability of queue a",)
 
 
+@pytest.mark.parametrize(
+    ("own", "parents", "remedy"),
+    [
+        ("8", "3", "a higher capability of queue team"),
+        ("3", "3", "a higher capability of queues a and team"),
+        ("3", "8", "a higher capability of queue a"),
+    ],
+)
+@pytest.mark.parametrize("node_cpu", ["1", "4"])
+def test_the_remedy_names_the_queues_whose_capabilities_are_exceeded(
+    harness, own, parents, remedy, node_cpu
+):
+    harness.put(make_node("n1", cpu=node_cpu), make_queue("team", capability={"cpu": parents}))
+    harness.put(make_queue("a", capability={"cpu": own}, parent="team"))
+    found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
+    assert found.remedies[-1].endswith(remedy)
+
+
+def test_the_share_of_a_queue_may_be_limited_by_the_capability_of_its_parent(harness):
+    harness.put(make_node("n1", cpu="8"), make_queue("team", capability={"cpu": "4"}))
+    harness.put(make_queue("a", parent="team"), make_gang("a", 4, node="n1", queue="a"))
+    found = explain(harness.put(make_gang("g", 1, queue="a")))
+    assert found.obstacle in {Obstacle.QUEUE_HAS_ITS_SHARE, Obstacle.QUEUE_IS_FULL}
+    assert found.remedies == ("a higher capability of queue team",)
+
+
 def test_room_alone_does_not_start_a_group_above_the_capability_of_its_queue(harness):
     """The node has room for no member, the queue for one of the two members."""
     harness.put(make_node("n1", cpu="1"), make_queue("a", capability={"cpu": "3"}))
