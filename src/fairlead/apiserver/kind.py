@@ -346,10 +346,11 @@ def find_kind(name: str) -> Kind | None:
 def reference_kind(kind: Kind) -> str:
     """Return how an ObjectRef names `kind`.
 
-    The group is appended (`Job.batch.volcano.sh`) if `find_kind` finds another kind of this name.
+    The group is appended (`Job.batch.volcano.sh`) unless `find_kind` finds `kind` by its name
+    alone: custom resources of two groups may have one name.
     """
     known = find_kind(kind.kind)
-    is_found = known is None or known.resource == kind.resource
+    is_found = known is not None and known.resource == kind.resource
     return kind.kind if is_found else kind.qualified
 
 

@@ -119,7 +119,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     target = inventory.find(SET_RESOURCES, name, namespace, _TEMPLATED)
     if target.kind not in _TEMPLATED:
         known = ", ".join(kind.kind for kind in _TEMPLATED)
-        problem = f"a {target.ref.kind} has no pod template that can change; only {known}"
+        problem = f"a {target.kind.kind} has no pod template that can change; only {known}"
         raise InputError(SET_RESOURCES, problem)
     wanted = dict(_amounts(target.title, amounts))
     target.require_right_types()

@@ -44,7 +44,7 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
         hint = owned_hint(workload, inventory) or f"; only {known}"
         if any(inventory.pods_of(workload)):
             hint += f"; fairlead fit --like {target} counts how many more of its pods fit"
-        raise InputError(source, f"a {workload.ref.kind} cannot be scaled{hint}")
+        raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
 
 

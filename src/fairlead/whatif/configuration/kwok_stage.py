@@ -255,9 +255,7 @@ class _Delays(Struct, frozen=True):
 
 def is_stage(manifest: Manifest) -> bool:
     """Return whether `manifest` is a KWOK Stage."""
-    return manifest.ref.kind.partition(".")[0] == "Stage" and (
-        manifest.kind.api_version == API_VERSION
-    )
+    return manifest.kind.kind == "Stage" and manifest.kind.api_version == API_VERSION
 
 
 def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int) -> KubeletConfig:

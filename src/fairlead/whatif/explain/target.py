@@ -109,7 +109,7 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
             return f"{suspended}. {why}" if why else suspended
     custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
     if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
-        return f"a {found.ref.kind} cannot be explained{hint}"
+        return f"a {found.kind.kind} cannot be explained{hint}"
     return f"{found.title} has no pods to explain"
 
 

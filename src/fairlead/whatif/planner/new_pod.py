@@ -206,14 +206,14 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     and for an invalid workload.
     """
     value, ref = manifest.value, manifest.ref
-    title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
+    title = f"{_SHORT.get(manifest.kind.kind, manifest.kind.kind.lower())}/{ref.key}"
     if manifest.kind is POD:
         return NewPods(source, title, ref.namespace, ref.name, value, manifest.controller)
     if manifest.kind.kind == DAEMON_SET.kind:  # also one of an operator, such as OpenKruise
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
         if hint := owned_hint(manifest, inventory):
-            raise InputError(source, f"pods of a {ref.kind} cannot be counted{hint}")
+            raise InputError(source, f"pods of a {manifest.kind.kind} cannot be counted{hint}")
         sample = _pod_of(manifest, inventory)
         if sample is None:
             raise InputError(source, f"{manifest.title} has no pods")

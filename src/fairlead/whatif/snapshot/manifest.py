@@ -228,10 +228,11 @@ class Manifest(Struct, frozen=True):
     def title(self) -> str:
         """The name of the object in messages: `Pod store/web-1`.
 
-        The group of a custom resource follows its kind if other kinds have the same name.
+        The group of a custom resource follows its kind if a known kind has the same name.
         """
-        kind = self.ref.kind if is_custom(self.kind.api_version) else self.kind.kind
-        return f"{kind} {self.ref.key}"
+        known = find_kind(self.kind.kind) if is_custom(self.kind.api_version) else None
+        is_taken = known is not None and known.resource != self.kind.resource
+        return f"{self.ref.kind if is_taken else self.kind.kind} {self.ref.key}"
 
     @property
     def identity(self) -> tuple[str, str, str]:

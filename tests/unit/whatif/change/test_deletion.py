@@ -61,6 +61,26 @@ def test_a_custom_resource_named_like_a_built_in_kind_is_deleted_by_its_group(sn
     assert [pod.name for pod in answer.changed.pods.values()] == ["db-0"]
 
 
+@pytest.mark.parametrize(
+    ("deleted", "left"), [("postgresql.cnpg.io", "db-1"), ("cluster.x-k8s.io", "db-0")]
+)
+def test_custom_resources_of_one_kind_and_name_are_told_apart_by_their_group(
+    snapshot, make, deleted, left
+):
+    """CloudNativePG and Cluster API both have a Cluster; neither is known to Fairlead."""
+    objects = []
+    for number, group in enumerate(("postgresql.cnpg.io", "cluster.x-k8s.io")):
+        owner = {"apiVersion": f"{group}/v1", "kind": "Cluster", "name": "db", "uid": group}
+        meta = {"name": "db", "namespace": "a", "uid": group}
+        pod = make.pod(f"db-{number}", "a", node_name="n", owner="db")
+        pod["metadata"]["ownerReferences"][0] |= owner
+        objects += [{"apiVersion": f"{group}/v1", "kind": "Cluster", "metadata": meta}, pod]
+    answer = what_if(
+        snapshot(make.node("n"), *objects), ClusterChange(delete=(f"cluster.{deleted}/a/db",))
+    )
+    assert [pod.name for pod in answer.changed.pods.values()] == [left]
+
+
 def test_finalizers_of_operators_do_not_keep_the_pods_of_a_deleted_resource(snapshot, make):
     """The pod of a KubeVirt VM belongs to an instance with finalizers, which belongs to the VM."""
     api = "kubevirt.io/v1"

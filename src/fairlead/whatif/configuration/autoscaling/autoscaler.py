@@ -164,7 +164,7 @@ def _flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
 def has_node_pools(manifests: Iterable[Manifest]) -> bool:
     """Return whether the cluster has NodePools of Karpenter."""
     return any(
-        one.kind.group == _KARPENTER_GROUP and one.ref.kind.startswith("NodePool")
+        one.kind.group == _KARPENTER_GROUP and one.kind.kind.startswith("NodePool")
         for one in samples(manifests)
     )
 

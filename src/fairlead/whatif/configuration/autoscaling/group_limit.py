@@ -62,7 +62,7 @@ class GroupLimits(Struct, frozen=True):
         for one in manifests:
             if is_status(one):
                 stated = _of_status(one.value.get("data"))
-            elif one.ref.kind == "MachineDeployment":
+            elif one.kind.kind == "MachineDeployment":
                 limits = _of_annotations(one.value["metadata"].get("annotations"))
                 if limits is not None:
                     machines[one.ref.name] = limits

@@ -71,9 +71,9 @@ def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str]
     """Return the sorted zones of each EC2NodeClass, keyed by (API group, kind, name)."""
     found: dict[tuple[str, str, str], Sequence[str]] = {}
     for one in manifests:
-        if one.ref.kind == "EC2NodeClass":
+        if one.kind.kind == "EC2NodeClass":
             zones = sorted({zone for zone in _stated(one.value) if zone})
-            found[one.kind.group, one.ref.kind, one.ref.name] = zones
+            found[one.kind.group, one.kind.kind, one.ref.name] = zones
     return found
 
 
