@@ -227,6 +227,36 @@ def test_successes_are_filtered_by_kind_only_for_controllers_that_name_kinds(dia
 
 
 @pytest.mark.parametrize(
+    ("issuer", "concerned"),
+    [
+        pytest.param(controller_account("a"), ["a"], id="of one controller"),
+        pytest.param(controller_account("b"), ["b"], id="of another controller"),
+        pytest.param(controller_account("x"), [], id="of no controller"),
+        pytest.param(None, ["a", "b"], id="not stated"),
+    ],
+)
+def test_successes_go_to_the_controllers_with_the_issuer_of_the_command(diary, issuer, concerned):
+    """If the world does not state the issuer, they go to all interested controllers."""
+    a, b, c = Spy("a", diary), Spy("b", diary), Spy("c", diary)
+    c.interest = Interest(succeeded=())
+    engine = engine_of(a, b, c)
+    for _ in range(2):
+        engine.handle(CommandSucceeded(command("p"), controller_account("a")), 1)
+        diary.clear()
+        engine.handle(CommandSucceeded(command("p"), issuer), 1)
+        assert [name for name, *_ in diary] == concerned
+
+
+def test_an_interest_also_limits_the_successes_of_own_commands(diary):
+    a, b = Spy("a", diary), Spy("b", diary)
+    a.interest = Interest(succeeded=(Bind,))
+    engine, pod = engine_of(a, b), ObjectRef("Pod", "ns", "p")
+    for written in (Bind(pod, "n"), DeleteObject(pod)):
+        engine.handle(CommandSucceeded(written, a.issuer), 1)
+    assert [name for name, *_ in diary] == ["a"]
+
+
+@pytest.mark.parametrize(
     ("dues", "expected"),
     [((None, None), None), ((None, 5), 5), ((9, 5), 5), ((0, 5), 0), ((-3, None), -3)],
 )
