@@ -41,6 +41,7 @@ from fairlead.engine.core.command import (
     UpdateQuotaStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import (
     CollectionDeleted,
     CommandFailed,
@@ -86,12 +87,14 @@ def perform(
     now: Instant,
     write_of: WriteOf = _plain,
     quotas: QuotaLedgers | None = None,
+    issuer: Issuer | None = None,
 ) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome.
 
     `RecordEvent` and `CallExtender` do nothing here; the worlds perform them. `write_of` returns
     the user and the field manager for a kind and subresource. `quotas` counts the usage for
     `UpdateQuotaStatus`; without `quotas`, each `UpdateQuotaStatus` counts all objects again.
+    A CommandSucceeded states `issuer`.
     """
     try:
         match command:
@@ -106,7 +109,7 @@ def perform(
                 yield from retried(partial(_request, store, command, now, write_of))
     except ApiError as refusal:
         return refused(command, refusal)
-    return CommandSucceeded(command)
+    return CommandSucceeded(command, issuer)
 
 
 def refused(command: Command, refusal: ApiError) -> CommandFailed:

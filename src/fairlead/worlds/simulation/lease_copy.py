@@ -33,6 +33,7 @@ from fairlead.apiserver.storage.storage import StoredChange
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
 from fairlead.worlds.perform import Outcome, perform
 
@@ -60,15 +61,15 @@ class LeaseCopies:
         self._template: _Template | None = None
         store.storage.subscribe(self._drop, lambda resource: resource in _READ)
 
-    def perform(self, command: CreateObject, now: Instant) -> Outcome:
+    def perform(self, command: CreateObject, now: Instant, issuer: Issuer | None = None) -> Outcome:
         """Create a Lease and return the outcome, which is the same as that of `worlds.perform`."""
         own = _own_strings(command.manifest)
         if own is None:
-            return perform(self._store, command, now)
+            return perform(self._store, command, now, issuer=issuer)
         common = _with(command.manifest, ("", "", ""))
-        if self._template is not None and self._template.common == common:
-            return self._copy(self._template, own, command, now)
-        outcome = perform(self._store, command, now)
+        if self._copy(common, own, now):
+            return CommandSucceeded(command, issuer)
+        outcome = perform(self._store, command, now, issuer=issuer)
         if isinstance(outcome, CommandSucceeded):
             self._learn(common, own[_NAME])
         return outcome
@@ -80,20 +81,22 @@ class LeaseCopies:
         if stored is not None and not storage.count(RESOURCE_QUOTA):
             self._template = _Template(common, substitution(stored, places_in(_marked(stored))))
 
-    def _copy(
-        self, template: _Template, own: tuple[str, str, str], command: CreateObject, now: Instant
-    ) -> Outcome:
-        """Store a copy of `template` with the strings `own`, and return the outcome of `command`.
+    def _copy(self, common: Json, own: tuple[str, str, str], now: Instant) -> bool:
+        """Store a copy of the template with the strings `own`, and return True.
 
-        If a Lease with this name exists, nothing is stored, and the outcome is the usual refusal.
+        Return False and store nothing if there is no template with the content `common`, or if a
+        Lease with this name exists.
         """
-        store, namespace, name = self._store, template.common["metadata"]["namespace"], own[_NAME]
+        template = self._template
+        if template is None or template.common != common:
+            return False
+        store, namespace, name = self._store, common["metadata"]["namespace"], own[_NAME]
         if store.find(LEASE, namespace, name) is not None:
-            return perform(store, command, now)
+            return False
         uid = store.ids.new_uid(LEASE, namespace, name)
         lease = template.copy((*own, uid, format_timestamp(now)))
         store.storage.put(LEASE, lease, is_arranged=True)
-        return CommandSucceeded(command)
+        return True
 
     def _drop(self, _: StoredChange) -> None:
         self._template = None

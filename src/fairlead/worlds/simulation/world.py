@@ -243,14 +243,14 @@ class SimulatedWorld:
                 self._pending_stimuli += (changed(pod), CommandSucceeded(command, issued.issuer))
                 return
         if type(command) is CreateObject and not self._judges_users and _is_lease(command):
-            outcome = self._lease_copies.perform(command, now)
+            outcome = self._lease_copies.perform(command, now, issued.issuer)
         else:
             user = sender_of(issued, self.store) if self._judges_users else None
             write = PLAIN if user is None else Write(user=user)
-            outcome = perform(self.store, command, now, lambda *_: write, self._quotas)
+            outcome = perform(
+                self.store, command, now, lambda *_: write, self._quotas, issued.issuer
+            )
         self._queue_changes(now)
-        if isinstance(outcome, CommandSucceeded):
-            outcome = CommandSucceeded(command, issued.issuer)
         self._pending_stimuli.append(outcome)
 
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:

@@ -14,6 +14,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import KUBELET
 from fairlead.engine.kubelet.heartbeat import first_renewals, write_lease
 from fairlead.testing.builders import make_node
 from fairlead.worlds.perform import perform
@@ -38,7 +39,7 @@ class World:
         self.store.subscribe(self.changes.append)
 
     def create_lease(self, command, now):
-        return perform(self.store, command, now)
+        return perform(self.store, command, now, issuer=KUBELET)
 
     def perform(self, command, now):
         """Return the outcome; `command` may be a manifest that a user creates."""
@@ -59,7 +60,7 @@ class CopyingWorld(World):
         self.copies = LeaseCopies(self.store)
 
     def create_lease(self, command, now):
-        return self.copies.perform(command, now)
+        return self.copies.perform(command, now, KUBELET)
 
 
 def lease(name, every, change):

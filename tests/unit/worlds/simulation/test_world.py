@@ -166,6 +166,21 @@ def test_the_effects_of_an_act_settle_before_the_next_act_of_the_same_instant(po
     ]
 
 
+def test_successes_state_the_issuer_of_the_command(pod):
+    """Of all commands of a pod's life: bindings, status patches and deletions."""
+    controller = Lifecycle()
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
+    world.at(START, lambda store, now: store.create(pod("a"), now))
+    run(world)
+    found = [one for _, one in controller.stimuli if isinstance(one, CommandSucceeded)]
+    assert [(type(one.command), one.issuer) for one in found] == [
+        (Bind, KUBELET),
+        (PatchStatus, KUBELET),
+        (DeleteObject, KUBELET),
+        (DeleteObject, KUBELET),
+    ]
+
+
 def test_an_act_after_the_end_is_not_performed(world, listener, pod):
     world.at(START + seconds(5), lambda store, now: store.create(pod(), now))
     run(world, 4)
