@@ -17,8 +17,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionMethod
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import by_cost
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, NoNodePoolsError
 
 _PREFIXES_MAX = 12
 
@@ -120,7 +119,7 @@ def _shown_decision(
     return found
 
 
-def _with_text(scene: Scene, outcome: DisruptionCommand | Reason) -> DisruptionCommand | str:
+def _with_text(scene: Scene, outcome: DisruptionCommand | KeepReason) -> DisruptionCommand | str:
     """Return `outcome` if it is a command; if it is a reason, return upstream's text for it."""
     if isinstance(outcome, DisruptionCommand):
         return outcome

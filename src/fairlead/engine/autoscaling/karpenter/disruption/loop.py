@@ -50,8 +50,8 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     DisruptionQueue,
     QueuedCommand,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    KeepReason,
     NoNodePoolsError,
     Simulator,
 )
@@ -233,7 +233,7 @@ class DisruptionController:
         )
         # The last reason that a loop found to keep a node, by the name of the node. For drift, the
         # keys are names of NodeClaims.
-        self._kept: dict[str, Reason] = {}
+        self._kept: dict[str, KeepReason] = {}
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
@@ -256,7 +256,7 @@ class DisruptionController:
         """
         cluster, simulator = self._context.cluster, self._loop.context.simulator
         existing = cluster.node_objects.keys() | cluster.node_claims.keys()
-        reasons: dict[str, Reason] = {**self._kept, **self._loop.undisruptable(now)}
+        reasons: dict[str, KeepReason] = {**self._kept, **self._loop.undisruptable(now)}
         return {
             name: simulator.text_of(reason, now)
             for name, reason in reasons.items()

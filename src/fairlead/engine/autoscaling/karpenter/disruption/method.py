@@ -16,8 +16,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, Simulator
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
@@ -43,7 +42,7 @@ class DisruptionContext(Struct):
     candidates: Candidates
     options: KarpenterOptions
     rejected: list[tuple[str, str]] = field(default_factory=list)
-    notes: dict[str, Reason] = field(default_factory=dict)
+    notes: dict[str, KeepReason] = field(default_factory=dict)
 
 
 class DisruptionMethod(Protocol):

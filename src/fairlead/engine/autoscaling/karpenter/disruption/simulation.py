@@ -16,7 +16,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason, SchedulingErrors
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
@@ -33,6 +32,21 @@ _SHOWN_ERRORS: Final = 5
 
 class NoNodePoolsError(Exception):
     """No NodePool can create nodes for pods, so no pass can be simulated."""
+
+
+class SchedulingErrors(Struct, frozen=True):
+    """The reason to keep `candidates`: not all their pods would be scheduled.
+
+    `first` is upstream's text with only the error at which the simulation stopped.
+    `Simulator.text_of` simulates again to find the other errors.
+    """
+
+    candidates: tuple[DisruptionCandidate, ...]
+    first: str
+
+
+KeepReason = str | SchedulingErrors
+"""KeepReason: why a node is kept; upstream's text, or the errors from which it is made."""
 
 
 class Simulated(Struct, frozen=True):
@@ -61,7 +75,7 @@ class Simulated(Struct, frozen=True):
                 return f"{text} and {len(self.errors) - _SHOWN_ERRORS} other(s)"
         return text
 
-    def reason(self, candidates: Sequence[DisruptionCandidate]) -> Reason | None:
+    def reason(self, candidates: Sequence[DisruptionCandidate]) -> KeepReason | None:
         """Return the reason to keep the simulated `candidates`; None if all running pods fit."""
         problem = self.problem()
         return SchedulingErrors(tuple(candidates), problem) if problem and self.stopped else problem
@@ -152,7 +166,7 @@ class Simulator:
             known = self._known[key] = _Known(own, result)
         return known.result
 
-    def text_of(self, reason: Reason, now: Instant) -> str:
+    def text_of(self, reason: KeepReason, now: Instant) -> str:
         """Return upstream's whole text for `reason`.
 
         The text describes the cluster at `now`. If a simulation at `now` finds no error or is not

@@ -46,8 +46,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection im
     QuickRejection,
     RejectionMemory,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, Simulated
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
@@ -156,7 +155,7 @@ class Consolidation:
 
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
-    ) -> DisruptionCommand | Reason:
+    ) -> DisruptionCommand | KeepReason:
         """Return the command that removes exactly `candidates`, or upstream's reason to keep them.
 
         The reason is "" if a candidate is already being removed.

@@ -24,8 +24,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation impo
     by_cost,
     should_consolidate,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, NoNodePoolsError
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
 )
@@ -59,7 +58,9 @@ class SingleNodeConsolidation:
         rounds = zip_longest(*(by_pool[name] for name in sorted(by_pool)))
         return [one for one_round in rounds for one in one_round if one is not None]
 
-    def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | Reason:
+    def decide(
+        self, candidate: DisruptionCandidate, now: Instant
+    ) -> DisruptionCommand | KeepReason:
         """Return the command that removes `candidate`, or upstream's reason to keep it.
 
         The reason is "" if no NodePool is usable, or if `candidate` is already being removed.
