@@ -113,7 +113,7 @@ def _shown_decision(
     }
     if loop.context.notes:
         found["blockedEvents"] = {
-            f"NodeClaim/{name}": shown_text(loop.context.simulator.text_of(reason, now))
+            f"NodeClaim/{name}": shown_text(_text_of(scene, reason))
             for name, reason in loop.context.notes.items()
         }
     return found
@@ -123,4 +123,9 @@ def _with_text(scene: Scene, outcome: DisruptionCommand | KeepReason) -> Disrupt
     """Return `outcome` if it is a command; if it is a reason, return upstream's text for it."""
     if isinstance(outcome, DisruptionCommand):
         return outcome
-    return scene.loop.context.simulator.text_of(outcome, scene.now)
+    return _text_of(scene, outcome)
+
+
+def _text_of(scene: Scene, reason: KeepReason) -> str:
+    """Return upstream's text for `reason`, "" if the reason does not hold."""
+    return scene.loop.context.simulator.text_of(reason, scene.now) or ""

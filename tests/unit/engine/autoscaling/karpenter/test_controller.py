@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode, decode_as
-from fairlead.api.objects import PodStatus
+from fairlead.api.objects import PodSpec, PodStatus
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.core.command import (
     CreateObject,
@@ -36,6 +36,7 @@ LABELS = {
     "node.kubernetes.io/instance-type": "general-2",
     "topology.kubernetes.io/zone": "a",
 }
+NOT_INITIALIZED = {"karpenter.sh/initialized": ""}
 SIZE = {"cpu": "2", "memory": "8Gi", "pods": "110"}
 
 
@@ -134,6 +135,9 @@ class Controller:
                     self.tell(ObjectChanged(decode(made)))
                 elif isinstance(command, EvictPod):
                     self.refuse(command, FailureReason.TOO_MANY_REQUESTS)
+
+    def kept_nodes(self):
+        return self.karpenter.kept_nodes(START + seconds(self.now_s))
 
     def count(self, kind, target):
         """Return how many commands of a type about a kind `run_with_nodes` has seen."""
@@ -314,6 +318,27 @@ def test_an_annotation_that_ends_lets_disruption_continue():
     assert controller.count(DeleteObject, "NodeClaim") == 0
     controller.run_with_nodes(5800)
     assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["m"]
+
+
+def test_the_reasons_to_keep_nodes_leave_out_errors_that_no_longer_hold():
+    """The pod of `m` fits only `n`; a pod with a host port needs a simulation."""
+    port = {"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    spec = decode_as(PodSpec, {"nodeName": "m", "containers": [port]})
+    ready = node(name="n")
+    starting = replace(ready, metadata=replace(ready.metadata, labels=LABELS | NOT_INITIALIZED))
+    others = (claim("n", name="n"), starting)
+    controller = Controller(pool(EAGER), claim(), node(), replace(pod(), spec=spec), *others)
+    controller.run(15)
+    found = [controller.kept_nodes()]
+    for change in (ready, claim(deletionTimestamp="2026-01-01T00:00:15Z")):
+        controller.tell(ObjectChanged(change))
+        found.append(controller.kept_nodes())
+    uninitialized = "ns/p => would schedule against uninitialized nodeclaim/n, node/n "
+    assert found == [
+        {"m": f"Not all pods would schedule, {uninitialized}", "n": "Node isn't initialized"},
+        {},
+        {},
+    ]
 
 
 def test_a_refused_deletion_of_a_node_is_repeated(deleted):

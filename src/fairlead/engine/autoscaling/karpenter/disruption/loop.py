@@ -252,16 +252,18 @@ class DisruptionController:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return upstream's reason for each node and NodeClaim that is not disrupted, by name.
 
-        A reason that applies now replaces a reason that an earlier loop found.
+        A reason that applies now replaces a reason that an earlier loop found. Scheduling errors of
+        an earlier loop that no longer hold are left out; see `Simulator.text_of`.
         """
         cluster, simulator = self._context.cluster, self._loop.context.simulator
         existing = cluster.node_objects.keys() | cluster.node_claims.keys()
         reasons: dict[str, KeepReason] = {**self._kept, **self._loop.undisruptable(now)}
-        return {
+        texts = {
             name: simulator.text_of(reason, now)
             for name, reason in reasons.items()
             if name in existing
         }
+        return {name: text for name, text in texts.items() if text is not None}
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and the next change of a budget.

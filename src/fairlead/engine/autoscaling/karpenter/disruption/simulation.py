@@ -166,11 +166,12 @@ class Simulator:
             known = self._known[key] = _Known(own, result)
         return known.result
 
-    def text_of(self, reason: KeepReason, now: Instant) -> str:
-        """Return upstream's whole text for `reason`.
+    def text_of(self, reason: KeepReason, now: Instant) -> str | None:
+        """Return upstream's whole text for `reason`; None if `reason` no longer holds.
 
-        The text describes the cluster at `now`. If a simulation at `now` finds no error or is not
-        possible, the text names only the error that was found first.
+        The errors are those of a simulation at `now`. They no longer hold if the simulation finds
+        none, or if a candidate is being removed. If no NodePool is Ready, no simulation is
+        possible, and the text names only the error that was found first.
         """
         if isinstance(reason, str):
             return reason
@@ -178,8 +179,7 @@ class Simulator:
             simulated = self.simulate(reason.candidates, now)
         except NoNodePoolsError:
             return reason.first
-        problem = None if simulated is None else simulated.problem()
-        return problem or reason.first
+        return None if simulated is None else simulated.problem()
 
     def _reschedulable(self, node: StateNode, now: Instant) -> list[Pod]:
         return currently_reschedulable(self._cluster, node, now)

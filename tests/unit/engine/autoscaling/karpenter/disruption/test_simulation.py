@@ -18,7 +18,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import Candidates, DisruptionClass
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError, Simulator
 from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import adopted_claim
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
@@ -293,7 +293,12 @@ def test_a_simulation_that_stops_early_reaches_the_same_verdict(seed):
     assert stops > 5
 
 
-def test_a_reason_that_no_longer_holds_keeps_its_first_error():
+@pytest.fixture
+def uninitialized_error():
+    """A cluster in which n0 is kept, because its pod fits only the uninitialized n1.
+
+    The fixture returns (cluster, simulator, the reason to keep n0).
+    """
     cluster = KarpenterCluster()
     for one in (*POOLS, pod("p0", "plain", "3", "n0")):
         cluster.put(one, NOW)
@@ -304,10 +309,33 @@ def test_a_reason_that_no_longer_holds_keeps_its_first_error():
     )[0]
     simulator = new_simulator(cluster)
     reason = simulator.simulate(chosen, NOW, stops_early=True).reason(chosen)
-    put_node(cluster, node(1))
-    assert simulator.simulate(chosen, NOW).problem() is None
-    assert simulator.text_of(reason, NOW) == reason.first
     assert "uninitialized" in reason.first
+    return cluster, simulator, reason
+
+
+def test_a_reason_without_errors_no_longer_holds(uninitialized_error):
+    cluster, simulator, reason = uninitialized_error
+    assert simulator.text_of(reason, NOW) == reason.first
+    put_node(cluster, node(1))
+    assert simulator.text_of(reason, NOW) is None
+
+
+def test_a_reason_to_keep_a_node_that_is_being_removed_no_longer_holds(uninitialized_error):
+    cluster, simulator, reason = uninitialized_error
+    claim = reason.candidates[0].claim
+    meta = replace(claim.metadata, deletion_timestamp="2001-09-09T01:46:40Z")
+    cluster.put(replace(claim, metadata=meta), NOW)
+    assert simulator.text_of(reason, NOW) is None
+
+
+def test_a_reason_that_cannot_be_simulated_keeps_its_first_error(uninitialized_error):
+    cluster, simulator, reason = uninitialized_error
+    for one in POOLS:
+        meta = replace(one.metadata, deletion_timestamp="2001-09-09T01:46:40Z")
+        cluster.put(replace(one, metadata=meta), NOW)
+    with pytest.raises(NoNodePoolsError):
+        simulator.simulate(reason.candidates, NOW)
+    assert simulator.text_of(reason, NOW) == reason.first
 
 
 @pytest.mark.parametrize("seed", range(6))
