@@ -5,7 +5,7 @@ upstream: default_preemption.go: filterPodsWithPDBViolation, SelectVictimsOnNode
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from fairlead.api.objects import PodDisruptionBudget
@@ -40,13 +40,21 @@ def split_by_budget(
     return violating, others
 
 
-def reprieve_order(violating: Sequence[Victim], others: Sequence[Victim]) -> tuple[Victim, ...]:
-    """Return the possible victims in the order in which preemption tries to reprieve them.
+def reprieve_in_order(
+    violating: Sequence[Victim], others: Sequence[Victim], reprieve: Callable[[Victim], bool]
+) -> tuple[list[Victim], list[Victim]]:
+    """Try to reprieve each possible victim; return those of both arguments that are lost.
 
     `violating` are the victims whose removal violates a budget. Both arguments are sorted by
-    importance. In 1.19, the victims are also deleted in this order (`PreemptionPolicy.arranged`).
+    importance. `reprieve` gives a victim its place back and returns True if the preemptor still
+    fits then; otherwise it changes nothing and returns False.
     """
-    return (*violating, *others)
+    # upstream: default_preemption.go: SelectVictimsOnNode. The victims that violate a budget come
+    # first, because they take the room that the others would need.
+    return (
+        [victim for victim in violating if not reprieve(victim)],
+        [victim for victim in others if not reprieve(victim)],
+    )
 
 
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:

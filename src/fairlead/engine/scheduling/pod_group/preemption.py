@@ -24,7 +24,7 @@ from fairlead.api.pods.facts import preempts_lower
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.preemption.disruption_budget import reprieve_order
+from fairlead.engine.framework.preemption.disruption_budget import reprieve_in_order
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
@@ -139,13 +139,13 @@ def _select(
     if not status.is_success:
         return status
 
-    def is_lost(victim: PreemptionVictim) -> bool:
+    def reprieve(victim: PreemptionVictim) -> bool:
         removal.add(victim)
         if verdict().is_success:
-            return False
+            return True
         removal.remove(victim)
-        return True
+        return False
 
     violating, others = split_victims_by_budget(victims, built.framework.cluster.budgets())
-    lost = [victim for victim in reprieve_order(violating, others) if is_lost(victim)]
-    return sorted(lost, key=lambda victim: victim.importance)
+    breached, lost = reprieve_in_order(violating, others, reprieve)
+    return sorted(breached + lost, key=lambda victim: victim.importance)

@@ -14,7 +14,10 @@ from fairlead.engine.core.status import Status, error, unresolvable
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.fault import PluginFault
-from fairlead.engine.framework.preemption.disruption_budget import reprieve_order, split_by_budget
+from fairlead.engine.framework.preemption.disruption_budget import (
+    reprieve_in_order,
+    split_by_budget,
+)
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
@@ -76,13 +79,16 @@ def _select(
     if status is not None:
         return status
     violating, others = split_by_budget(lower, budgets)
-    in_order = reprieve_order(violating, others)
-    lost = [other for other in in_order if not _reprieve(trial, other, node)]
-    if not lost:
-        return _no_victim(node)
-    protected = {other.id for other in violating}
-    breached = sum(other.id in protected for other in lost)
-    return Candidate(node, policy.arranged(lost), breached)
+
+    def reprieve(other: PodInfo) -> bool:
+        trial.add(other, node)
+        if trial.verdict(node) is None:
+            return True
+        trial.remove(other, node)
+        return False
+
+    breached, lost = reprieve_in_order(violating, others, reprieve)
+    return _candidate(node, breached, lost, policy)
 
 
 def select_victims_by_resources(
@@ -121,23 +127,30 @@ def select_victims_by_resources(
             return _select_among_equals(node, lower, spare, places, sizes.pop())
     lower.sort(key=policy.order)
     violating, others = split_by_budget(lower, budgets)
-    protected = {other.id for other in violating}
-    lost: list[PodInfo] = []
-    breached = 0
     too_large: set[int] = set()  # these shapes cannot fit later: `spare` only shrinks
-    for other in reprieve_order(violating, others):
-        shape = other.shape
-        if places and shape.id not in too_large:
-            taken = shape.amounts_of(columns)
-            if all(map(ge, spare, taken)):
-                spare, places = list(map(sub, spare, taken)), places - 1
-                continue
-            too_large.add(shape.id)
-        lost.append(other)
-        breached += other.id in protected
-    if not lost:
+
+    def reprieve(other: PodInfo) -> bool:
+        nonlocal spare, places
+        if not places or other.shape.id in too_large:
+            return False
+        taken = other.shape.amounts_of(columns)
+        if all(map(ge, spare, taken)):
+            spare, places = list(map(sub, spare, taken)), places - 1
+            return True
+        too_large.add(other.shape.id)
+        return False
+
+    breached, lost = reprieve_in_order(violating, others, reprieve)
+    return _candidate(node, breached, lost, policy)
+
+
+def _candidate(
+    node: NodeInfo, breached: list[PodInfo], lost: list[PodInfo], policy: PreemptionPolicy
+) -> Candidate | Status:
+    """Return the candidate with the victims `breached`, which violate a budget, and `lost`."""
+    if not breached and not lost:
         return _no_victim(node)
-    return Candidate(node, policy.arranged(lost), breached)
+    return Candidate(node, policy.arranged(breached + lost), len(breached))
 
 
 def _select_among_equals(
@@ -180,12 +193,3 @@ def _no_victim(node: NodeInfo) -> Status:
     Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
     """
     return error(f'expected at least one victim pod on node "{node.name}"')
-
-
-def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
-    """Add `other` back if the preemptor still fits the node then; return whether it was added."""
-    trial.add(other, node)
-    if trial.verdict(node) is None:
-        return True
-    trial.remove(other, node)
-    return False
