@@ -8,6 +8,10 @@ pod of a KubeVirt VirtualMachine belongs to a VirtualMachineInstance with two su
 If a resource was already being deleted when the dump was written, its finalizers stay: the operator
 may be waiting for something that the dump does not show.
 
+While a resource has the finalizer `foregroundDeletion` or `orphan`, only the garbage collector
+patches its finalizers. A patch replaces the whole list, so two patches at the same time could each
+restore what the other one removed.
+
 upstream: github.com/kubevirt/kubevirt pkg/virt-controller/watch/vmi/vmi.go: sync
 """
 
@@ -29,7 +33,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
 from fairlead.engine.workloads.identity import object_ref
 
-_SIMULATED: Final = frozenset((FOREGROUND, ORPHAN, TERMINATION, *FINALIZERS.values()))
+_SIMULATED: Final = frozenset((TERMINATION, *FINALIZERS.values()))
 
 
 class ResourceFinalizers(NoDeadlines, Struct):
@@ -61,6 +65,8 @@ class ResourceFinalizers(NoDeadlines, Struct):
     def _released(self, one: Unstructured) -> Iterator[Command]:
         meta = one.metadata
         if not meta.deletion_timestamp or meta.uid in self._ending:
+            return
+        if FOREGROUND in meta.finalizers or ORPHAN in meta.finalizers:
             return
         kept = [name for name in meta.finalizers if name in _SIMULATED]
         if len(kept) < len(meta.finalizers):

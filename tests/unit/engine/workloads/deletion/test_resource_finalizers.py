@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.command import PatchObject
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.deletion.resource_finalizers import ResourceFinalizers
 
@@ -28,6 +29,23 @@ def test_a_resource_is_deleted_with_its_owner(world):
     world.load(owner, resource("VirtualMachineInstance", OPERATOR, owner="VirtualMachine"))
     world.delete("VirtualMachine", "vm")
     assert not world.objects
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["collector first", "collector last"])
+@pytest.mark.parametrize(
+    ("policy", "is_orphaned"), [("orphan", True), ("foregroundDeletion", False)]
+)
+def test_the_garbage_collector_removes_its_finalizer_first(new_world, order, policy, is_orphaned):
+    """No patch restores a finalizer that another patch has removed."""
+    world = new_world(*[GarbageCollector(), ResourceFinalizers()][::order])
+    owner = resource("VirtualMachine", OPERATOR, policy)
+    world.load(owner, resource("VirtualMachineInstance", owner="VirtualMachine"))
+    world.delete("VirtualMachine", "vm")
+    patches = [one.patch["metadata"] for one in world.sent(PatchObject)]
+    written = [meta["finalizers"] for meta in patches if "finalizers" in meta]
+    assert written == [[OPERATOR], None]
+    left = [(one["kind"], "ownerReferences" in one["metadata"]) for one in world.objects.values()]
+    assert left == [("VirtualMachineInstance", False)] * is_orphaned
 
 
 def test_a_resource_that_is_not_deleted_keeps_its_finalizers(world):
