@@ -51,11 +51,11 @@ from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
-from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.core.status import Status
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.engine import Engine
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
@@ -130,19 +130,6 @@ class _Placed(Struct, frozen=True):
             plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
-class _NoEngine:
-    """An engine without commands, because a model only needs the world's store."""
-
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
-        return []
-
-    def next_deadline(self) -> Instant | None:
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Issued]:
-        return []
-
-
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
@@ -158,7 +145,9 @@ class ClusterModel:
         """
         self.now = snapshot.taken_at
         self._manifests, self._seed = snapshot.manifests, seed
-        self._world = SimulatedWorld(_NoEngine(), start=self.now, seed=seed, events_max=0)
+        # The model uses only the world's store and never runs the world.
+        idle = Engine(Cluster(), controllers=())
+        self._world = SimulatedWorld(idle, start=self.now, seed=seed, events_max=0)
         self.objects = self._load(snapshot)
         self.cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self.cluster.apply(ObjectsLoaded(self.objects))
