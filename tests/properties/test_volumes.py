@@ -73,7 +73,7 @@ def volume_manifest(number, node=""):
     spec = {
         "storageClassName": "local" if node else "now",
         "capacity": {"storage": f"{1 + number % 3}Gi"},
-        "accessModes": ["ReadWriteOnce", ALONE],
+        "accessModes": [ALONE if number % 4 == 3 else "ReadWriteOnce"],  # as often as in claims
     }
     if node:
         term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}

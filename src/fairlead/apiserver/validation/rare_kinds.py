@@ -32,6 +32,7 @@ from fairlead.apiserver.validation.admissionregistration.loaded_form import (
 from fairlead.apiserver.validation.batch.job import check_scheduled_job
 from fairlead.apiserver.validation.core.limit_form import check_limit_range_form, check_quota_form
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
+from fairlead.apiserver.validation.core.volume.claim import check_modes
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
@@ -47,9 +48,11 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
         case Job() | CronJob():
             yield from check_scheduled_job(view)
         case PersistentVolume():
+            yield from check_modes("spec", view.spec.access_modes)
             yield from check_quantities("spec.capacity", view.spec.capacity)
         case PersistentVolumeClaim():
             requests = view.spec.resources.requests
+            yield from check_modes("spec", view.spec.access_modes)
             yield from check_quantities("spec.resources.requests", requests)
         case HorizontalPodAutoscaler():
             yield from _check_replica_bounds(view.spec)

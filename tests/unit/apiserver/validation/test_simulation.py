@@ -14,6 +14,9 @@ QUANTITY = (
 )
 
 
+WRITE_ONCE = ["ReadWriteOnce"]
+
+
 def validated_new(kind, obj):
     """Return `obj` with its defaults, or raise the refusal of it as a new object."""
     obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
@@ -130,6 +133,16 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
             obj("Pod", spec={"overhead": {"cpu": "?"}}),
             "spec.overhead[cpu]",
             f'Invalid value: "?": {QUANTITY}',
+        ),
+        (
+            obj("PersistentVolumeClaim", spec={"accessModes": ["ReadWriteOncePod", *WRITE_ONCE]}),
+            "spec.accessModes",
+            "Forbidden: may not use ReadWriteOncePod with other access modes",
+        ),
+        (
+            obj("PersistentVolume", spec={"accessModes": [*WRITE_ONCE, "ReadWriteOncePod"]}),
+            "spec.accessModes",
+            "Forbidden: may not use ReadWriteOncePod with other access modes",
         ),
         (
             obj("CSIStorageCapacity", "storage.k8s.io/v1", storageClassName="s", capacity="1x"),

@@ -6,6 +6,7 @@ ValidatePersistentVolumeClaimTemplate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.facts import items_of
@@ -47,7 +48,7 @@ def check_claim_spec(field: str, spec: Json) -> Causes:
     yield from check_fields(field, _SPEC, spec, "volumeAttributesClassName")
 
 
-def check_modes(field: str, modes: list[str]) -> Causes:
+def check_modes(field: str, modes: Sequence[str]) -> Causes:
     """Yield the errors of the access modes of a claim or PersistentVolume."""
     for mode in modes:
         if mode not in _ACCESS_MODES:
