@@ -156,16 +156,21 @@ class RoomView:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
         Amounts that pipelined tasks will take are not included, nor are reserved amounts that the
-        job may not use.
+        job may not use. The idle amount covers the reserved amount first.
         """
-        return int(self._room.releasing[column, row]) - self._held(column, row)
+        room = self._room
+        uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)
+        return int(room.releasing[column, row]) - max(uncovered, 0)
 
     def releasing_many(self, column: int, rows: Rows) -> Ints:
         """Return the result of `releasing` for each node at `rows`, shape (len(rows),)."""
-        releasing: Ints = self._room.releasing[column, rows]
-        return (
-            releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
-        )
+        room = self._room
+        releasing: Ints = room.releasing[column, rows]
+        if self._hides_nothing(column):
+            return releasing
+        uncovered = self._held_many(column, rows) - np.maximum(room.idle[column, rows], 0)
+        remaining: Ints = releasing - np.maximum(uncovered, 0)
+        return remaining
 
     def future_idle(self, column: int, row: int) -> int:
         """Return the amount of the resource in `column` that will be free on the node at `row`.

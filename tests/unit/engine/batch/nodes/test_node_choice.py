@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from fairlead.engine.batch.defect import UPSTREAM
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.resource_columns import CPU
 from fairlead.testing.batch_builders import make_gang, make_queue, make_task
 from fairlead.testing.builders import make_node
 
@@ -74,6 +76,34 @@ def test_reserved_resources_are_available_to_one_job_only(harness):
     assert (names(session, shared, task), names(session, whole, task)) == ([], ["n1"])
     session.room.hold_back(None)
     assert names(session, shared, task) == ["n1"]
+
+
+IGNORES_IDLE = BatchDefects(FIXED.present | {Defect.EVICT_IGNORES_IDLE})
+
+
+@pytest.mark.parametrize("defects", [FIXED, IGNORES_IDLE], ids=["fixed", "evict-ignores-idle"])
+@pytest.mark.parametrize(
+    ("held", "fits"),
+    [
+        pytest.param(2_000, True, id="less than the idle amount"),
+        pytest.param(4_000, True, id="the idle amount"),
+        pytest.param(5_000, True, id="idle and releasing amounts"),
+        pytest.param(6_000, False, id="too much"),
+    ],
+)
+def test_a_reserved_amount_is_subtracted_once(make_harness, defects, held, fits):
+    """Four of the eight cores are idle, and four are releasing; the task needs three of them."""
+    harness = make_harness("fairlead", defects=defects).put(make_node("n1", cpu="8"))
+    harness.put(make_task("old", cpu=4, node="n1", terminating=True), make_gang("g", 1, cpu=3))
+    session, row = harness.session(), harness.cluster.table.find("n1").row
+    amounts = np.zeros_like(session.room.idle)
+    amounts[CPU, row] = held
+    session.room.hold_back(amounts)
+    found = names(session, session.policy.choices.shared.later, harness.task("g-0"))
+    assert found == ["n1"] * fits
+    view, remaining = session.room.shared, 4_000 - max(held - 4_000, 0)
+    assert view.releasing(CPU, row) == remaining
+    assert view.releasing_many(CPU, np.array([row])).tolist() == [remaining]
 
 
 def test_the_best_node_is_picked_and_ties_are_broken_at_random(make_harness):
