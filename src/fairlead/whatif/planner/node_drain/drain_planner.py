@@ -44,6 +44,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
+from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
 from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.cluster_model import (
@@ -486,12 +487,16 @@ def _wrong_order(
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
     the pod that finds no node in queue order. If labels select exactly the pods of each workload
-    in `first`, the edit contains a command for each of these workloads.
+    in `first`, the edit contains a command for each of these workloads, with the flags that kubectl
+    needs for its pods.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
     if all(selectors):
-        commands = [f"kubectl drain {node} --pod-selector {one}" for one in selectors]
+        commands = [
+            " ".join([f"kubectl drain {node} --pod-selector {selector}", *_flags(owner, pods)])
+            for owner, selector in zip(first, selectors, strict=True)
+        ]
         edit += f": {', then '.join(commands)}; drain {node} when they run again"
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
 
@@ -516,6 +521,12 @@ def _selector(workload: str, pods: Iterable[PodInfo]) -> str:
         if chosen and not any(set(chosen) <= one.items() for one in others):
             return ",".join(f"{key}={value}" for key, value in chosen)
     return ""
+
+
+def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
+    """Return the flags that `kubectl drain` needs for those of `pods` that belong to `workload`."""
+    own = (pod.pod for pod in pods if str(workload_of(pod.pod)) == workload)
+    return [one.flag for one in needed_flags(own)]
 
 
 def _never_ends_pods(node: Node) -> bool:

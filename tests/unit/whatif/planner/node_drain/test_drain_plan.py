@@ -708,6 +708,19 @@ def test_the_command_for_an_order_selects_only_the_pods_of_the_workload(planner,
     assert "kubectl drain a --pod-selector tier=db;" in blocker.edit
 
 
+def test_the_command_for_an_order_has_the_flags_that_its_pods_need(planner, make):
+    """kubectl refuses pods with an emptyDir without a flag; the pod of app needs none."""
+    objects = one_order(make)
+    for one in objects:
+        if one["kind"] == "Pod" and one["metadata"]["labels"]["app"] == "db":
+            one["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
+    made = planner(*objects)
+    made.reorders = False
+    [blocker] = plan_of(made, ["a"]).blockers
+    command = "kubectl drain a --pod-selector app=db --delete-emptydir-data; drain a when"
+    assert command in blocker.edit
+
+
 def test_an_order_that_several_nodes_need_helps_one_of_them(planner, make):
     """The pods of the other nodes may need the same room."""
     blockers = [
