@@ -7,8 +7,10 @@ ReplicaSets of Deployments and the Jobs of CronJobs:
     the same, with the label rollouts-pod-template-hash of Argo Rollouts           Rollout web
     Job backup-29384720                                                           CronJob backup
     a pod without a controller, or a static pod                                   the Pod itself
-    a pod that a program created and that Pod etl controls, as with Spark         OwnerPod etl
-    the same, with Deployment etl as the controller, as with Flink       OwnerDeployment etl
+    a pod that a program created and that Pod etl controls, as with Spark
+                                                                    the program in Pod etl
+    the same, with Deployment etl as the controller, as with Flink
+                                                             the program in Deployment etl
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ _CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
 # Kinds whose controllers create no pods, but that programs set as the controllers of their pods
 # upstream: apache/spark BasicExecutorFeatureStep.scala: configurePod,
 # apache/flink Fabric8FlinkKubeClient.java: createTaskManagerPod
-_OWNERS_OF_PROGRAMS: Final = (POD, "Deployment")
+_PROGRAM_KINDS: Final = (POD, "Deployment")
+_PROGRAM_IN: Final = "program in "  # precedes one of these kinds in the kind of a WorkloadRef
 # "Job" also stands for PyTorchJob, MPIJob, RayJob and the like.
 _FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 
@@ -59,7 +62,8 @@ class WorkloadRef(Struct, frozen=True, order=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
     If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group
-    (`full_kind`).
+    (`full_kind`). The workload of pods that a program created has the kind "program in Pod" or
+    "program in Deployment", and the name of that object.
     """
 
     kind: str
@@ -67,11 +71,21 @@ class WorkloadRef(Struct, frozen=True, order=True):
     name: str
 
     def __str__(self) -> str:
-        """Return a name such as `deploy/store/web`.
+        """Return a name such as `deploy/store/web` or `the program in deploy/etl/orders`.
 
         For the kinds that --scale can scale, it has the form that --scale accepts.
         """
-        return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
+        kind = self.object_kind
+        the = "" if kind == self.kind else f"the {_PROGRAM_IN}"
+        return f"{the}{_SHORT.get(kind, kind.lower())}/{self.namespace}/{self.name}"
+
+    @property
+    def object_kind(self) -> str:
+        """The kind of the object with this namespace and name.
+
+        It differs from `kind` for the workload of pods that a program created.
+        """
+        return self.kind.removeprefix(_PROGRAM_IN)
 
     @property
     def is_permanent(self) -> bool:
@@ -131,8 +145,8 @@ def _workload_of_replica_set(namespace: str, name: str, digest: str, above: str)
 def _workload_of_owner(kind: str, api_version: str, namespace: str, name: str) -> WorkloadRef:
     """Return the workload of pods whose owner is (`kind`, `namespace`, `name`)."""
     kind = full_kind(kind, api_version)
-    if kind in _OWNERS_OF_PROGRAMS:
-        return WorkloadRef(f"Owner{kind}", namespace, name)
+    if kind in _PROGRAM_KINDS:
+        return WorkloadRef(f"{_PROGRAM_IN}{kind}", namespace, name)
     if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
         return WorkloadRef("CronJob", namespace, found[1])
     return WorkloadRef(kind, namespace, name)

@@ -127,7 +127,7 @@ def _workload(one: WorkloadEffect) -> Json:
     lasted = ready.lowest_for
     return {
         "workload": str(one.workload),
-        "kind": one.workload.kind,
+        "kind": one.workload.object_kind,
         "namespace": one.workload.namespace,
         "name": one.workload.name,
         "wanted": ready.wanted,

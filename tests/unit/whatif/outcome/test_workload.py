@@ -14,6 +14,7 @@ from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -75,11 +76,23 @@ def created_by(make, kind, name, uid, number):
     return pod
 
 
-@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
-def test_the_pods_of_a_program_are_a_workload_of_their_own(make, kind):
+@pytest.mark.parametrize(("kind", "short"), [("Pod", "pod"), ("Deployment", "deploy")])
+def test_the_pods_of_a_program_are_a_workload_of_their_own(make, kind, short):
     """The executors of Spark are no pods without a controller, and Flink's are no replicas."""
-    pod = created_by(make, kind, "etl", "u", 1)
-    assert str(workload_of(decode_as(Pod, pod))) == f"owner{kind.lower()}/default/etl"
+    workload = workload_of(decode_as(Pod, created_by(make, kind, "etl", "u", 1)))
+    assert str(workload) == f"the program in {short}/default/etl"
+    assert workload != WorkloadRef(kind, "default", "etl")
+    assert workload.is_permanent is (kind == "Deployment")
+
+
+def test_the_result_has_the_kind_and_name_of_the_object_in_which_a_program_runs(snapshot, make):
+    driver = make.pod("etl", node_name="m")
+    driver["metadata"]["uid"] = "u"
+    executor = created_by(make, "Pod", "etl", "u", 1)
+    cluster = snapshot(make.node("n"), make.node("m"), driver, executor)
+    [row] = whatif_result(what_if(cluster, ClusterChange(drain=("n",))))["workloads"]
+    assert row["workload"] == "the program in pod/default/etl"
+    assert (row["kind"], row["namespace"], row["name"]) == ("Pod", "default", "etl")
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
