@@ -14,12 +14,12 @@ import msgspec
 
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.apis import REGISTERED_CONDITION
+from fairlead.engine.autoscaling.karpenter.labels import GROUP
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
-_GROUP: Final = "karpenter.sh"
 _CLAIM: Final = "NodeClaim"
-_REGISTERED: Final = "Registered"
 _NAMED_MAX: Final = 3
 
 
@@ -36,9 +36,8 @@ class _StatusForm(msgspec.Struct, rename={"node_name": "nodeName", "provider_id"
     @property
     def is_registered(self) -> bool:
         """Whether the NodeClaim has had a Node."""
-        return any(
-            one.type == _REGISTERED and one.status == "True" for one in self.conditions or ()
-        )
+        conditions = self.conditions or ()
+        return any(one.type == REGISTERED_CONDITION and one.status == "True" for one in conditions)
 
 
 def expected_nodes(manifests: Iterable[Manifest]) -> list[str]:
@@ -47,7 +46,7 @@ def expected_nodes(manifests: Iterable[Manifest]) -> list[str]:
     NodeClaims that are being deleted, or that are malformed, are left out.
     """
     every = samples(manifests)
-    claims = [one for one in every if one.kind.kind == _CLAIM and one.kind.group == _GROUP]
+    claims = [one for one in every if one.kind.kind == _CLAIM and one.kind.group == GROUP]
     if not claims:
         return []
     known = {""}
