@@ -49,7 +49,6 @@ from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import full_kind
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _PENDING_COLUMNS: Final = (
@@ -85,7 +84,8 @@ def explain_workload(
     model = planner.model
     ref = _ref_of(workload)
     # Controllers do not count terminating pods (controller_utils.go: FilterActivePods).
-    every = sorted((pod for pod in model.pods() if _is_of(pod, ref)), key=lambda pod: pod.key)
+    own = (pod for pod in model.pods() if _is_of(pod, workload, ref))
+    every = sorted(own, key=lambda pod: pod.key)
     pods = [pod for pod in every if not is_terminating(pod.pod)]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
@@ -190,8 +190,10 @@ def _ref_of(workload: Manifest) -> WorkloadRef:
     return WorkloadRef(workload.full_kind, ref.namespace, ref.name)
 
 
-def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
-    """Return whether `ref` controls `pod`, directly or through a ReplicaSet or Job.
+def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
+    """Return whether `workload` controls `pod`, directly or through a ReplicaSet or Job.
+
+    `ref` is that of `_ref_of`.
 
     The controllers of Deployments and CronJobs control no pod directly; Flink's pods that name a
     Deployment as their controller are a workload of their own.
@@ -199,10 +201,9 @@ def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
     if workload_of(pod.pod) == ref:
         return True
     owner = controller_of(pod.pod.metadata)
-    if owner is None or ref.kind == DEPLOYMENT.kind:
+    if owner is None or workload.kind is DEPLOYMENT or pod.namespace != ref.namespace:
         return False
-    is_named = (owner.name, pod.namespace) == (ref.name, ref.namespace)
-    return is_named and full_kind(owner.kind, owner.api_version) == ref.kind
+    return workload.is_named_by(owner.kind, owner.api_version, owner.name)
 
 
 def _leaving(count: int) -> Iterator[str]:
