@@ -98,8 +98,9 @@ def drain_plan(
         planner = read.planner()
         if not nodes:
             every = [one.name for one in read.model.table.nodes()]
-            plan = check_alone(planner, every, progress, return_again=away is not None)
-            answer = single_drain_answer(plan, read.snapshot.source, read.notes_of(plan))
+            source, returns = read.snapshot.source, away is not None
+            plan = check_alone(planner, every, source, progress, return_again=returns)
+            answer = single_drain_answer(plan, source, read.notes_of(plan))
         else:
             names, experiment = read.nodes("--nodes", nodes), read.experiment
             plan = plan_drains(planner, names, progress, return_again=away is not None)

@@ -118,11 +118,12 @@ def upgrade_check(
         names = (
             read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
         )
+        source = "--nodes" if nodes else read.snapshot.source
         at_once = max_unavailable or max(surge, 1)
         experiment = read.experiment
 
         def planned() -> DrainPlan:
-            plan = check_nodes(planner, groups, names, progress)
+            plan = check_nodes(planner, groups, names, source, progress)
             rounds = upgrade_rounds(read.model, plan, groups)
             run_plan(plan, experiment, progress, at_once=at_once, away=away, rounds=rounds)
             return plan

@@ -114,16 +114,17 @@ class DrainPlan(Struct):
         return list(dict.fromkeys(one.node for one in self.blockers))
 
 
-def begun_plan(model: ClusterModel, nodes: Sequence[str]) -> DrainPlan:
+def begun_plan(model: ClusterModel, nodes: Sequence[str], source: str) -> DrainPlan:
     """Return a plan for `nodes` that has no drains yet, without exempt nodes (`drain_exemption`).
 
-    Raises InputError if no node is left.
+    `source` is the option or the dump that names the nodes. Raises InputError for it if no node is
+    left.
     """
     exempt = {name: drain_exemption(model.node(name).node) for name in nodes}
     left_out = {name: why for name, why in exempt.items() if why}
     for name, why in left_out.items():
         if len(left_out) == len(exempt):
-            raise InputError("--nodes", f"no node is left to drain; {name}: {why}")
+            raise InputError(source, f"no node is left to drain; {name}: {why}")
     return DrainPlan(tuple(name for name in nodes if not exempt[name]), left_out=left_out)
 
 
@@ -133,9 +134,9 @@ def plan_drains(
     """Return the plan for draining `nodes`; the model is unchanged afterwards.
 
     The drained nodes stay out of service, unless `return_again` is set. Raises InputError if
-    `begun_plan` does.
+    `begun_plan` does; the nodes are those of the option --nodes.
     """
-    start = begun_plan(planner.model, nodes)
+    start = begun_plan(planner.model, nodes, "--nodes")
     nodes = start.nodes
     for name in nodes:
         start.blockers += planner.refusals(name)

@@ -34,14 +34,20 @@ from fairlead.whatif.run.progress import Progress
 
 
 def check_alone(
-    planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
+    planner: DrainPlanner,
+    nodes: Sequence[str],
+    source: str,
+    progress: Progress,
+    *,
+    return_again: bool = False,
 ) -> DrainPlan:
     """Return a plan without runs whose drains and blockers are those of each node alone.
 
     The drains are sorted by effort, the lowest first. Nodes return to service if `return_again` is
-    set. The model is unchanged afterwards. Raises InputError if `begun_plan` does.
+    set. The model is unchanged afterwards. Raises InputError, for the dump `source`, if
+    `begun_plan` does.
     """
-    plan = begun_plan(planner.model, nodes)
+    plan = begun_plan(planner.model, nodes, source)
     progress.begin("checking nodes", len(plan.nodes))
     for number, name in enumerate(sorted(plan.nodes, key=lambda one: drain_effort(planner, one))):
         progress.reach(number, 0)

@@ -150,14 +150,16 @@ def check_nodes(
     planner: DrainPlanner,
     groups: Iterable[SurgeGroup],
     nodes: Sequence[str],
+    source: str,
     progress: Progress,
 ) -> DrainPlan:
     """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
     Pods that wait in the snapshot are placed first, also on surge nodes. Pods that fit no other
-    node wait until their node returns. Raises InputError if `begun_plan` does.
+    node wait until their node returns. `source` is the option or the dump that names the nodes.
+    Raises InputError if `begun_plan` does.
     """
-    model, plan = planner.model, begun_plan(planner.model, nodes)
+    model, plan = planner.model, begun_plan(planner.model, nodes, source)
     progress.begin("checking nodes", len(plan.nodes))
     wanted = set(plan.nodes)
     done = 0

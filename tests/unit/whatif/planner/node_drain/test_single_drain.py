@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import budget, deployment
 
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
 from fairlead.whatif.run.progress import NoProgress
@@ -14,7 +15,7 @@ NODES = ("a", "b", "c")
 
 def rows_of(planner, **how):
     """Return {node: (drainable, why)} of the answer about all nodes."""
-    plan = check_alone(planner, NODES, NoProgress(), **how)
+    plan = check_alone(planner, NODES, "dump.yaml", NoProgress(), **how)
     [table] = [one for one in single_drain_answer(plan, "", ()).tables if one.name == "nodes"]
     return {row["node"]: (row["drainable"], row["why"]) for row in table.rows}
 
@@ -59,7 +60,7 @@ def test_blocked_nodes_name_the_reason(planner, make):
     assert rows["b"][0] == "no"
     assert rows["b"][1].startswith("deploy/default/large: Insufficient cpu")
     assert rows["c"] == ("yes", "1 pod fits on 1 other node")
-    answer = single_drain_answer(check_alone(made, NODES, NoProgress()), "", ())
+    answer = single_drain_answer(check_alone(made, NODES, "dump.yaml", NoProgress()), "", ())
     assert answer.verdict == "1 of 3 nodes can be drained alone, while the others stay in service."
     assert not answer.is_no
 
@@ -77,11 +78,19 @@ def test_a_pod_without_a_controller_is_named_as_lost(planner, make):
     assert rows_of(made)["a"] == ("yes", "1 pod has no controller and is gone for good")
 
 
+def test_the_error_for_a_dump_without_nodes_to_drain_names_the_dump(planner, make):
+    """The option --nodes was not given."""
+    virtual = make.node("a")
+    virtual["metadata"]["labels"] = {"type": "virtual-kubelet"}
+    with pytest.raises(InputError, match="no node is left to drain; a: ") as error:
+        check_alone(planner(virtual), ["a"], "dump.yaml", NoProgress())
+    assert error.value.source == "dump.yaml"
+
+
 def test_no_is_the_answer_if_no_node_can_be_drained(planner, make):
     pods = deployment(make, "web", NODES, cpu="3")
-    plan = check_alone(
-        planner(*(make.node(name, cpu="4") for name in NODES), *pods), NODES, NoProgress()
-    )
+    made = planner(*(make.node(name, cpu="4") for name in NODES), *pods)
+    plan = check_alone(made, NODES, "dump.yaml", NoProgress())
     assert {one.cause for one in plan.blockers} == {BlockCause.NO_PLACE}
     answer = single_drain_answer(plan, "", ())
     assert answer.is_no

@@ -23,7 +23,7 @@ from fairlead.whatif.run.progress import NoProgress
 def checked(planner, surge=1):
     groups = surge_groups(planner.model, pools_of(planner.model, ""), surge)
     names = [info.name for info in planner.model.table.nodes()]
-    return check_nodes(planner, groups, names, NoProgress())
+    return check_nodes(planner, groups, names, "--nodes", NoProgress())
 
 
 def surge_of(planner, label=""):
@@ -121,7 +121,7 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     ]
     made = planner(*objects)
     groups = surge_groups(made.model, pools_of(made.model, ""), 1)
-    plan = check_nodes(made, groups, ["a", "b"], NoProgress())
+    plan = check_nodes(made, groups, ["a", "b"], "--nodes", NoProgress())
     run_plan(
         plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300),
         rounds=upgrade_rounds(made.model, plan, groups),
@@ -252,7 +252,7 @@ def upgrade_plan(made, experiment, objects, surge=1, at_once=1):
     """Return the plan of an upgrade of all nodes, and its simulation."""
     groups = surge_groups(made.model, pools_of(made.model, ""), surge)
     names = [info.name for info in made.model.table.nodes()]
-    plan = check_nodes(made, groups, names, NoProgress())
+    plan = check_nodes(made, groups, names, "--nodes", NoProgress())
     rounds = upgrade_rounds(made.model, plan, groups)
     run_plan(
         plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300), rounds=rounds
