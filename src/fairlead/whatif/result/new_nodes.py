@@ -159,7 +159,8 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
     found: Counter[str] = Counter()
     # A node that neither run changed is one object in both outcomes.
     for node in {id(node): node for node in nodes}.values() if workloads else ():
-        found |= Counter({node.name: sum(pod.workload in workloads for pod in node.pods)})
+        if count := sum(pod.workload in workloads for pod in node.pods):
+            found[node.name] = max(found[node.name], count)
     return found
 
 
