@@ -187,8 +187,9 @@ def _daemon_set_of(pod: Pod) -> str:
     pods; kubectl 1.32 does not find their DaemonSet (filters.go: daemonSetFilter).
     """
     owner = controller_of(pod.metadata)
-    is_one = owner is not None and owner.kind == DAEMON_SET.kind
-    return owner.name if owner is not None and is_one and not is_custom(owner.api_version) else ""
+    if owner is None or owner.kind != DAEMON_SET.kind or is_custom(owner.api_version):
+        return ""
+    return owner.name
 
 
 def _causes(

@@ -6,7 +6,7 @@ the dump contains a Cluster Autoscaler, its limits (module group_limit) and flag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -231,30 +231,50 @@ def _of_labels(
                 provider_name=full,
             )
         )
-    notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
+    simulated = {one.provider_name for one in specs}
+    absent = [name for name, (_, most) in limits.by_name.items() if most and name not in simulated]
+    notes = (
+        f"Node groups by the labels of {_listed(owner for owner, _ in members)}.",
+        *_limit_notes(specs, assumed, limits),
+        *_left_out_notes([name for _, name in fixed], [] if assumed else absent, limits),
+    )
+    owners = {owner for owner, _ in members}
+    if not options.cloud_provider and len(owners) == 1:
+        options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))
+    return ClusterAutoscalerConfig(tuple(specs), options), notes
+
+
+def _limit_notes(
+    specs: Sequence[NodeGroupSpec], assumed: Mapping[Limits, Sequence[str]], limits: GroupLimits
+) -> Iterator[str]:
+    """Yield notes about the origin of the limits of `specs`.
+
+    `assumed` has the names of the groups whose limits are not in `limits`, by their limits.
+    """
     if limits.source and sum(map(len, assumed.values())) < len(specs):
-        notes.append(f"Limits of node groups from {limits.source}.")
+        yield f"Limits of node groups from {limits.source}."
     if assumed:
         parts = (
             f"{low} to {high} nodes for {_listed(names)}"
             for (low, high), names in sorted(assumed.items())
         )
-        notes.append(f"Assumed limits of {', '.join(parts)}; --node-groups FILE states others.")
+        yield f"Assumed limits of {', '.join(parts)}; --node-groups FILE states others."
+
+
+def _left_out_notes(
+    fixed: Sequence[str], absent: Sequence[str], limits: GroupLimits
+) -> Iterator[str]:
+    """Yield notes about the groups that are not simulated.
+
+    `fixed` have nodes, but the autoscaler does not manage them. `absent` have no nodes.
+    """
     if fixed:
-        names = _listed(name for _, name in fixed)
-        notes.append(f"Not autoscaled, because {limits.source} names other groups only: {names}.")
-    simulated = {one.provider_name for one in specs}
-    absent = [name for name, (_, most) in limits.by_name.items() if most and name not in simulated]
-    if absent and not assumed:
-        notes.append(
+        yield f"Not autoscaled, because {limits.source} names other groups only: {_listed(fixed)}."
+    if absent:
+        yield (
             f"Groups without nodes in the dump are not simulated: {listed(absent)}; "
             "--node-groups FILE describes their nodes."
         )
-    owners = {owner for owner, _ in members}
-    if not options.cloud_provider and len(owners) == 1:
-        options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))
-    config = ClusterAutoscalerConfig(tuple(specs), options)
-    return config, tuple(notes)
 
 
 def _members(

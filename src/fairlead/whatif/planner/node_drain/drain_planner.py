@@ -243,9 +243,10 @@ class DrainPlanner:
                 return blocker_of(node, unplaced, is_first=is_first)
 
     def can_empty(self, node: str) -> bool:
-        """Do the same as `empty`, but return only whether it empties `node`.
+        """Empty `node` if possible, and return whether that worked.
 
-        This is faster, because it does not search for the pod and the reason of a Blocker.
+        This is faster than `empty`, because it does not search for the pod and the reason of a
+        Blocker.
         """
         if not self.has_room_elsewhere(node):
             return False
