@@ -19,7 +19,7 @@ from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import Snapshot, read_dump, snapshot_annotations
 
 _UNKNOWN_SHOWN: Final = 3
 
@@ -54,6 +54,7 @@ def rewrite(
         annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
         write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
         print(f"snapshot: {file} ({len(texts):,} objects of {source})", file=sys.stderr)
+        _report_empty(snapshot)
     return exit_code.SUCCESS
 
 
@@ -104,10 +105,16 @@ def _objects(
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
     snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
+    _report_empty(snapshot)
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]
     return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+
+
+def _report_empty(snapshot: Snapshot) -> None:
+    for file in snapshot.empty_files:
+        print(f"skipped: {file} is empty", file=sys.stderr)
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:

@@ -11,8 +11,9 @@ writes them.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
@@ -43,6 +44,8 @@ _WITHOUT_LOGS: Final = (
 )
 _JSON_NAMES: Final = (".json", ".json.gz")
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
+_TEXT: Final = re.compile(rb"\S")
+_EMPTY: Final = "is empty"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -86,26 +89,42 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     return [document for file in _files(path) for document in _read_file(file)]
 
 
+def _accept_silently(_source: str) -> None:
+    """Do nothing."""
+
+
 def read_listings(
     path: str,
     stdin: BinaryIO | None = None,
     bytes_max: int = BYTES_MAX,
     on_read: OnRead = read_silently,
+    on_empty: Callable[[str], None] = _accept_silently,
 ) -> list[Document]:
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. Raises InputError.
+    `on_read` gets the progress of reading. An empty file in a directory is skipped, unless all
+    files are empty: kubectl leaves one behind if its command names a kind that the cluster lacks.
+    `on_empty` gets its name. Raises InputError.
     """
     if path == "-":
         stream = stdin or sys.stdin.buffer
         data = content_of_stream(STDIN, stream, bytes_max, on_read)
         return parse_listings(STDIN, data, bytes_max)
     found: list[Document] = []
+    empty: list[str] = []
+    is_folder = _is_folder(Path(path))
     for file in _files(path):
         packed = content_of(file, bytes_max, on_read)
         for source, data in unpacked(str(file), packed, bytes_max):
-            found += _split(source, data, json_by_name=source.endswith(_JSON_NAMES))
+            if is_folder and _TEXT.search(data) is None:
+                empty.append(source)
+            else:
+                found += _split(source, data, json_by_name=source.endswith(_JSON_NAMES))
+    if empty and not found:
+        raise InputError(empty[0], _EMPTY)
+    for source in empty:
+        on_empty(source)
     return found
 
 
@@ -233,7 +252,7 @@ def decode_text(source: str, data: bytes) -> str:
     Raises InputError if `data` is empty or is not text.
     """
     if not data.strip():
-        raise InputError(source, "is empty")
+        raise InputError(source, _EMPTY)
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)

@@ -140,6 +140,11 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     nodes without resources, and unknown annotations, fields, kinds, quota scopes and limit types.
     """
     yield from snapshot.start_notes
+    if snapshot.empty_files:
+        yield (
+            f"Empty files were skipped: {listed(snapshot.empty_files, _NAMED_MAX)}. kubectl writes "
+            "nothing if the cluster lacks a kind, or if you are not allowed to read it."
+        )
     manifests = snapshot.manifests
     some = samples(manifests)
     if any(one.ref.uid for one in some):

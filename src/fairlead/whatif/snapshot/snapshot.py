@@ -56,6 +56,7 @@ class Snapshot(Struct, frozen=True):
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
     one namespace. `start_notes` are the notes about nodes that were starting (`starting_node`).
+    `empty_files` are the files of a directory that were skipped because they are empty.
     """
 
     source: str
@@ -64,6 +65,7 @@ class Snapshot(Struct, frozen=True):
     unreadable: tuple[str, ...] = ()
     has_all_namespaces: bool = False
     start_notes: tuple[str, ...] = ()
+    empty_files: tuple[str, ...] = ()
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""
@@ -95,9 +97,11 @@ def read_dump(
     Raises InputError.
     """
     source = fspath(path)
+    empty: list[str] = []
     with without_collection():
-        documents = read_listings(source, stdin, bytes_max, on_read)
-        return _snapshot(STDIN if source == "-" else source, documents, on_read)
+        documents = read_listings(source, stdin, bytes_max, on_read, empty.append)
+        found = _snapshot(STDIN if source == "-" else source, documents, on_read)
+    return replace(found, empty_files=tuple(empty)) if empty else found
 
 
 @contextmanager

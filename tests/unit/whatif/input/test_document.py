@@ -103,6 +103,25 @@ def test_unreadable_input_is_refused_in_one_line(data, problem):
     assert problem in refusal(lambda: read("-", io.BytesIO(data)))
 
 
+def test_empty_files_in_a_directory_are_skipped_and_named(tmp_path):
+    """kubectl leaves an empty file behind if the cluster lacks a kind."""
+    (tmp_path / "a.json").write_text("")
+    (tmp_path / "b.json").write_text('{"a": 1}')
+    (tmp_path / "c.yaml").write_text(" \n\t\n")
+    empty: list[str] = []
+    found = read_listings(str(tmp_path), on_empty=empty.append)
+    assert [one.value for one in found] == [{"a": 1}]
+    assert empty == [str(tmp_path / "a.json"), str(tmp_path / "c.yaml")]
+
+
+def test_an_empty_file_is_an_error_by_its_name_or_without_other_files(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text("\n")
+    (tmp_path / "b.json").write_text("")
+    for path in (file, tmp_path):
+        assert refusal(lambda path=path: read_listings(str(path))) == f"{file}: is empty"
+
+
 def test_missing_files_and_empty_directories_are_refused_by_name(tmp_path):
     missing = str(tmp_path / "no.yaml")
     assert refusal(lambda: read(missing)) == f"{missing}: cannot be read: No such file or directory"

@@ -14,7 +14,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.snapshot import TAKEN_AT, Snapshot, parse_snapshot
+from fairlead.whatif.snapshot.snapshot import TAKEN_AT, Snapshot, parse_snapshot, read_snapshot
 from fairlead.worlds.local.bootstrap.nodes import node_info
 
 BUDGET = {
@@ -99,6 +99,13 @@ def test_a_snapshot_that_fairlead_has_read_has_all_namespaces(make):
         text = {"apiVersion": "v1", "kind": "List", "metadata": taken, "items": [node, pod]}
         read = parse_snapshot("dump.json", json.dumps(text).encode())
         assert any("namespace default" in note for note in dump_notes(read)) is not bool(taken)
+
+
+def test_empty_files_of_a_dump_are_named(make, tmp_path):
+    (tmp_path / "nodes.json").write_text(json.dumps(make.node("n0")))
+    (tmp_path / "kueue.json").write_text("")
+    found = list(dump_notes(read_snapshot(tmp_path)))
+    assert any(one.startswith(f"Empty files were skipped: {tmp_path}/kueue.json.") for one in found)
 
 
 def test_each_missing_kind_is_named(notes, make):
