@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -97,6 +96,7 @@ def snapshot(
     from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
     from fairlead.cli.options.connection import kubeconfigs, read_cluster
     from fairlead.cli.output.distinct_outputs import require_distinct
+    from fairlead.cli.output.result_file import print_notice
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
 
@@ -133,7 +133,7 @@ def snapshot(
         write_anonymised(file, anonymise, live=live, as_list=as_list)
     else:
         write_texts(file, list(live.texts()), live.metadata(), as_list=as_list)
-        print(f"snapshot: {file} ({len(live):,} objects of {live.name})", file=sys.stderr)
+        print_notice(f"snapshot: {file} ({len(live):,} objects of {live.name})")
     for line in unreadable_lines(live.unreadable_resources()):
-        print(line, file=sys.stderr)
+        print_notice(line)
     return exit_code.SUCCESS

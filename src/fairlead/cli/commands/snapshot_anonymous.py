@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ import msgspec
 
 from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
@@ -53,7 +53,7 @@ def rewrite(
         texts = [manifest.text for manifest in snapshot.manifests]
         annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
         write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
-        print(f"snapshot: {file} ({len(texts):,} objects of {source})", file=sys.stderr)
+        print_notice(f"snapshot: {file} ({len(texts):,} objects of {source})")
         _report_empty(snapshot)
     return exit_code.SUCCESS
 
@@ -91,10 +91,10 @@ def write_anonymised(
         # If the snapshot cannot be written, no key is written. If the key cannot be written, the
         # `with` block discards the snapshot.
         _write_key(key_file, found.pseudonyms)
-    print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)
-    print(PUBLISHED, file=sys.stderr)
+    print_notice(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})")
+    print_notice(PUBLISHED)
     for kind, count in sorted(found.dropped.items()):
-        print(f"dropped {count:,} objects of kind {kind}", file=sys.stderr)
+        print_notice(f"dropped {count:,} objects of kind {kind}")
 
 
 def _objects(
@@ -114,7 +114,7 @@ def _objects(
 
 def _report_empty(snapshot: Snapshot) -> None:
     for file in snapshot.empty_files:
-        print(f"skipped: {file} is empty", file=sys.stderr)
+        print_notice(f"skipped: {file} is empty")
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import named
+from fairlead.cli.output.result_file import print_notice
 
 if TYPE_CHECKING:
     from fairlead.cli.output.console.progress_bar import ProgressBar
@@ -87,7 +88,7 @@ def snapshot_of(
         raise InputError("arguments", "name either a SNAPSHOT or a cluster, not both")
     if source is not None:
         if is_large_yaml(Path(source)):
-            print(f"{source}: {JSON_IS_FASTER}", file=sys.stderr)
+            print_notice(f"{source}: {JSON_IS_FASTER}")
         on_read = read_silently if progress is None else progress.read
         return read_snapshot(source, None, max_input or BYTES_MAX, on_read)
     if not options.is_given and not is_kubectl_plugin():

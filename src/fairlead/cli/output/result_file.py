@@ -1,4 +1,4 @@
-"""Writes results to stdout, and the command log to a file."""
+"""Writes results to stdout, accompanying lines to stderr, and the command log to a file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlead.cli.output.atomic_file import AtomicFile
-from fairlead.whatif.run.experiment_run import CommandLog
+
+if TYPE_CHECKING:
+    from fairlead.whatif.run.experiment_run import CommandLog
 
 
 def print_bytes(content: bytes) -> None:
@@ -27,6 +30,18 @@ def discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def print_notice(line: str) -> None:
+    """Print `line` on stderr; do nothing if stderr cannot be written, such as a closed pipe.
+
+    The result on stdout and the exit status must not depend on who reads stderr.
+    """
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        # Without this, the interpreter would fail when it flushes stderr at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 @contextmanager
 def command_log(path: Path | None) -> Iterator[CommandLog | None]:
     """Yield a function that writes a run's commands to `path`; None if `path` is None."""
@@ -39,4 +54,4 @@ def command_log(path: Path | None) -> Iterator[CommandLog | None]:
 
 def say_written(what: str, path: Path) -> None:
     """Report on stderr that `what` was written to `path`; stdout must contain only the result."""
-    print(f"{what}: {path}", file=sys.stderr)
+    print_notice(f"{what}: {path}")

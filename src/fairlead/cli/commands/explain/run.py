@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from fairlead.cli.output.console.terminal import (
     table_width,
 )
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
-from fairlead.cli.output.result_file import print_bytes
+from fairlead.cli.output.result_file import print_bytes, print_notice
 from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.configuration.release import Release
@@ -258,7 +257,7 @@ def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseC
     with ProgressBar() as progress:
         base = read_baseline(snapshot, scheduler, release, progress)
     if base.snapshot is not snapshot:
-        print(base.created, file=sys.stderr)
+        print_notice(base.created)
     kept = {
         one.identity: one for one in snapshot.manifests if one.kind is HORIZONTAL_POD_AUTOSCALER
     }
@@ -268,7 +267,7 @@ def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseC
 
 def _print_unreadable(snapshot: Snapshot) -> None:
     for line in unreadable_lines(snapshot.unreadable):
-        print(line, file=sys.stderr)
+        print_notice(line)
 
 
 def _refuse_markdown(output: AnswerFormat) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import LEASE, NAMESPACE
 from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -43,7 +43,7 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     if orphans:
         have = "object has an owner" if orphans == 1 else "objects have owners"
         problem = f"{have} outside of the dump; the references are removed"
-        print(f"{snapshot.source}: {orphans:,} {problem}", file=sys.stderr)
+        print_notice(f"{snapshot.source}: {orphans:,} {problem}")
     return [*_missing_namespaces(kept), *objects]
 
 
