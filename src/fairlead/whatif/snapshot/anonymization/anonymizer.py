@@ -19,19 +19,22 @@ from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.whatif.snapshot.anonymization.pseudonym import (
+    KEPT,
     Pseudonyms,
     SegmentCollector,
     ordinal_of,
 )
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 
-PUBLISHED: Final = """\
+PUBLISHED: Final = f"""\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
   resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; values of
   well-known labels (zone, region, instance type, architecture, operating system, capacity type)
   but not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
-  classes; scheduler names, drivers and provisioners; attributes, counters and CEL expressions of
-  devices; fairlead.dev annotations
+  classes, and in other names the parts
+  {", ".join(KEPT)};
+  scheduler names, drivers and provisioners; attributes, counters and CEL expressions of devices;
+  fairlead.dev annotations
 dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
   addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
   admission policies, webhooks, and kinds that no command reads
