@@ -13,6 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.engine.core.instant import DurationNs
 
 ABSENT: Final = "(absent)"
 _SHOWN_MAX: Final = 300
@@ -91,9 +93,21 @@ def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int
     Raises ValueError unless it is between `least` and one day, because the replay of a longer time
     would hardly end. Raises KeyError if it is missing.
     """
+    return _limited(form, name, least, _DAY_MS)
+
+
+def duration_ns(form: Json, name: str) -> DurationNs:
+    """Return the member `name` of `form`, a duration in ns.
+
+    Raises ValueError unless it is between 0 and one day, and KeyError if it is missing.
+    """
+    return _limited(form, name, 0, _DAY_MS * NANOSECONDS_PER_MILLISECOND)
+
+
+def _limited(form: Json, name: str, least: int, most: int) -> int:
     found: int = form[name]
-    if not least <= found <= _DAY_MS:
-        raise ValueError(f"{name} is {found}; expected a number from {least} to {_DAY_MS}")
+    if not least <= found <= most:
+        raise ValueError(f"{name} is {found}; expected a number from {least} to {most}")
     return found
 
 

@@ -106,6 +106,18 @@ def test_a_case_that_would_hardly_end_is_refused(kind: str, subject: Json, tmp_p
     )
 
 
+@pytest.mark.parametrize("latency_ns", [-1, 10**18])
+def test_a_pass_with_an_impossible_duration_is_refused(latency_ns: int, tmp_path: Path) -> None:
+    """With a negative duration, a pass ends before it begins, and the replay may not end."""
+    path = tmp_path / "cases.jsonl"
+    config = {**NODE_TIMELINE["config"], "pass_latency_ns": latency_ns}
+    line = {"scenario": {**NODE_TIMELINE, "config": config}, "expect": {}}
+    assert complaint(path, line, "nodelifecycle") == (
+        f"fairlead conformance: {path}: case 1: ValueError: "
+        f"pass_latency_ns is {latency_ns}; expected a number from 0 to 86400000000000"
+    )
+
+
 @pytest.mark.parametrize("period_ms", [-5, 0])
 def test_checks_of_node_health_without_an_interval_are_refused(
     period_ms: int, tmp_path: Path

@@ -25,6 +25,7 @@ from fairlead.conformance.comparison import (
     Mismatch,
     Remark,
     duration_ms,
+    duration_ns,
     first_mismatch,
 )
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, to_ms
@@ -128,7 +129,7 @@ def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
         large_cluster_size_threshold=form["large_cluster_size_threshold"],
         unhealthy_zone_threshold=form["unhealthy_zone_threshold"],
         terminated_pod_gc_threshold=form["podgc_terminated_threshold"],
-        pass_cost=form["pass_latency_ns"],
+        pass_cost=duration_ns(form, "pass_latency_ns"),
         defects=defects,
     )
 
