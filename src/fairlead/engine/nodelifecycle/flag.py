@@ -21,6 +21,9 @@ from fairlead.engine.nodelifecycle.profile import GATED_FIELDS, V1_36, VersionPr
 
 FEATURE_GATES: Final = "feature-gates"
 INT32_MAX: Final = 2**31 - 1
+# One node in 32 years. Float32 has far lower numbers, but the times between their tokens fit into
+# no duration (rate.go: InfDuration).
+_RATE_MIN: Final = 1e-9
 FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 
 
@@ -64,6 +67,8 @@ def _rate(text: str) -> float:
     rate = _number(text)
     if not 0 <= rate <= FLOAT32_MAX:
         raise ValueError(f"{text!r} is not a number of nodes per second, such as 0.1")
+    if 0 < rate < _RATE_MIN:
+        raise ValueError(f"{text!r} is neither 0 nor at least {_RATE_MIN:g} nodes per second")
     return rate
 
 

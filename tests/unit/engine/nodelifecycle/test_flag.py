@@ -62,6 +62,8 @@ def test_gates_of_old_versions_are_read():
         ("node-monitor-grace-period", "-1s", "is negative"),
         ("node-eviction-rate", "-1", "is not a number of nodes per second"),
         ("node-eviction-rate", "1e39", "is not a number of nodes per second"),
+        ("node-eviction-rate", "5e-324", "'5e-324' is neither 0 nor at least 1e-09 nodes per"),
+        ("secondary-node-eviction-rate", "9e-10", "is neither 0 nor at least 1e-09 nodes per"),
         ("node-eviction-rate", "nan", "is not a number of nodes per second"),
         ("node-eviction-rate", "fast", "'fast' is not a number of nodes per second, such"),
         ("unhealthy-zone-threshold", "1.5", "'1.5' is not a number from 0 to 1"),
