@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from msgspec import Struct
 
@@ -130,9 +130,14 @@ def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
                 raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
 
 
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which JSON does not have; a time that is NaN would never come."""
+    raise ValueError(f"{name} is no number")
+
+
 def _case(path: Path, number: int, line: str, fields: Sequence[str]) -> Json:
     try:
-        found = json.loads(line)
+        found = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as cause:  # a ValueError for 4301 digits
         raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
     if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):

@@ -136,6 +136,13 @@ def test_an_integer_with_too_many_digits_is_refused(tmp_path: Path) -> None:
     assert said[0].startswith(f"fairlead conformance: {path}: line 1: not JSON: Exceeds the limit")
 
 
+@pytest.mark.parametrize("constant", ["NaN", "-Infinity"])
+def test_a_constant_that_json_does_not_have_is_refused(constant: str, tmp_path: Path) -> None:
+    line = {"scenario": {**TIMELINE, "config": {"start_ms": float(constant)}}, "expect": {}}
+    said = complaint(tmp_path / "cases.jsonl", line, "timelines")
+    assert said.endswith(f"cases.jsonl: line 1: not JSON: {constant} is no number")
+
+
 def test_a_pattern_that_matches_no_case_is_named(tmp_path: Path) -> None:
     line: Json = {"scenario": {"initial": []}, "expect": {}}
     said = complaint(tmp_path / "cases.jsonl", line, "timelines", only="rollout*")
