@@ -75,7 +75,7 @@ class Karpenter:
     issuer: ClassVar[Issuer] = KARPENTER
     interest: ClassVar[Interest] = Interest(
         succeeded=(EvictPod, WritesTo(DeleteObject, ("Pod",))),
-        failed=(CreateObject, PatchObject, PatchStatus, DeleteObject),
+        failed=(CreateObject, PatchObject, PatchStatus, DeleteObject, EvictPod),
     )
 
     def __init__(
@@ -181,6 +181,10 @@ class Karpenter:
             ):
                 if reason is not FailureReason.NOT_FOUND:
                     self._claims.see_failed_write(command, now)
+            case CommandFailed(EvictPod() as command):
+                pod = self.cluster.pods.get(command.pod.key)
+                if pod is not None:
+                    self._claims.see_refused_eviction(pod, now)
             case CommandFailed(PatchObject() | PatchStatus() | DeleteObject() as command):
                 if self._context.served is not None and command.target.kind in OWN_KINDS:
                     self._context.served.failed(command, now)
@@ -247,6 +251,7 @@ class Karpenter:
     def _see_pod(self, pod: Pod, now: Instant) -> None:
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, now)
+        was_refused = self._claims.refused_evictions.forget(pod)
         if is_pod_event(old, pod):
             self._claims.note_pod_event(pod.spec.node_name, now)
         if is_provisionable(pod):
@@ -255,6 +260,9 @@ class Karpenter:
             self._discard_trigger(pod.key, now)
         if old is None or _read_of_pod(old) != _read_of_pod(pod):
             self._change(now)
+            was_refused = True
+        if was_refused:
+            self._claims.continue_drain(pod.spec.node_name, now)
 
     def _see_node(self, node: Node, now: Instant) -> None:
         old = self.cluster.node_objects.get(node.metadata.name)
@@ -268,6 +276,13 @@ class Karpenter:
         self.cluster.put(budget, now)
         if old is None or _read_of_budget(old) != _read_of_budget(budget):
             self._change(now)
+        if old is not None and _refuses(old) != _refuses(budget):
+            self._release_evictions(now, old, budget)
+
+    def _release_evictions(self, now: Instant, *versions: PodDisruptionBudget) -> None:
+        """Repeat the refused evictions of the pods that one of `versions` of a budget selects."""
+        for pod in self._claims.refused_evictions.release(*versions):
+            self._claims.continue_drain(pod.spec.node_name, now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
         """Let the Node trigger provisioning passes if and only if it has the disruption taint."""
@@ -293,6 +308,10 @@ class Karpenter:
         self.cluster.remove(obj, now)
         if isinstance(obj, Pod):
             self._discard_trigger(obj.key, now)
+            self._claims.refused_evictions.forget(obj)
+            self._claims.continue_drain(obj.spec.node_name, now)
+        if isinstance(obj, PodDisruptionBudget):
+            self._release_evictions(now, obj)
         if isinstance(obj, Node):
             self._discard_trigger(obj.metadata.name, now)
             self._claims.lose_node(obj, now)
@@ -327,7 +346,6 @@ class Karpenter:
         """Record a change of the cluster, so that the loops run again."""
         self._disruption.change(now)
         self._batcher.change(now)
-        self._claims.change(now)
 
     # --- deadlines -----------------------------------------------------------------------------
 
@@ -414,6 +432,14 @@ def _read_of_node(node: Node) -> tuple[object, ...]:
     ready = next((one.status for one in node.status.conditions if one.type == "Ready"), "")
     meta = node.metadata
     return meta.labels, meta.annotations, node.spec.taints, node.status.allocatable, ready
+
+
+def _refuses(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    """Return the parts of `budget` that decide whether it refuses an eviction."""
+    # upstream: pkg/registry/core/pod/storage/eviction.go:Create
+    status = budget.status
+    spares_unready = status.current_healthy >= status.desired_healthy
+    return budget.spec, status.disruptions_allowed == 0, spares_unready
 
 
 def _read_of_budget(budget: PodDisruptionBudget) -> tuple[object, ...]:

@@ -174,6 +174,56 @@ def test_a_pod_on_a_disrupted_node_gets_a_new_node_before_it_is_evicted(blocked)
     assert blocked.count(CreateObject, "Node") == 1
 
 
+def evictions(controller, until_s):
+    """Run until `until_s`, refuse each eviction, and return how many were tried."""
+    before = len(controller.history)
+    controller.run_with_nodes(controller.now_s + until_s)
+    return sum(isinstance(one, EvictPod) for one in controller.history[before:])
+
+
+def labelled(**status):
+    """The pod `p`, which the budget `b` selects."""
+    made = pod(cpu="100m")
+    return replace(
+        made,
+        metadata=replace(made.metadata, labels={"app": "a"}),
+        status=decode_as(PodStatus, {"phase": "Running", **status}),
+    )
+
+
+@pytest.fixture
+def guarded(deleted):
+    """A Node whose deletion waits for a pod that a budget protects; its eviction was refused."""
+    deleted.tell(ObjectChanged(budget(0)))
+    deleted.tell(ObjectChanged(labelled()))
+    deleted.tell(ObjectChanged(node(TAINT)))
+    assert evictions(deleted, 60)
+    return deleted
+
+
+def test_an_eviction_that_a_budget_refuses_is_repeated_after_the_budget_has_changed(guarded):
+    assert evictions(guarded, 600) == 0
+    guarded.tell(ObjectChanged(budget(1)))
+    assert evictions(guarded, 5)
+
+
+def test_a_refused_eviction_is_repeated_after_its_budget_is_deleted(guarded):
+    guarded.tell(ObjectDeleted(budget(0)))
+    assert evictions(guarded, 5)
+
+
+def test_a_refused_eviction_is_repeated_after_the_pod_has_changed(guarded):
+    guarded.tell(ObjectChanged(labelled(conditions=[{"type": "Ready", "status": "False"}])))
+    assert evictions(guarded, 60)
+    assert not evictions(guarded, 600)
+
+
+def test_a_refusal_that_no_known_budget_explains_is_repeated(guarded):
+    """The budget changed while the refusal was on its way."""
+    guarded.tell(ObjectChanged(budget(1)))
+    assert evictions(guarded, 60) > 10
+
+
 def test_an_empty_node_is_kept_while_a_blocked_pod_is_expected_there(blocked):
     blocked.run_with_nodes(3600)
     assert blocked.count(CreateObject, "NodeClaim") == 1

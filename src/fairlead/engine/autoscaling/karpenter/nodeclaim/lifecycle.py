@@ -23,7 +23,7 @@ from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.node_start import is_starting
-from fairlead.api.objects import Node, Taint
+from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
@@ -49,6 +49,7 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import (
     node_of,
     registered,
 )
+from fairlead.engine.autoscaling.karpenter.nodeclaim.refused_eviction import RefusedEvictions
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
@@ -56,7 +57,13 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import is_ephemeral
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
 from fairlead.engine.autoscaling.node_dependents import DEPENDENT_KINDS, NodeDependents
-from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.command import (
+    CreateObject,
+    DeleteObject,
+    EvictPod,
+    ObjectRef,
+    PatchObject,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
 
@@ -97,7 +104,8 @@ class NodeClaimLifecycle:
         self._not_yet_consolidatable: set[str] = (
             set()
         )  # NodeClaims that become Consolidatable as time passes
-        self._draining: dict[str, Instant] = {}
+        self._draining: dict[str, Instant] = {}  # when the drain continues, by NodeClaim
+        self.refused_evictions = RefusedEvictions()
         self._failed_taints: dict[str, Instant] = {}  # the time of the retry, by node
 
     # --- deadlines -----------------------------------------------------------------------------
@@ -121,10 +129,11 @@ class NodeClaimLifecycle:
             or bool(self._not_yet_consolidatable)
         )
 
-    def change(self, now: Instant) -> None:
-        """Continue all drains immediately, because the cluster has changed."""
-        for name in self._draining:
-            self._draining[name] = min(self._draining[name], now)
+    def continue_drain(self, node: str, now: Instant) -> None:
+        """Continue a drain of `node` immediately, because a pod there or its budget has changed."""
+        claim = self._claim_on(node) if node and self._draining else None
+        if claim is not None and claim.name in self._draining:
+            self._draining[claim.name] = min(self._draining[claim.name], now)
 
     def check_conditions(self, now: Instant) -> None:
         """Make `update_conditions` check all changed NodeClaims at `now`."""
@@ -385,6 +394,14 @@ class NodeClaimLifecycle:
         elif name in claims and not claims[name].metadata.deletion_timestamp:
             self._machines.register_again(name, now)
 
+    def see_refused_eviction(self, pod: Pod, now: Instant) -> None:
+        """Do not repeat the refused eviction of `pod` while its budgets would refuse it again.
+
+        They would not if a budget changed while the refusal was on its way.
+        """
+        if self._context.cluster.pod_budgets.blocking(pod, now) is not None:
+            self.refused_evictions.add(pod)
+
     def see_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
         """Schedule a retry of the failed taint patch or the failed removal of a Node."""
         name = command.target.name
@@ -520,7 +537,11 @@ class NodeClaimLifecycle:
         if node_name not in self._failed_taints:
             self.set_tainted(claim, tainted=True)  # an earlier process may have ended before this
         step = drain_step(claim, self._context.cluster.pods_on(node_name), now)
-        self._context.commands.extend(step.commands)
+        self._context.commands.extend(
+            one
+            for one in step.commands
+            if not (isinstance(one, EvictPod) and self.refused_evictions.has(one.pod))
+        )
         if step.remains:
             self._draining[name] = now + DRAIN_RETRY_NS
         else:
