@@ -75,12 +75,12 @@ class StateNode(Struct, frozen=True, dict=True):
             return self.claim.name
         return self.node.metadata.name if self.node is not None else ""
 
-    @property
+    @cached_property
     def node_name(self) -> str:
         """The name of the Node object; "" if there is no Node."""
         return self.node.metadata.name if self.node is not None else ""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The identity of the node: its provider id, or its name if it has no provider id."""
         if self.claim is not None:
@@ -117,12 +117,12 @@ class StateNode(Struct, frozen=True, dict=True):
             return self.claim.metadata.annotations
         return self.node.metadata.annotations if self.node is not None else {}
 
-    @property
+    @cached_property
     def node_pool(self) -> str:
         """The name of the NodePool; "" if the node belongs to none."""
         return self.labels.get(NODE_POOL, "")
 
-    @property
+    @cached_property
     def hostname(self) -> str:
         """The value of the label kubernetes.io/hostname; `name` if the label is missing."""
         return self.labels.get(HOSTNAME, "") or self.name

@@ -189,9 +189,10 @@ class Topology:
 
     def register_hosts(self, hosts: Iterable[str]) -> None:
         """Do the same as `register_host` for each of `hosts`."""
-        empty = dict.fromkeys(hosts, 0)
-        for group in self._groups_of_hosts():
-            group.counts = empty | group.counts
+        if groups := self._groups_of_hosts():
+            empty = dict.fromkeys(hosts, 0)
+            for group in groups:
+                group.counts = empty | group.counts
 
     def _groups_of_hosts(self) -> list[TopologyGroup]:
         return [
