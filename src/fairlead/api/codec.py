@@ -141,8 +141,9 @@ def decode_as(view: type[View], obj: Any) -> View:
         return msgspec.convert(obj, view)
     except msgspec.ValidationError as cause:
         problem, _, path = str(cause).partition(" - at `$")
+        stated = obj.get("kind") if isinstance(obj, dict) else None
         raise DecodeError(
-            kind=view.__name__,
+            kind=stated if stated and isinstance(stated, str) else view.__name__,
             name=display_name(obj),
             field=_with_key(path.rstrip("`").removeprefix("."), obj, problem),
             problem=problem,

@@ -35,6 +35,13 @@ def test_the_error_of_a_map_names_the_key(part, field):
     assert refusal.value.field == field
 
 
+def test_the_error_of_a_custom_resource_names_its_kind():
+    meta = {"name": "w", "namespace": "shop", "labels": {"app": 5}}
+    with pytest.raises(DecodeError) as refusal:
+        decode({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta})
+    assert str(refusal.value) == "Widget shop/w: metadata.labels[app]: Expected `str`, got `int`"
+
+
 WORDS = st.sampled_from(["a", "null", ":null", '":null', '"a":null', ',"a":null', "x\\", '\\"', ""])
 VALUES = st.recursive(
     st.none() | WORDS | st.integers(-3, 3) | st.booleans(),

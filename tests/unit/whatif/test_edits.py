@@ -266,6 +266,15 @@ def test_a_workload_that_keeps_its_pods_is_named(ask, make, kind, spec, note):
     assert (f"{kind} default/web{note}" in answer.changed.notes) == bool(note)
 
 
+@pytest.mark.parametrize("spec", ["Always", [{"template": {}}]])
+def test_a_custom_resource_whose_spec_is_no_map_can_be_changed(ask, make, spec):
+    """It has no rollout, whatever its spec contains."""
+    meta = {"name": "w", "namespace": "default"}
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": spec}
+    answer = ask([make.node("a"), widget], set=("widget/w:metadata.labels.app=web",))
+    assert answer.verdict.first.kind is OutcomeKind.UNCHANGED
+
+
 @pytest.mark.parametrize(
     ("policy", "unready", "is_held"),
     [("OrderedReady", (0,), True), ("OrderedReady", (1,), True), ("OrderedReady", (), False),

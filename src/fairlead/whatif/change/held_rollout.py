@@ -34,14 +34,18 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 _KEEPING: Final = (REPLICA_SET, REPLICATION_CONTROLLER)
 _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
+_WITH_TEMPLATE: Final = (DEPLOYMENT, *_UPDATING, *_KEEPING)
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps pods when it changes to `after`.
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
-    the pods. The result is "" if the template does not change, or if the rollout replaces all pods.
+    the pods. The result is "" if the template does not change, if the rollout replaces all pods, or
+    if `before` is not a workload with pods of its own, such as a custom resource.
     """
+    if before.kind not in _WITH_TEMPLATE:
+        return ""
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
         return ""
