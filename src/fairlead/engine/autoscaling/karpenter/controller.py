@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from msgspec.structs import replace
+
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
+from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
@@ -89,7 +92,8 @@ class Karpenter:
         self._evictions = EvictionReporter(reporter)
         self._options = config.options
         self.cluster = KarpenterCluster(config.options.nomination)
-        objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
+        claims = (_with_creation_time(one, start) for one in config.claims)
+        objects: tuple[KarpenterObject, ...] = (*config.pools, *claims, *config.overlays)
         for one in objects:
             self.cluster.put(one, start)
         offerings = UnavailableOfferings(config.types, config.options.well_known_labels)
@@ -419,6 +423,14 @@ class Karpenter:
                 note = text if key in result.ignored else f"Failed to schedule pod, {text}"
                 self._context.record_event(pod_ref(key), "Warning", "FailedScheduling", note)
         self.history.errors = {key: text for key, text in problems.items() if text}
+
+
+def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:
+    """Return `claim`; if it has no creation time, as in a file written by hand, it gets `start`."""
+    if claim.metadata.creation_timestamp:
+        return claim
+    created = format_timestamp(start)
+    return replace(claim, metadata=replace(claim.metadata, creation_timestamp=created))
 
 
 # --- the parts of objects that the loops read ----------------------------------------------------

@@ -63,7 +63,7 @@ class GroupLimits(Struct, frozen=True):
             if is_status(one):
                 stated = _of_status(one.value.get("data"))
             elif one.kind.kind == "MachineDeployment":
-                limits = _of_annotations(one.value["metadata"].get("annotations"))
+                limits = _of_annotations(one.value["metadata"].get("annotations", {}))
                 if limits is not None:
                     machines[one.ref.name] = limits
         if stated:
@@ -147,9 +147,8 @@ def _limits_of_health(health: Any) -> Limits | None:
     return _limits(str(low), str(high)) if is_known else None
 
 
-def _of_annotations(annotations: Any) -> Limits | None:
-    stated = annotations if isinstance(annotations, dict) else {}
-    low, high = (str(stated.get(_CAPI.format(end), "")) for end in ("min", "max"))
+def _of_annotations(annotations: Mapping[str, str]) -> Limits | None:
+    low, high = (annotations.get(_CAPI.format(end), "") for end in ("min", "max"))
     return _limits(low, high)
 
 

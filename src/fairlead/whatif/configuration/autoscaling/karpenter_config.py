@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-import msgspec
-
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
@@ -42,8 +40,8 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     types_of_nodes,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter_setting import karpenter_options
+from fairlead.whatif.configuration.autoscaling.karpenter_validation import require_valid
 from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
-from fairlead.whatif.configuration.autoscaling.node_pool_validation import require_valid
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -52,7 +50,7 @@ _GROUP: Final = "karpenter.sh"
 _NODES_SHOWN: Final = 3
 _HOW: Final = "give some with --{0} (in a scenario: settings.{0})"
 
-View = TypeVar("View", bound=msgspec.Struct)
+View = TypeVar("View", NodePool, NodeClaim, NodeOverlay)
 
 
 def karpenter_config(
@@ -72,8 +70,6 @@ def karpenter_config(
     added = [one for file in files for one in _karpenter_objects(manifests(file))]
     stated += added
     pools = _of_kind(stated, "NodePool", NodePool)
-    for pool in pools:
-        require_valid(node_pool_file or source, pool)
     if not pools:
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
@@ -92,6 +88,7 @@ def karpenter_config(
         notes.append("Prices that are not given are estimated from cores and memory.")
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
+    claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)
     options, about_options = karpenter_options(
@@ -102,7 +99,7 @@ def karpenter_config(
     config = KarpenterConfig(
         pools=tuple(pools),
         types=offered,
-        claims=tuple(_of_kind(stated, "NodeClaim", NodeClaim)),
+        claims=tuple(claims),
         overlays=tuple(overlays),
         options=options,
     )
@@ -113,8 +110,7 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
     """Raise InputError for an object of Karpenter that an API server would refuse."""
     for source, value in _karpenter_objects(written):
         stated = [(source, value)]
-        for pool in _of_kind(stated, "NodePool", NodePool):
-            require_valid(source, pool)
+        _of_kind(stated, "NodePool", NodePool)
         _of_kind(stated, "NodeClaim", NodeClaim)
         _of_kind(stated, "NodeOverlay", NodeOverlay)
 
@@ -182,6 +178,7 @@ def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:
 
 
 def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
+    """Return the objects of `kind` in `stated`. Raises InputError for an invalid object."""
     found: list[View] = []
     for source, value in stated:
         if value["kind"] == kind:
@@ -189,4 +186,5 @@ def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) ->
                 found.append(decode_as(view, with_lifetime(without_nulls(value))))
             except DecodeError as cause:
                 raise InputError.of_decode(source, cause) from None
+            require_valid(source, found[-1])
     return found

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode, decode_as
 from fairlead.api.objects import PodSpec, PodStatus
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.core.command import (
     CreateObject,
@@ -480,3 +481,12 @@ def test_a_restart_keeps_the_health_of_a_nodepool():
     controller = Controller(pool(conditions=[healthy]))
     (write,) = controller.sent(PatchStatus, "NodePool")
     assert "NodeRegistrationHealthy" not in [one.type for one in write.conditions]
+
+
+def test_a_configured_claim_without_a_creation_time_is_as_old_as_the_run():
+    """A file written by hand has no creation times; expireAfter counts from this time."""
+    stated = {"metadata": {"name": "m", "labels": LABELS}, "spec": {"expireAfter": "1h"}}
+    config = replace(karpenter_config(("a",)), claims=(decode_as(NodeClaim, stated),))
+    karpenter = Karpenter(config, SilentReporter(), seed=0, start=START)
+    known = karpenter.cluster.node_claims["m"]
+    assert known.metadata.creation_timestamp == "2026-01-01T00:00:00Z"

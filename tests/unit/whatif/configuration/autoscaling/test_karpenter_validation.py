@@ -1,12 +1,12 @@
-"""NodePools from files are validated by the rules of Karpenter's CustomResourceDefinition."""
+"""Karpenter's objects from files are validated by the rules of its CustomResourceDefinitions."""
 
 from __future__ import annotations
 
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.engine.autoscaling.karpenter.apis import NodePool
-from fairlead.whatif.configuration.autoscaling.node_pool_validation import require_valid
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.whatif.configuration.autoscaling.karpenter_validation import require_valid
 from fairlead.whatif.input.error import InputError
 
 
@@ -75,6 +75,14 @@ def test_node_pools_that_a_cluster_accepts_are_accepted(spec):
             {"template": {"metadata": {"labels": {"a b": "c"}}}},
             "template.metadata.labels[a b]: name part must consist of",
         ),
+        (
+            template(expireAfter="999999999h"),
+            "template.spec.expireAfter: '999999999h' is longer than the 292 years",
+        ),
+        (
+            budgets(schedule="@daily", duration="999999999h"),
+            "disruption.budgets[0].duration: '999999999h' is longer than the 292 years",
+        ),
         (template(expireAfter="1ns"), "template.spec.expireAfter: '1ns' is not a duration"),
         (
             template(terminationGracePeriod="Never"),
@@ -118,3 +126,65 @@ def test_the_invalid_field_of_a_node_pool_is_named(spec, line):
     with pytest.raises(InputError) as refusal:
         require_valid("pools.yaml", pool(spec))
     assert str(refusal.value).startswith(f"pools.yaml: NodePool p: spec.{line}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "line"),
+    [
+        (NodeClaim, {"spec": {"expireAfter": "1e999"}}, "spec.expireAfter: '1e999' is not a"),
+        (NodeClaim, {"spec": {"terminationGracePeriod": ""}}, "spec.terminationGracePeriod: ''"),
+        (
+            NodeClaim,
+            {"spec": {"requirements": [{"key": "a", "operator": "Near"}]}},
+            "spec.requirements[0].operator: 'Near' is not a valid value",
+        ),
+        (
+            NodeClaim,
+            {"spec": {"resources": {"requests": {"cpu": "many"}}}},
+            "spec.resources.requests.cpu: 'many': quantities must match",
+        ),
+        (NodeClaim, {"status": {"capacity": {"cpu": "many"}}}, "status.capacity.cpu: 'many'"),
+        (
+            NodeClaim,
+            {"metadata": {"name": "x", "creationTimestamp": "noon"}},
+            "metadata.creationTimestamp: 'noon' is not an RFC 3339 timestamp",
+        ),
+        (
+            NodeClaim,
+            {
+                "status": {
+                    "conditions": [
+                        {"type": "a", "status": "True"},
+                        {"type": "b", "status": "True", "lastTransitionTime": "noon"},
+                    ]
+                }
+            },
+            "status.conditions[1].lastTransitionTime: 'noon' is not an RFC 3339 timestamp",
+        ),
+        (NodeOverlay, {"spec": {"price": "cheap"}}, "spec.price: 'cheap' is not a price"),
+        (NodeOverlay, {"spec": {"priceAdjustment": "10"}}, "spec.priceAdjustment: '10' is not"),
+        (NodeOverlay, {"spec": {"capacity": {"x/y": "-1"}}}, "spec.capacity.x/y: -1 is not from 0"),
+        (NodeOverlay, {"spec": {"weight": 0}}, "spec.weight: 0 is not from 1 to 10,000"),
+        (
+            NodeOverlay,
+            {"spec": {"requirements": [{"key": "a", "operator": "In"}]}},
+            "spec.requirements[0].values: is empty",
+        ),
+    ],
+)
+def test_the_invalid_field_of_another_object_is_named(kind, fields, line):
+    obj = decode_as(kind, {"metadata": {"name": "x"}, "kind": kind.__name__, **fields})
+    with pytest.raises(InputError) as refusal:
+        require_valid("pools.yaml", obj)
+    assert str(refusal.value).startswith(f"pools.yaml: {kind.__name__} x: {line}")
+
+
+def test_a_node_claim_and_an_overlay_that_a_cluster_accepts_are_accepted():
+    spec = {"expireAfter": "720h", "terminationGracePeriod": "1h", "requirements": []}
+    time = "2026-01-01T00:00:00Z"
+    status = {"capacity": {"cpu": "2"}, "lastPodEventTime": time}
+    claim = {"metadata": {"name": "c", "creationTimestamp": time}, "spec": spec, "status": status}
+    require_valid("pools.yaml", decode_as(NodeClaim, claim))
+    changes = {"priceAdjustment": "-10.5%", "capacity": {"x/y": 3}, "weight": 10_000}
+    overlay = {"metadata": {"name": "o"}, "spec": {"price": "0.25", **changes}}
+    require_valid("pools.yaml", decode_as(NodeOverlay, overlay))
