@@ -565,6 +565,19 @@ CASES = [
              "CustomResourceDefinition widgets.x.io: spec.names: Expected `object`"),
     snapshot("labels of a wrong type", NODE.replace("{pool: old}", "1.5"),
              "Node n1: metadata.labels: Expected `object`, got `float`"),
+    *(
+        snapshot(f"{field} of a wrong type in a custom resource: {command}", documents(
+            NODE, f"apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: w, {field}: 5}}\n"),
+            f"Widget w: metadata.{field}: Expected `{kind}`, got `int`",
+            arguments=f"whatif dump.yaml --{command} --no-report")
+        for field, kind in (("annotations", "object"), ("finalizers", "array"))
+        for command in ("apply change.yaml", "delete widget/w")
+    ),
+    snapshot("an autoscaler with an owner without a kind", documents(
+        NODE, DEPLOYMENT, AUTOSCALER.replace(
+            "shop}", "shop, ownerReferences: [{controller: true}]}") % "maxReplicas: 2"),
+        "HorizontalPodAutoscaler shop/h: metadata.ownerReferences.kind",
+        arguments="whatif dump.yaml --scale deploy/shop/web=2 --no-report"),
     snapshot("a malformed node for Karpenter", documents(
         NODE.replace("status: {", "status: {conditions: [3], "), NODE_POOL),
         "Node n1: status.conditions[0]: Expected `object`",

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN, TERMINATION
-from fairlead.api.json import Json
+from fairlead.api.objects import OwnerReference
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
@@ -100,7 +100,9 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
     `inventory` contains the remaining objects.
     """
     names = [
-        one.ref.name for one in targets if one.kind is NODE and TERMINATION in _finalizers(one)
+        one.ref.name
+        for one in targets
+        if one.kind is NODE and TERMINATION in one.metadata.finalizers
     ]
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
@@ -138,7 +140,7 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     Node, and a Pod counts as removed even while a finalizer keeps it.
     """
     delete = commands.delete(target.ref)
-    finalizers = () if target.kind in (NODE, POD) else _finalizers(target)
+    finalizers = () if target.kind in (NODE, POD) else target.metadata.finalizers
     foreign = [one for one in finalizers if one not in _SIMULATED_FINALIZERS]
     if not foreign:
         return [delete], ""
@@ -151,15 +153,10 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     return [release, delete], note
 
 
-def _finalizers(target: Manifest) -> list[str]:
-    found: list[str] = target.value["metadata"].get("finalizers") or []
-    return found
-
-
 def _refuse_unknown(
-    source: str, pod: Manifest, owner: Json, names: Collection[tuple[str, str]]
+    source: str, pod: Manifest, owner: OwnerReference, names: Collection[tuple[str, str]]
 ) -> None:
-    kind, name = full_kind(owner["kind"], owner.get("apiVersion", "")), owner["name"]
+    kind, name = full_kind(owner.kind, owner.api_version), owner.name
     if (kind, name) not in names and kind != NODE.kind:
         problem = f"its {kind} {name} is not in the dump, and would create it again"
         raise InputError(source, problem, object_name=pod.title)

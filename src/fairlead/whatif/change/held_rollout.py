@@ -44,11 +44,9 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     the pods. The result is "" if the template does not change, if the rollout replaces all pods, or
     if `before` is not a workload with pods of its own, such as a custom resource.
     """
-    if before.kind not in _WITH_TEMPLATE:
+    if before.kind not in _WITH_TEMPLATE or _template(after) == _template(before.value):
         return ""
     spec = after.get("spec") or {}
-    if spec.get("template") == (before.value.get("spec") or {}).get("template"):
-        return ""
     if before.kind is DEPLOYMENT and spec.get("paused"):
         return f"{before.title} is paused, so its new template replaces no pods."
     strategy = spec.get("updateStrategy") or {}
@@ -72,6 +70,11 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     if len(kept) == len(ordinals):
         keeps = "its new template replaces no pods"
     return f"{before.title} has the partition {partition:,}, so {keeps}."
+
+
+def _template(workload: Json) -> Json | None:
+    template: Json | None = (workload.get("spec") or {}).get("template")
+    return template
 
 
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:

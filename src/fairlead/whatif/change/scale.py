@@ -72,7 +72,7 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     if (
         autoscaler is not None and above is not None
     ):  # a ScaledObject of KEDA also scales from and to 0
-        name = f"{above['kind']} {autoscaler.ref.namespace}/{above['name']}"
+        name = f"{above.kind} {autoscaler.ref.namespace}/{above.name}"
         return (
             f"{name} and its {autoscaler.title} scale {workload.title} again; their triggers and "
             "metrics are not simulated."
@@ -84,9 +84,9 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
             f"{_LOAD_ONLY if _follows_load(autoscaler) else _NOT_SIMULATED}"
         )
     owner = workload.controller
-    if owner is not None and is_custom(str(owner.get("apiVersion"))):
+    if owner is not None and is_custom(owner.api_version):
         return (
-            f"{owner['kind']} {workload.ref.namespace}/{owner['name']} owns {workload.title} and "
+            f"{owner.kind} {workload.ref.namespace}/{owner.name} owns {workload.title} and "
             "may set its replicas again; its controller is not simulated."
         )
     return ""

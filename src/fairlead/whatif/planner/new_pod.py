@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.codec import DecodeError, as_json, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.apiserver.kind import (
@@ -208,7 +208,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     value, ref = manifest.value, manifest.ref
     title = f"{_SHORT.get(manifest.kind.kind, manifest.kind.kind.lower())}/{ref.key}"
     if manifest.kind is POD:
-        return NewPods(source, title, ref.namespace, ref.name, value, manifest.controller)
+        return NewPods(source, title, ref.namespace, ref.name, value, _controller(manifest))
     if manifest.kind.kind == DAEMON_SET.kind:  # also one of an operator, such as OpenKruise
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
@@ -223,7 +223,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
             ref.namespace,
             ref.name,
             sample.value,
-            sample.controller,
+            _controller(sample),
             claim_templates=tuple(_claim_templates(sample, inventory)),
         )
     template = _template(manifest)
@@ -304,6 +304,12 @@ def _template(found: Manifest) -> Mapping[str, Any]:
     if not isinstance(template, dict) or not template.get("spec"):
         raise found.refuse("is required", field="spec.template.spec")
     return template
+
+
+def _controller(pod: Manifest) -> Json | None:
+    """Return the owner reference of the controller of `pod`; None without a controller."""
+    found = pod.controller
+    return None if found is None else as_json(found)
 
 
 def _reference(found: Manifest) -> Json:

@@ -174,9 +174,7 @@ def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Man
     """
     if manifest.kind is not NODE:
         return manifest
-    labels = manifest.labels or {}
-    if not isinstance(labels, Mapping):
-        return manifest  # the error is reported when the snapshot is loaded
+    labels = manifest.labels
     derived = {
         known[0]: labels[today]
         for today, known in read.items()

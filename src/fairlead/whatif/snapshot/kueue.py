@@ -128,8 +128,7 @@ def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Itera
 
 def _queue_of(one: Manifest) -> str:
     """Return the name of the LocalQueue of `one`; "" if it has none."""
-    labels = one.labels
-    return str(labels.get(QUEUE_LABEL) or "") if isinstance(labels, dict) else ""
+    return one.labels.get(QUEUE_LABEL, "")
 
 
 def _is_suspended(one: Manifest) -> bool:

@@ -23,10 +23,14 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Node,
+    ObjectMeta,
+    OwnerReference,
     Pod,
     ReplicaSet,
     StatefulSet,
+    Unstructured,
 )
+from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
@@ -144,18 +148,23 @@ class Manifest(Struct, frozen=True):
         return None if isinstance(content, dict) else content.view
 
     @property
-    def controller(self) -> Json | None:
+    def metadata(self) -> ObjectMeta:
+        """The typed view of the metadata."""
+        if self.view is not None:
+            return self.view.metadata
+        return decode_as(ObjectMeta, self.value["metadata"])
+
+    @property
+    def controller(self) -> OwnerReference | None:
         """The owner reference of the object's controller; None without a controller."""
-        owners = self.value["metadata"].get("ownerReferences") or ()
-        return next((one for one in owners if one.get("controller")), None)
+        return controller_of(self.metadata)
 
     def is_controlled_by(self, owner: Manifest) -> bool:
         """Return whether `owner` is the object's controller. Uids are not compared."""
-        found, ref = self.controller, owner.ref
-        if found is None or self.ref.namespace != ref.namespace:
+        found = self.controller
+        if found is None or self.ref.namespace != owner.ref.namespace:
             return False
-        kind, api_version = found.get("kind", ""), found.get("apiVersion", "")
-        return owner.is_named_by(kind, api_version, found.get("name", ""))
+        return owner.is_named_by(found.kind, found.api_version, found.name)
 
     def is_named_by(self, kind: str, api_version: str, name: str) -> bool:
         """Return whether a reference in the object's namespace with these fields names the object.
@@ -200,11 +209,9 @@ class Manifest(Struct, frozen=True):
         return spec.get("template") if isinstance(spec, dict) else None
 
     @property
-    def labels(self) -> Any:
-        """The labels; if the object is not in stored form, they are as written in the file."""
-        if self.view is not None:
-            return self.view.metadata.labels
-        return self.value["metadata"].get("labels", {})
+    def labels(self) -> dict[str, str]:
+        """The labels."""
+        return self.metadata.labels
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:
@@ -658,6 +665,10 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
         metadata["namespace"] = namespace
+    try:
+        decode_as(Unstructured, clean)  # checks the metadata, which every kind has
+    except DecodeError as cause:
+        raise InputError.of_decode(source, cause) from None
     name, uid = metadata["name"], metadata.get("uid", "")
     ref = ObjectRef(reference_kind(kind), metadata.get("namespace", ""), name, uid)
     managed = value["metadata"].get("managedFields")

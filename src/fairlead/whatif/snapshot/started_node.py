@@ -140,7 +140,7 @@ class _Cluster:
         self._nodes: dict[tuple[str, str], list[Manifest]] = {}
         self._has_zones = False
         for one in nodes_of(manifests):
-            labels = _texts(one.labels)
+            labels = one.labels
             self._nodes.setdefault(_pool_and_type(labels), []).append(one)
             self._has_zones = self._has_zones or bool(region_and_zone(labels)[1])
         self._models: dict[tuple[str, str], Node | None] = {}
@@ -254,11 +254,6 @@ def _decoded(view: type[View], manifests: Iterable[Manifest]) -> list[View]:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _texts(labels: Any) -> dict[str, str]:
-    """Return those of `labels` whose values are text; the others are reported later."""
-    return {key: text for key, text in _mapping(labels).items() if isinstance(text, str)}
 
 
 def _pool_and_type(labels: Mapping[str, str]) -> tuple[str, str]:

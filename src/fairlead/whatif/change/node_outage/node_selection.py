@@ -61,7 +61,7 @@ def labels_of_zone(nodes: Iterable[str], inventory: Inventory) -> dict[str, str]
     marks = [(zone, (ZONE, BETA_ZONE))]
     if is_ambiguous:
         marks.append((region, (REGION, BETA_REGION)))
-    labels = found[0].labels or {}
+    labels = found[0].labels
     # New nodes have the beta label only if the present nodes do not have the current label.
     chosen = {
         next((key for key in keys if labels.get(key) == value), ""): value for value, keys in marks
@@ -99,11 +99,7 @@ def _fraction(source: str, text: str) -> Decimal:
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
     """Return (region, zone) of `node`; each is "" if the node has no label for it."""
-    labels = node.labels
-    if not isinstance(labels, dict):
-        return ("", "")  # invalid labels are reported later, when the node is loaded
-    region, zone = region_and_zone(labels)
-    return (str(region), str(zone))
+    return region_and_zone(node.labels)
 
 
 def _names(key: tuple[str, str]) -> tuple[str, ...]:
