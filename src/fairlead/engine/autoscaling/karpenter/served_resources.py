@@ -27,9 +27,11 @@ from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.objects import PodCondition, Unstructured
 from fairlead.api.quantity import Format, Quantity, canonical, parse_quantity
+from fairlead.api.timestamp import parse_duration
 from fairlead.engine.autoscaling.karpenter.apis import (
     INITIALIZED_CONDITION,
     LAUNCHED,
+    NEVER,
     REGISTERED_CONDITION,
     NodeClaim,
     NodeOverlay,
@@ -84,10 +86,28 @@ def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
     stated = {name: without_nulls(part) for name, part in parts.items() if part is not None}
     try:
         found = decode_as(view, with_lifetime(stated))
-    except DecodeError:  # A schema without validation can hold anything; such an object is ignored.
+        for text in _durations(found):
+            parse_duration(text)
+    except (DecodeError, ValueError):
+        # A schema without validation can hold anything, and Karpenter's schemas do not limit the
+        # digits of a duration. Such an object is ignored.
         return None
     found = replace(found, metadata=obj.metadata)
     return with_hash(found, template_hash(found)) if isinstance(found, NodePool) else found
+
+
+def _durations(obj: NodePool | NodeClaim | NodeOverlay) -> Iterator[str]:
+    """Yield the durations in `obj`, except `Never`."""
+    stated: tuple[str | None, ...] = ()
+    match obj:
+        case NodePool(spec=spec):
+            template, disruption = spec.template.spec, spec.disruption
+            budgets = (one.duration for one in disruption.budgets)
+            stated = (disruption.consolidate_after, *budgets)
+            stated += (template.expire_after, template.termination_grace_period)
+        case NodeClaim(spec=spec):
+            stated = (spec.expire_after, spec.termination_grace_period)
+    yield from (text for text in stated if text is not None and text != NEVER)
 
 
 class ServedResources:
