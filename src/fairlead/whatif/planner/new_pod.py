@@ -31,6 +31,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
 )
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
+from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
 from fairlead.whatif.change.held_rollout import held_scaling
 from fairlead.whatif.change.scale import autoscaler_of, owned_hint
@@ -45,7 +46,6 @@ from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
-_REVISION: Final = "deployment.kubernetes.io/revision"
 _COPIED: Final = ("labels", "annotations")
 
 
@@ -329,6 +329,4 @@ def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest 
 
 
 def _revision(replica_set: Manifest) -> tuple[int, str]:
-    meta = replica_set.value["metadata"]
-    text = str((meta.get("annotations") or {}).get(_REVISION, ""))
-    return (int(text) if text.isdigit() else 0, replica_set.ref.name)
+    return number_in(replica_set.metadata.annotations, REVISION) or 0, replica_set.ref.name

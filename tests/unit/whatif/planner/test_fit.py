@@ -378,6 +378,21 @@ def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, c
     assert [one["change"] for one in found["refusals"]] == [change]
 
 
+@pytest.mark.parametrize("revision", ["\u00b2", "9" * 5_000], ids=["superscript", "long"])
+def test_a_revision_that_is_no_number_counts_as_the_oldest(snapshot, make, revision):
+    old, new = (
+        make.workload("ReplicaSet", name, cpu=cpu) for name, cpu in (("a", "3"), ("b", "1"))
+    )
+    deployment = make.workload("Deployment")
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "web"}
+    for one, text in ((old, revision), (new, "1")):
+        notes = {"deployment.kubernetes.io/revision": text}
+        one["metadata"] |= {"ownerReferences": [owner | {"controller": True}], "annotations": notes}
+    read = snapshot(make.node("n"), deployment, old, new)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    assert source.owner["name"] == "b"
+
+
 def test_pods_of_a_custom_resource_are_like_one_of_its_pods(snapshot, make):
     """A CloneSet has no template that Fairlead reads; the node has room for two more pods."""
     api = "apps.kruise.io/v1alpha1"
