@@ -131,10 +131,10 @@ def merge_patch_between(before: Json, after: Json) -> Json:
 
 def _last_applied(current: Json) -> Json | None:
     """Return the manifest of the last `kubectl apply`; None if no annotation contains it."""
-    annotations = current["metadata"].get("annotations") or {}
+    annotations = current["metadata"].get("annotations", {})
     try:
         found = msgspec.json.decode(annotations.get(LAST_APPLIED, "null"))
-    except (msgspec.DecodeError, TypeError):
+    except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

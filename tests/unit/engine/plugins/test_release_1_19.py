@@ -109,8 +109,18 @@ def test_the_annotation_prefer_avoid_pods_lowers_the_score(pod, score):
     assert (scene.score(pod, "shy"), scene.score(pod, "n")) == (score, 100)
 
 
-def test_a_malformed_annotation_prefer_avoid_pods_is_ignored():
-    shy = decode_as(Node, {"metadata": {"name": "shy", "annotations": {ANNOTATION: "{"}}})
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        '{"preferAvoidPods":[{"podSignature":{"podController":"ReplicaSet"}}]}',
+        '{"preferAvoidPods":[{"podSignature":{}}]}',
+        '{"preferAvoidPods":' + "[" * 100_000,
+    ],
+    ids=["no JSON", "a text as controller", "no controller", "deep"],
+)
+def test_a_malformed_annotation_prefer_avoid_pods_is_ignored(text):
+    shy = decode_as(Node, {"metadata": {"name": "shy", "annotations": {ANNOTATION: text}}})
     assert Scene("NodePreferAvoidPods", shy).score(owned("p"), "shy") == 100
 
 

@@ -100,6 +100,12 @@ def test_the_annotation_holds_the_new_manifest(found):
     assert json.loads(annotations[LAST_APPLIED]) == change
 
 
+def test_an_annotation_that_is_nested_too_deeply_counts_as_absent(result):
+    existing = deployment(container("app", "a:1"), paused=True)
+    existing["metadata"]["annotations"] = {LAST_APPLIED: "[" * 100_000}
+    assert result(existing, deployment(container("app", "a:2")))["paused"]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "patch"),
     [

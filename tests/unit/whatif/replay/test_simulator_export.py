@@ -57,6 +57,7 @@ def test_the_selected_node_is_that_of_the_last_attempt():
     assert selected_node({PREFIX + "selected-node": "a"}) == "a"
     assert selected_node({"scheduler-simulator/selected-node": "c"}) == "c"
     assert selected_node({PREFIX + "result-history": "["}) == ""
+    assert selected_node({PREFIX + "result-history": "[" * 100_000}) == ""
 
 
 def test_an_export_is_a_snapshot(export):

@@ -7,9 +7,10 @@ upstream: v1.19 nodepreferavoidpods/node_prefer_avoid_pods.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.framework.cycle_state import CycleState
@@ -19,6 +20,23 @@ from fairlead.engine.state.pod_info import PodInfo
 
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _KINDS: Final = ("ReplicationController", "ReplicaSet")
+
+
+class _Controller(Struct):
+    kind: str = ""
+    uid: str = ""
+
+
+class _PodSignature(Struct, rename="camel"):
+    pod_controller: _Controller | None = None
+
+
+class _AvoidedPods(Struct, rename="camel"):
+    pod_signature: _PodSignature
+
+
+class _Annotation(Struct, rename="camel"):
+    prefer_avoid_pods: tuple[_AvoidedPods, ...] = ()
 
 
 class NodePreferAvoidPods:
@@ -33,7 +51,7 @@ class NodePreferAvoidPods:
         owner = controller_of(pod.pod.metadata)
         if text is None or owner is None or owner.kind not in _KINDS:
             return SCORE_MAX
-        avoided = ((one.get("kind"), one.get("uid")) for one in _controllers(text))
+        avoided = ((one.kind, one.uid) for one in _controllers(text))
         return 0 if (owner.kind, owner.uid) in avoided else SCORE_MAX
 
     def scores_alike(self, pod: PodInfo) -> bool:
@@ -42,10 +60,11 @@ class NodePreferAvoidPods:
         return owner is None or owner.kind not in _KINDS
 
 
-def _controllers(annotation: str) -> list[dict[str, Any]]:
+def _controllers(annotation: str) -> list[_Controller]:
     """Return the podController of every entry; [] if the annotation is malformed."""
     try:
-        entries = msgspec.json.decode(annotation)["preferAvoidPods"]
-        return [entry["podSignature"]["podController"] for entry in entries]
-    except (msgspec.DecodeError, KeyError, TypeError):
+        entries = msgspec.json.decode(annotation, type=_Annotation).prefer_avoid_pods
+    except (msgspec.DecodeError, RecursionError):
         return []
+    controllers = (entry.pod_signature.pod_controller for entry in entries)
+    return [one for one in controllers if one is not None]

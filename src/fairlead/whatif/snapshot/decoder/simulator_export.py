@@ -54,7 +54,7 @@ def selected_node(annotations: Mapping[str, str]) -> str:
         key = f"{prefix}selected-node"
         try:
             history = msgspec.json.decode(annotations.get(f"{prefix}result-history", "[]"))
-        except (msgspec.DecodeError, TypeError):
+        except (msgspec.DecodeError, RecursionError):
             history = []
         attempts = history if isinstance(history, list) else []
         for attempt in (annotations, *attempts[-1:])[::-1]:
