@@ -578,6 +578,24 @@ CASES = [
             "shop}", "shop, ownerReferences: [{controller: true}]}") % "maxReplicas: 2"),
         "HorizontalPodAutoscaler shop/h: metadata.ownerReferences.kind",
         arguments="whatif dump.yaml --scale deploy/shop/web=2 --no-report"),
+    *(
+        Case(f"explain a new {kind} with the spec {spec}", "explain dump.yaml --apply new.yaml",
+             ("new.yaml", f"{kind} shop/web: spec: Expected `object`, got `{name}`"), (
+                 ("dump.yaml", NODE),
+                 ("new.yaml", DEPLOYMENT.partition("spec:")[0].replace("Deployment", kind)
+                  + f"spec: {spec}\n")))
+        for kind in ("Deployment", "StatefulSet")
+        for spec, name in (("x", "str"), ("[1]", "array"))
+    ),
+    *(
+        snapshot(f"an autoscaler with a malformed {field}: {arguments}", documents(
+            NODE, DEPLOYMENT, AUTOSCALER.replace("name: web", "name: web, apiVersion: true")
+            % "maxReplicas: 2" if field == "reference" else AUTOSCALER % "metrics: [3]"),
+            f"HorizontalPodAutoscaler shop/h: spec.{path}: Expected", arguments=arguments)
+        for field, path in (("reference", "scaleTargetRef.apiVersion"), ("metric", "metrics[0]"))
+        for arguments in (
+            "whatif dump.yaml --scale deploy/shop/web=2", "fit dump.yaml --like deploy/shop/web")
+    ),
     snapshot("a malformed node for Karpenter", documents(
         NODE.replace("status: {", "status: {conditions: [3], "), NODE_POOL),
         "Node n1: status.conditions[0]: Expected `object`",

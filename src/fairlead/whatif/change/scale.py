@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from fairlead.api.objects import HorizontalPodAutoscaler
 from fairlead.apiserver.kind import (
     HORIZONTAL_POD_AUTOSCALER,
     SCALABLE,
@@ -93,23 +94,28 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 
 
 def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none."""
+    """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none.
+
+    Raises InputError for a HorizontalPodAutoscaler that is malformed.
+    """
     for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
-        target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
-        named = target.get("kind", ""), target.get("apiVersion", ""), target.get("name", "")
-        if one.ref.namespace == found.ref.namespace and found.is_named_by(*named):
+        if one.ref.namespace != found.ref.namespace:
+            continue
+        target = one.as_view(HorizontalPodAutoscaler).spec.scale_target_ref
+        if found.is_named_by(target.kind, target.api_version, target.name):
             return one
     return None
 
 
 def _follows_load(autoscaler: Manifest) -> bool:
     """Return whether `autoscaler` has a CPU or memory metric, whose value --load can give."""
-    metrics = (autoscaler.value.get("spec") or {}).get("metrics") or ({"type": "Resource"},)
-    return any(one.get("type") in _METRICS_OF_LOAD for one in metrics)
+    metrics = autoscaler.as_view(HorizontalPodAutoscaler).spec.metrics
+    return not metrics or any(one.type in _METRICS_OF_LOAD for one in metrics)
 
 
 def _wanted(found: Manifest) -> int:
-    wanted = (found.value.get("spec") or {}).get("replicas")
+    spec = found.value.get("spec")
+    wanted = spec.get("replicas") if isinstance(spec, dict) else None
     return wanted if isinstance(wanted, int) else 1
 
 

@@ -202,8 +202,13 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
 
 def _written(files: Sequence[str]) -> list[Manifest]:
-    """Return the objects of `files`. Raises InputError, also for unknown fields."""
+    """Return the objects of `files`.
+
+    Raises InputError, also for unknown fields and for fields of a wrong type.
+    """
     found = manifests([document for path in files for document in read(path)])
+    for one in found:
+        one.require_right_types()
     refuse_unknown_fields(found)
     return found
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.codec import DecodeError, as_json, decode_as
+from fairlead.api.codec import as_json, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod, StatefulSet
+from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -74,10 +74,9 @@ class NewPods(Struct, frozen=True):
 
     def above_maximum(self, more: int) -> str:
         """Return a sentence if `more` pods exceed the autoscaler's maximum; "" otherwise."""
-        spec = {} if self.autoscaler is None else self.autoscaler.value.get("spec") or {}
-        most = spec.get("maxReplicas")
-        if self.autoscaler is None or not isinstance(most, int):
+        if self.autoscaler is None:
             return ""
+        most = self.autoscaler.as_view(HorizontalPodAutoscaler).spec.max_replicas
         if not more or (self.replicas or 0) + more <= most:
             return ""
         name = self.autoscaler.ref.key
@@ -234,10 +233,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
             return NewPods(source, title, ref.namespace, ref.name, template, _reference(newest))
     if manifest.kind is not STATEFUL_SET:
         return NewPods(source, title, ref.namespace, ref.name, template, _reference(manifest))
-    try:
-        view = decode_as(StatefulSet, value)
-    except DecodeError as cause:
-        raise InputError.of_decode(manifest.source, cause) from None
+    view = manifest.as_view(StatefulSet)
     return NewPods(
         source,
         title,

@@ -188,14 +188,14 @@ class Manifest(Struct, frozen=True):
     @property
     def pod(self) -> Pod:
         """The typed view of a Pod. Raises InputError if the object is not a valid Pod."""
-        return self._as(Pod)
+        return self.as_view(Pod)
 
     @property
     def node(self) -> Node:
         """The typed view of a Node. Raises InputError if the object is not a valid Node."""
         if isinstance(self.view, Node):
             return self.view  # checked when it was decoded, see StoredForm
-        node = self._as(Node)
+        node = self.as_view(Node)
         for cause in check_scheduled_node(node):
             raise self.refuse(cause.message, field=cause.field)
         return node
@@ -246,7 +246,7 @@ class Manifest(Struct, frozen=True):
         """The triple (resource, namespace, name), which is unique."""
         return (self.kind.resource, self.ref.namespace, self.ref.name)
 
-    def _as(self, kind: type[View]) -> View:
+    def as_view(self, kind: type[View]) -> View:
         """Return the typed view `kind` of the object.
 
         Raises InputError for a field of the wrong type.

@@ -45,6 +45,18 @@ def explained(snapshot):
     return explain
 
 
+def test_an_object_that_a_custom_resource_owns_may_have_any_spec(explained, make):
+    api, meta = "example.com/v1", {"namespace": "default", "uid": "w"}
+    owner = {"apiVersion": api, "kind": "Widget", "metadata": {**meta, "name": "w"}}
+    reference = {"apiVersion": api, "kind": "Widget", "name": "w", "uid": "w", "controller": True}
+    owned = {"name": "part", "namespace": "default", "ownerReferences": [reference]}
+    part = {"apiVersion": api, "kind": "Part", "metadata": owned, "spec": "one"}
+    with pytest.raises(
+        InputError, match="name its Part default/part"
+    ):
+        explained("widget/w", make.node("n"), owner, part)
+
+
 def rows(answer, name):
     return [dict(row) for table in answer.tables if table.name == name for row in table.rows]
 
