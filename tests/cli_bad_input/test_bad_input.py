@@ -40,6 +40,12 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
+CRON_JOB = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: cj, namespace: shop}
+spec: {schedule: "* * * * *", jobTemplate: {spec: %s}}
+"""
 ZONE = "labels: {topology.kubernetes.io/region: %s, topology.kubernetes.io/zone: %s}"
 OTHER_DEPLOYMENT = DEPLOYMENT.replace("namespace: shop", "namespace: other")
 BUDGET = """\
@@ -586,6 +592,18 @@ CASES = [
                   + f"spec: {spec}\n")))
         for kind in ("Deployment", "StatefulSet")
         for spec, name in (("x", "str"), ("[1]", "array"))
+    ),
+    *(
+        Case(f"{command} a new CronJob with the {step} {value}", f"{command} new.yaml",
+             ("new.yaml", f"CronJob shop/cj: spec.jobTemplate.{says}"), (
+                 ("dump.yaml", NODE),
+                 ("new.yaml", CRON_JOB % value)))
+        for command in ("explain dump.yaml --apply", "fit dump.yaml --pod")
+        for step, value, says in (
+            ("spec", "5", "spec.template.spec: is required"),
+            ("template", "{template: {spec: 5}}", "spec.template.spec: "),
+            ("template", "{template: {spec: {containers: 5}}}", "spec.template.spec.containers: "),
+        )
     ),
     *(
         snapshot(f"an autoscaler with a malformed {field}: {arguments}", documents(

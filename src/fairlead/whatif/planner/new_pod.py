@@ -293,12 +293,9 @@ def _replicas(found: Manifest) -> int | None:
 
 
 def _template(found: Manifest) -> Mapping[str, Any]:
-    spec: Any = found.value.get("spec") or {}
-    if found.kind is CRON_JOB:
-        spec = (spec.get("jobTemplate") or {}).get("spec") or {}
-    template = spec.get("template")
+    template = found.pod_template
     if not isinstance(template, dict) or not template.get("spec"):
-        raise found.refuse("is required", field="spec.template.spec")
+        raise found.refuse("is required", field=f"{found.pod_template_path}.spec")
     return template
 
 

@@ -35,6 +35,7 @@ from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     DEVICE_TAINT_RULE,
     HORIZONTAL_POD_AUTOSCALER,
     KINDS,
@@ -205,8 +206,15 @@ class Manifest(Struct, frozen=True):
         """The pod template of a workload as JSON; None if there is none."""
         if isinstance(self.view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
             return self.view.spec.template  # the template is as in the file, see DumpDecoder
-        spec = self.value.get("spec")
-        return spec.get("template") if isinstance(spec, dict) else None
+        found: Any = self.value
+        for name in self.pod_template_path.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    @property
+    def pod_template_path(self) -> str:
+        """The path of the pod template in a workload."""
+        return "spec.jobTemplate.spec.template" if self.kind is CRON_JOB else "spec.template"
 
     @property
     def labels(self) -> dict[str, str]:
@@ -268,11 +276,10 @@ class Manifest(Struct, frozen=True):
             raise InputError.of_decode(self.source, cause) from None
         if not isinstance(self.pod_template, dict):
             return
-        pod = template_view("spec.template", self.pod_template)
+        path = self.pod_template_path
+        pod = template_view(path, self.pod_template)
         causes = (
-            (pod,)
-            if isinstance(pod, Cause)
-            else check_scheduled_spec("spec.template.spec", pod.spec)
+            (pod,) if isinstance(pod, Cause) else check_scheduled_spec(f"{path}.spec", pod.spec)
         )
         for wrong in causes:
             raise self.refuse(wrong.message, field=wrong.field)

@@ -51,9 +51,7 @@ def test_an_object_that_a_custom_resource_owns_may_have_any_spec(explained, make
     reference = {"apiVersion": api, "kind": "Widget", "name": "w", "uid": "w", "controller": True}
     owned = {"name": "part", "namespace": "default", "ownerReferences": [reference]}
     part = {"apiVersion": api, "kind": "Part", "metadata": owned, "spec": "one"}
-    with pytest.raises(
-        InputError, match="name its Part default/part"
-    ):
+    with pytest.raises(InputError, match="name its Part default/part"):
         explained("widget/w", make.node("n"), owner, part)
 
 
