@@ -612,14 +612,13 @@ def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any
         for item in value:
             yield from _opened(source, item, place)
     elif _is_list(value):
-        items = value["items"]
+        items, field = value["items"], f"{place}.items" if place else "items"
         if not isinstance(items, list):
-            raise InputError(source, f"expected a list, got {type_name(items)}", field="items")
+            raise InputError(source, f"expected a list, got {type_name(items)}", field=field)
         defaults = _item_defaults(value)
         for number, item in enumerate(items):
-            below = f"{place}.items[{number}]" if place else f"items[{number}]"
             whole = {**defaults, **item} if isinstance(item, dict) else item
-            yield from _opened(source, whole, below)
+            yield from _opened(source, whole, f"{field}[{number}]")
     elif isinstance(value, dict) and value.get("kind") == SNAPSHOT and "pods" in value:
         yield from ((place, item) for item in _objects_of_snapshot(source, value))
     elif is_simulator_export(value):
