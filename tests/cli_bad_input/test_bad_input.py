@@ -440,8 +440,8 @@ CASES = [
     snapshot("bad timestamp", NODE.replace("status: {", "status: {startTime: noon, "),
              "Node n1: status.startTime: 'noon' is not an RFC 3339 timestamp"),
     snapshot("bad timestamp in a list",
-             NODE.replace("status: {", "status: {conditions: [{type: a}, {lastProbeTime: noon}], "),
-             "Node n1: status.conditions[1].lastProbeTime: 'noon' is not an RFC 3339"),
+             NODE.replace("status: {", "status: {x: [{type: a}, {lastProbeTime: noon}], "),
+             "Node n1: status.x[1].lastProbeTime: 'noon' is not an RFC 3339"),
     snapshot("an item without a name", "{apiVersion: v1, kind: List, items: [" + ", ".join(
         f"{{apiVersion: v1, kind: Node{rest}}}" for rest in (", metadata: {name: a}", "")) + "]}",
         "items[1]: Node (unnamed): metadata.name: is required"),
@@ -636,6 +636,9 @@ CASES = [
         arguments="snapshot out.json --from dump.yaml --anonymise k.key"),
     # --- changes -------------------------------------------------------------------------------
     change("set resources in a malformed spec", "--set-resources deploy/shop/web=cpu=1",
+           "dump.yaml: Deployment shop/web: spec: Expected `object`",
+           cluster=documents(NODE, DEPLOYMENT.partition("spec:")[0] + "spec: 3\n")),
+    change("scale a malformed workload", "--scale deploy/shop/web=2",
            "dump.yaml: Deployment shop/web: spec: Expected `object`",
            cluster=documents(NODE, DEPLOYMENT.partition("spec:")[0] + "spec: 3\n")),
     change("set resources in a malformed template", "--set-resources deploy/shop/web=cpu=1",

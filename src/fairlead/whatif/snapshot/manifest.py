@@ -28,7 +28,6 @@ from fairlead.api.objects import (
     Pod,
     ReplicaSet,
     StatefulSet,
-    Unstructured,
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
@@ -672,7 +671,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
     elif not metadata.get("namespace"):
         metadata["namespace"] = namespace
     try:
-        decode_as(Unstructured, clean)  # checks the metadata, which every kind has
+        decode(clean)  # checks the types of the fields
     except DecodeError as cause:
         raise InputError.of_decode(source, cause) from None
     name, uid = metadata["name"], metadata.get("uid", "")

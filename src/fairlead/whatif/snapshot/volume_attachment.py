@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
@@ -48,16 +47,8 @@ def simulated_contents(manifests: Sequence[Manifest]) -> Iterator[Content]:
 
 def _place(attachment: Manifest) -> tuple[str, str]:
     """Return the node and the volume of `attachment`."""
-    view = _view(VolumeAttachment, attachment)
+    view = attachment.as_view(VolumeAttachment)
     return view.spec.node_name, view.spec.source.persistent_volume_name
-
-
-def _view(kind: type[View], manifest: Manifest) -> View:
-    """Return the object as `kind`; an empty object if it is invalid (the store reports this)."""
-    try:
-        return decode_as(kind, manifest.value)
-    except DecodeError:
-        return kind()
 
 
 def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
@@ -68,10 +59,10 @@ def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         if isinstance(one, ReplicaManifests):
             continue  # pods
         if one.kind is PERSISTENT_VOLUME:
-            if _view(PersistentVolume, one).spec.csi is not None:
+            if one.as_view(PersistentVolume).spec.csi is not None:
                 volumes.add(one.ref.name)
         elif one.kind is PERSISTENT_VOLUME_CLAIM:
-            claim = _view(PersistentVolumeClaim, one)
+            claim = one.as_view(PersistentVolumeClaim)
             claims[one.ref.namespace, one.ref.name] = claim.spec.volume_name
     for one in matching_pods(manifests, _counts):
         pod = one.pod

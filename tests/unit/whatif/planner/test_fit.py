@@ -498,6 +498,7 @@ def test_a_source_without_pods_is_refused(fitted, make, like, problem):
 
 def test_a_custom_resource_names_the_workload_to_count(fitted, make):
     owned = {**make.workload("ReplicationController"), "apiVersion": "v1"}
+    owned["spec"]["selector"] = {"app": "web"}
     owner = {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "name": "web"}
     owned["metadata"]["ownerReferences"] = [{**owner, "uid": "d", "controller": True}]
     meta = {"name": "web", "namespace": "default", "uid": "d"}

@@ -44,8 +44,8 @@ def test_reading_a_snapshot_leaves_frozen_objects_frozen(tmp_path):
     [
         {"metadata": {"name": "n", "creationTimestamp": "2026-05-05T00:00:00Z"}},
         {"status": {"startTime": "2026-05-05T00:00:00Z"}},
-        {"status": {"conditions": [{"lastTransitionTime": "2026-05-05T00:00:00Z"}]}},
-        {"status": {"conditions": [{"lastHeartbeatTime": "2026-05-05T02:00:00+02:00"}]}},
+        {"status": {"x": [{"lastTransitionTime": "2026-05-05T00:00:00Z"}]}},
+        {"status": {"x": [{"lastHeartbeatTime": "2026-05-05T02:00:00+02:00"}]}},
         {"status": {"c": [{"state": {"running": {"startedAt": "2026-05-05T00:00:00Z"}}}]}},
         {
             "apiVersion": "coordination.k8s.io/v1",

@@ -34,13 +34,6 @@ def test_all_unknown_fields_are_found_with_the_nearest_names(make):
     ]
 
 
-def test_a_value_of_a_wrong_type_hides_no_unknown_field(make):
-    pod = make.pod("p")
-    pod["spec"] |= {"hostNetwork": "yes", "containrs": []}
-    [one] = read(pod)
-    assert unknown_fields(one) == [("spec.containrs", "containers")]
-
-
 def test_keys_of_maps_and_custom_resources_have_no_unknown_fields(make):
     pod = make.pod("p")
     pod["metadata"]["labels"] = {"nam": "p"}
