@@ -67,7 +67,7 @@ answers more exact.
 
 EPILOGUE: Final = """\
 Exit status: 0 success; 2 bad input; 70 a defect of Fairlead; 74 a result cannot be written; 130
-interrupted; COMMAND --help lists further statuses. Every command accepts --debug, which prints a
+interrupted. COMMAND --help lists further statuses. Every command accepts --debug, which prints a
 traceback with each error.
 """
 
@@ -107,8 +107,8 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 N pods fit (with --max-limit N) or at least one (without); 1 fewer fit; "
-        "2 bad input.",
+        "Exit status: 0 at least one pod fits (with --max-limit N: N pods fit); 1 no pod fits "
+        "(with --max-limit N: fewer than N pods fit); 2 bad input.",
         "--like",
     ),
     CommandEntry(

@@ -61,7 +61,9 @@ def bench(
     Parameters
     ----------
     workloads
-        Names of the workloads to run (default: all workloads except the long ones).
+        Names of the workloads to run. By default, the command runs all workloads except a few that
+        take long, such as PreemptionFull/5000Nodes_150000Pods. If a name is unknown, the command
+        prints the names of all workloads.
     output
         Format of the result.
     baseline

@@ -56,8 +56,8 @@ def consolidate(
     storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes
     of the control plane always stay. For each node that must stay, the answer lists the causes, the
     responsible objects, and changes that remove the causes. Then the command simulates drains of
-    the nodes that can be removed, and reports the fastest drain that is safe. `fairlead drain-plan
-    --help` states when a drain is safe.
+    the nodes that can be removed, and reports the fastest drain that is safe. The help text of
+    `fairlead drain-plan` states when a drain is safe.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running

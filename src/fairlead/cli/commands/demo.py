@@ -23,7 +23,8 @@ def demo(
         Path,
         named(
             "DIR",
-            "Directory for the dump, the manifest and the HTML report of the demo (default: "
+            "Directory for the files of the demo: the dump of the example cluster, the manifest "
+            "that the third question applies, and the HTML report of the third answer (default: "
             "fairlead-demo).",
         ),
     ] = _FOLDER,

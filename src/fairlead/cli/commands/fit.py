@@ -101,10 +101,11 @@ def fit(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Count how many more pods of a workload fit, on which nodes, and why no further pod fits.
+    """Count how many more pods of a workload fit.
 
     The command adds new pods until a pod is refused (by admission or a ResourceQuota) or fits on no
-    node. The scheduler places the new pods with all its plugins. Pods that are already pending are
+    node. The answer names the nodes on which the new pods fit, and the reason why no further pod
+    fits. The scheduler places the new pods with all its plugins. Pods that are already pending are
     placed before the new pods, by preemption if necessary.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o

@@ -29,10 +29,10 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Move pods even if this rule protects them from node autoscalers. RULE is annotations "
-            "(such as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods "
-            "with emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
-            "controller is a custom resource) or system-pods (pods in kube-system that no "
+            "Also move pods that a node autoscaler would not evict because of RULE: 'annotations' "
+            "(such as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods "
+            "with emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
+            "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
             "disruption budget covers).",
         ),
     ] = (),

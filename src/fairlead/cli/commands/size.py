@@ -54,8 +54,8 @@ def size(
         int,
         Parameter(
             help="The last step of the search replaces nodes by cheaper ones. This option limits "
-            "that step to N scheduling cycles for each pod (with fewer than 100 pods, to 100 × N "
-            "cycles in all). A larger N takes more time, and never gives a more expensive "
+            "that step to N scheduling cycles for each pod. Fewer than 100 pods count as 100. "
+            "A larger N takes more time, and never gives a more expensive "
             "answer.",
             metavar="N",
             converter=integer,
@@ -66,10 +66,11 @@ def size(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find the cheapest set of nodes that runs all pods (with --survive, even after failures).
+    """Search for the cheapest nodes that run all pods (with --survive, even after failures).
 
-    The search places every pod by the scheduler's rules. The answer also contains a proven lower
-    bound of the cost, and the resources that determine this bound, such as memory.
+    The search places every pod by the scheduler's rules. It can miss the cheapest possible set of
+    nodes. The answer therefore also contains a proven lower bound: no set of nodes can cost less.
+    The answer names the resources that determine this bound, such as memory.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running

@@ -129,8 +129,8 @@ class ControllerOptions(NodeFlags):
         str,
         named(
             "PODS",
-            "Number of finished pods in the cluster above which the oldest of them are deleted; 0"
-            " keeps all (default: 12500).",
+            "If the cluster has more finished pods than this number, the oldest of them are "
+            "deleted; 0 keeps all (default: 12500).",
         ),
     ] = ""
 

@@ -59,8 +59,8 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). With 1 (the default) and without --runtimes, no start is "
-            "estimated.",
+            "(docs/start-times.md). With 1 (the default) and without --runtimes, there are no such "
+            "simulations, and the start is estimated only for a pod group.",
             show_default=False,
             metavar="N",
             converter=integer,
@@ -106,8 +106,9 @@ def explain(
     - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, the
       first pod that does not fit, and the nodes that come closest to having room for this pod, with
       the resources that they lack.
-      The answer also estimates when the group starts, and names a change with which the group could
-      start now.
+      The answer also names a change with which the group could start now, and estimates when the
+      group starts. Without --seeds and --runtimes, the estimate uses the run times that pods
+      declare, such as activeDeadlineSeconds.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, its attempts and

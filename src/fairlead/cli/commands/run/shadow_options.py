@@ -60,8 +60,8 @@ class ShadowOptions:
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin to the second configuration (--new-config, or else a copy of "
-            "--config); the value is as for --plugin.",
+            "Add a scheduler plugin to the second configuration only; the value is as for "
+            "--plugin. Without --new-config, the second configuration otherwise equals the first.",
         ),
     ] = ()
 

@@ -24,8 +24,9 @@ _COMPARISON: Final = Group("Several answers", sort_key=4)
 
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
-namespace=store, name=web-* and labels.app=web are true if a pod with this property is displaced: \
-preempted, evicted, or on a node that was deleted. Other conditions: pdb-breached \
+namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
+that it describes is displaced: preempted, evicted, or on a node that was deleted. Other \
+conditions: pdb-breached \
 (pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
 pending>0 (the change leaves pods pending), undrained (a drain did not finish), data-deleted \
 (PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
@@ -130,8 +131,8 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Drain as kubectl drain does: nodes that it would refuse to drain are only "
-            "cordoned. By default, nodes are drained as if --ignore-daemonsets, "
+            help="Drain as kubectl drain does: if kubectl would refuse to drain a node, the node "
+            "is only cordoned. Without this option, nodes are drained as if --ignore-daemonsets, "
             "--delete-emptydir-data and --force were given.",
             negative=(),
         ),
