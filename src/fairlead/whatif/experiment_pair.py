@@ -53,7 +53,8 @@ from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
 class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
-    If `is_rescheduled` is set, both runs schedule running pods again.
+    If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
+    `kept_nodes` before the change.
     """
 
     without: Experiment
@@ -62,6 +63,7 @@ class ExperimentPair(Struct, frozen=True):
     notes: tuple[str, ...]
     kubelets: SimulatedKubelets
     is_rescheduled: bool
+    kept_nodes: Sequence[str]
 
 
 def experiments_of(
@@ -107,9 +109,11 @@ def experiments_of(
         problem = f"scheduled cannot be combined with a change other than {allowed}"
         raise InputError("--reschedule-order", problem)
     changed = replace(without, steps=script.steps or arrivals)
+    kept_nodes: Sequence[str] = ()
     if without.autoscaler or without.karpenter:
-        made = _ScriptMaker(change, snapshot, conditions.seed, templates, kubelets)
-        changed = replace(changed, steps_for=made.steps)
+        without, releases, kept_nodes = _with_named_nodes_kept(without, change)
+        made = _ScriptMaker(change, snapshot, conditions.seed, templates, kubelets, releases)
+        changed = replace(without, steps=(*releases, *changed.steps), steps_for=made.steps)
     if change.new_config or change.new_plugin:
         changed = replace(changed, scheduler=_scheduler(conditions, snapshot, change))
     batch = conditions.batch
@@ -130,6 +134,7 @@ def experiments_of(
         ),
         kubelets,
         is_rescheduled=bool(change.reschedule),
+        kept_nodes=kept_nodes,
     )
 
 
@@ -137,7 +142,7 @@ class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
     `kubelets` contains the known run times of pods. The other fields are the arguments of
-    `script_of_change`.
+    `script_of_change`. `releases` are the steps before those of the change.
     """
 
     change: ClusterChange
@@ -145,6 +150,7 @@ class _ScriptMaker(Struct, frozen=True):
     seed: int
     new_node: Sequence[Json]
     kubelets: SimulatedKubelets
+    releases: tuple[ScriptedStep, ...]
 
     def steps(self, present: Sequence[Json]) -> tuple[ScriptedStep, ...]:
         """Return the steps for the nodes and pods in `present`. Raises InputError."""
@@ -158,7 +164,29 @@ class _ScriptMaker(Struct, frozen=True):
             from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
 
             script, _ = without_deadlines(script, self.kubelets.config.run_durations)
-        return script.steps
+        return (*self.releases, *script.steps)
+
+
+def _with_named_nodes_kept(
+    without: Experiment, change: ClusterChange
+) -> tuple[Experiment, tuple[ScriptedStep, ...], Sequence[str]]:
+    """Keep the autoscaler from removing the nodes that `change` names before the change is made.
+
+    Returns (`without` with these nodes protected, the steps that end the protection, the nodes).
+    """
+    # Imported only if it is needed.
+    from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415
+        SCALE_DOWN_DISABLED,
+    )
+    from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT  # noqa: PLC0415
+    from fairlead.whatif.change.kept_node import keep_nodes, named_nodes  # noqa: PLC0415
+
+    names = named_nodes(change, without.initial)
+    if not names:
+        return without, (), ()
+    annotation = SCALE_DOWN_DISABLED if without.karpenter is None else DO_NOT_DISRUPT
+    initial, releases = keep_nodes(without.initial, names, annotation)
+    return replace(without, initial=initial), releases, names
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:

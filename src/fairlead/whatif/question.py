@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -102,7 +102,7 @@ def what_if(
     # First, because it concerns the whole answer.
     notes = [after.unsettled] if after.unsettled else []
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
-    notes += _autoscaled_before_change(before)
+    notes += _autoscaled_before_change(before, pair.kept_nodes)
     notes += _lost_without_change(snapshot, before)
     notes += _displaced_without_change(before, after)
     notes += _refused_by_kubelets(before, after)
@@ -193,8 +193,11 @@ def _health_note(effect: Effect) -> list[str]:
     return [note]
 
 
-def _autoscaled_before_change(without: RunOutcome) -> list[str]:
-    """Return a note about nodes that the autoscaler changed before the cluster came to rest."""
+def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:
+    """Return a note about nodes that the autoscaler changed before the cluster came to rest.
+
+    `kept` are nodes that it could not remove then, because the change names them.
+    """
     found = without.autoscaling
     if found is None or not found.earlier:
         return []
@@ -203,7 +206,10 @@ def _autoscaled_before_change(without: RunOutcome) -> list[str]:
     parts = [f"adds {counted(added, 'node')}"] if added else []
     parts += [f"removes {counted(removed, 'node')}"] if removed else []
     what = f"{found.autoscaler} {' and '.join(parts)}"
-    return [f"Before the change is made, {what}; all numbers count from the change."]
+    note = f"Before the change is made, {what}; all numbers count from the change."
+    if kept and removed:
+        note += f" Until then, it keeps {listed(kept)}, which the change names."
+    return [note]
 
 
 def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:

@@ -104,6 +104,21 @@ def test_a_node_that_a_user_deletes_is_not_removed_by_the_autoscaler(snapshot, m
     assert (gone.node, gone.came, gone.reason) == ("b", False, "Deleted")
 
 
+def test_a_node_that_the_change_names_is_kept_until_the_change(snapshot, make, write):
+    """Without the annotation, the autoscaler removes one of the nodes before the change."""
+    nodes = [make.node(name, pool="a") for name in ("a", "b")]
+    groups = str(write("groups.yaml", json.dumps(GROUPS)))
+    cluster = snapshot(*nodes, make.workload(replicas=1))
+    conditions = Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", groups))
+    unchanged = what_if(cluster, ClusterChange(), conditions).without.autoscaling
+    [removed] = [*unchanged.earlier, *unchanged.transitions]
+    found = what_if(cluster, ClusterChange(delete=(f"node/{removed.node}",)), conditions)
+    assert not found.changed.skipped
+    [gone] = found.changed.autoscaling.transitions
+    assert (gone.node, gone.reason) == (removed.node, "Deleted")
+    assert removed.node in {one.name for one in found.without.nodes}
+
+
 @pytest.fixture
 def fail_zone(snapshot, make, write):
     """Returns the answer if one of two full nodes, which are in zones z-a and z-b, fails.

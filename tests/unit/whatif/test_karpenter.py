@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,30 @@ def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) 
     note = "Before the change is made, karpenter removes 1 node; all numbers count from the change."
     assert note in answer.changed.notes
     assert found.nodes_after == 4 - len(found.earlier) - found.removed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda name: ClusterChange(drain=(name,)),
+        lambda name: ClusterChange(cordon=(name,)),
+        lambda name: ClusterChange(delete=(f"node/{name}",)),
+        lambda name: ClusterChange(failures=Failures(fail_node=(name,))),
+    ],
+)
+def test_a_node_that_the_change_names_is_kept_until_the_change(
+    tmp_path: Path, change: Callable[[str], ClusterChange]
+) -> None:
+    disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
+    nodes = [node(f"n{number}") for number in range(4)]
+    objects = [pool(disruption=disruption), *nodes, web(4)]
+    unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
+    assert unchanged is not None
+    [removed] = unchanged.earlier
+    answer = ask(tmp_path, objects, change(removed.node))
+    assert not answer.changed.skipped
+    assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
+    assert removed.node in {one.name for one in answer.without.nodes}
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
         If the change has several selectors, the key is the first key of the first selector. A
         selector that begins with the label kubernetes.io/hostname does not count.
         """
-        for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
+        for text in (*self.drain, *self.cordon, *deleted_nodes(self.delete)):
             with suppress(SelectorError):
                 selector = parse_selector(text)
                 keys = (*selector.match_labels, *(one.key for one in selector.match_expressions))
@@ -203,7 +203,7 @@ def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
     return [word.rstrip() for word in words]
 
 
-def _selected_nodes(deleted: Iterable[str]) -> Iterator[str]:
+def deleted_nodes(deleted: Iterable[str]) -> Iterator[str]:
     """Yield the node names and node selectors in the values of --delete."""
     for text in deleted:
         kind, _, rest = text.partition("/")

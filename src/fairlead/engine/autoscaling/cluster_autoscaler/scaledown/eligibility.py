@@ -37,12 +37,12 @@ from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.node_info import NodeInfo
 
-_SCALE_DOWN_DISABLED: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
+SCALE_DOWN_DISABLED: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
 
 
 def has_no_scale_down_annotation(node: Node) -> bool:
     """Return whether the node has the annotation that disables scale-down."""
-    return node.metadata.annotations.get(_SCALE_DOWN_DISABLED) == "true"
+    return node.metadata.annotations.get(SCALE_DOWN_DISABLED) == "true"
 
 
 class EligibilityChecker:
