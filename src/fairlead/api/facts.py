@@ -17,12 +17,13 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation
     items                allowed values of the items of a list; read with `items_of`
-    +default, default    the value of an absent field, as JSON; with `unfilled` it is published in
-                         OpenAPI, but absent fields stay absent
+    +default, default    the value of an absent field, as JSON; with the further word `unfilled`,
+                         absent fields stay absent, and only OpenAPI has the default
     required             must not be empty; ="..." is the detail of the error
-    listed               an absent field or empty string gets the error of a value outside the enum
-    empty                an empty string is checked like other strings; otherwise it counts as
-                         absent
+    listed               an absent field or an empty string is an error, the same one as for a value
+                         that is not in the enum
+    empty                an empty string is checked like other strings; without this word, an empty
+                         string counts as absent
     minimum, maximum     bounds of a number
     words                ="..." is the detail of the error for a wrong value, instead of the
                          standard one
@@ -34,8 +35,8 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
                          internal Go type with which the error prints the value, `called` is
                          upstream's name of the field
 
-The row of an immutable field is in the block of the field's kind, and begins with the path of the
-field, such as `spec.selector`.
+The row of an immutable field begins with the field's path in the object, such as `spec.selector`.
+The row is in the block of the object's type, such as `apps.v1.Deployment`.
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go

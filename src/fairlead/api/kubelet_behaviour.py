@@ -11,8 +11,8 @@
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-The value may list several conditions and one of the other modes, separated by commas: `slow
-45s,disk-pressure`.
+The first five are modes, the last four are conditions. The value may contain any number of
+conditions and at most one mode, separated by commas, such as `slow 45s,disk-pressure`.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation `fairlead.dev/kubelet`.
 
     `every` (ns) is the interval of the mode SLOW. In the mode FLAP, the kubelet is off for `off`
-    (ns), then on for `on` (ns), repeatedly. In other modes, these fields are 0. `reports` are in
-    the order of `Report`, without repetitions.
+    (ns), then on for `on` (ns), repeatedly. Each of these fields is 0 in all other modes. `reports`
+    are in the order in which the class `Report` lists them, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING

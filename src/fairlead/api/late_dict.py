@@ -24,9 +24,9 @@ _set = dict.__setitem__
 class LateDict(dict[str, Value]):
     """A dictionary with str keys; each entry is a value, or a row that becomes a value when read.
 
-    A value must not be a tuple, because rows are tuples. The methods between the comments `rows`
-    and `a dictionary` distinguish rows from values. With the other methods, a LateDict behaves like
-    a dictionary that contains all values.
+    A value must not be a tuple, because rows are tuples. The methods from `load` to `row`
+    distinguish rows from values. With the other methods, a LateDict behaves like a dictionary that
+    contains all values.
     """
 
     __slots__ = ("make",)

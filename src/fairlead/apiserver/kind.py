@@ -140,11 +140,10 @@ class Kind:
     """A kind of objects; `group` is "" for the core group.
 
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
-    type of a custom resource; it is None for a built-in kind, and if the definition of a custom
-    resource is unknown. `all_types` are the types of
-    all versions of the custom resource, each with its apiVersion. If `singular_name` is None, the
-    singular name is `kind` in lower case. If `stored_version` is "", objects are stored in
-    `version`.
+    type of a custom resource; it is None if the kind is built-in or its definition is unknown.
+    `all_types` are the types of all versions of the custom resource, each with its apiVersion. If
+    `singular_name` is None, the singular name is `kind` in lower case. If `stored_version` is "",
+    objects are stored in `version`.
     """
 
     group: str

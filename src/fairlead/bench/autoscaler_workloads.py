@@ -4,9 +4,9 @@
     Karpenter/Provisioning       one pass over the pods of Karpenter's own benchmark: in equal
                                  numbers, plain pods and pods with zonal spread, host spread,
                                  host affinity, zonal affinity and host anti-affinity
-    …/Day                        a day in which a fifth of the workloads grow to twice their size
-                                 and shrink again every twelve hours, in steps of ten minutes; API
-                                 objects, controllers and kubelets are included
+    …/Day                        a day in which a fifth of the workloads double in size and shrink
+                                 again, two times; a script changes their sizes every ten minutes;
+                                 API objects, controllers and kubelets are included
     …/LoadCurve                  a day in which the loads of a fifth of the workloads change, and
                                  HorizontalPodAutoscalers scale these workloads
 

@@ -8,7 +8,8 @@ PreemptionFull      each node is full of pods of five priorities, and every new 
                     in some of these workloads, the new pods also have topology spread
                     constraints, anti-affinity or volumes
 Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
-SchedulingBasic     upstream's workload with twenty times as many nodes, and without initial pods
+SchedulingBasic     like upstream's workload of this name, but with twenty times as many nodes and
+                    without initial pods
 """
 
 from __future__ import annotations

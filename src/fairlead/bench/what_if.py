@@ -8,8 +8,8 @@ node; required anti-affinity keeps its pods on different nodes. The benchmarks a
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
-The largest cluster, only for `Drain`, has 100,000 nodes and 10 pods per node, and is read from a
-snapshot file. `Drain` runs on it only if it is requested by name.
+One more `Drain` benchmark has 100,000 nodes and 10 pods per node, and reads the cluster from a
+snapshot file instead of a dump. This benchmark runs only if it is requested by name.
 
 Each command runs in its own process, so the time includes starting, parsing and printing.
 """

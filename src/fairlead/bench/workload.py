@@ -1,10 +1,10 @@
-"""Workload: one benchmark, as data.
+"""Workload: one benchmark, as data. Its function `build` returns a Setting with these fields:
 
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-churn       a function that returns the stimuli of churn step i; one step runs before each block of
-            `churn_every` cycles
+churn       a function that takes the number of a churn step, counted from 0, and returns its
+            stimuli; one step runs before each block of `churn_every` scheduling cycles
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""WORKLOADS: upstream's benchmark workloads, with upstream's names.
+"""WORKLOADS: upstream's benchmark workloads, with upstream's names, and Fairlead's own workloads.
 
-The module also contains Fairlead's own BATCH_WORKLOADS and LARGE_WORKLOADS.
+Fairlead's own workloads are BATCH_WORKLOADS and LARGE_WORKLOADS.
 
 upstream: test/integration/scheduler_perf/*/performance-config.yaml, Kubernetes 1.36
 """

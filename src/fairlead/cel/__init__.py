@@ -7,8 +7,8 @@
 contains the functions, `value` the types of values, `error` the messages. Types, estimates, costs
 at run time and messages are the same as upstream's.
 
-If a function needs more than its arguments, the caller passes it to `CelEnvironment`. For example,
-the API server passes the functions of `authorizer`.
+Functions that are not in `library` are passed to `CelEnvironment`. For example, the API server
+passes the functions of `authorizer`.
 
 upstream: github.com/google/cel-go, apiserver/pkg/cel
 """

@@ -97,11 +97,11 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 
 
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield (node, error) for items, keys and values that make the types of a literal mixed.
+    """Yield (node, error) for items, keys and values that differ in type from the first one.
 
-    In a list, this is the first item whose type differs from the type of item 0. In a map, these
-    are all keys whose type differs from the type of the first key, and the same for values. Calls
-    of `format` are not searched, because their arguments may have any types.
+    In each list, only the first item that differs is reported. In each map, all keys that differ
+    from the first key and all values that differ from the first value are reported. Calls of
+    `format` are not searched, because their arguments may have any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """

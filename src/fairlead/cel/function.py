@@ -21,9 +21,10 @@ Types = tuple[type, ...]
 class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
-    `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`
-    is set, the first argument of `does` is the cost tracker. `cost` takes the arguments without
-    the tracker and returns the cost in units; if `cost` is None, a call costs one unit.
+    `does` is the implementation; it raises ValueError if the result of the call is a CEL error. If
+    `is_metered` is set, the first argument of `does` is the cost tracker. `cost` takes the
+    arguments without the tracker and returns the cost in units; if `cost` is None, a call costs one
+    unit.
     """
 
     name: str

@@ -112,9 +112,10 @@ def is_static(pod: Pod) -> bool:
 def is_guard(pod: Pod) -> bool:
     """Return True if the pod is a guard pod of OpenShift.
 
-    A guard pod represents a static pod of the control plane on the same node, so that a disruption
-    budget can protect it. A guard pod has no controller. If it is deleted, an operator of OpenShift
-    creates it again once its node is schedulable.
+    Disruption budgets cannot protect the static pods of the control plane. They protect guard pods
+    instead: a guard pod runs on the node of a static pod and represents that pod. A guard pod has
+    no controller. If a guard pod is deleted, an operator of OpenShift creates it again once the
+    node is schedulable.
     """
     # upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go
     meta, node = pod.metadata, pod.spec.node_name

@@ -188,9 +188,9 @@ class LoadedObjects(Sequence[ApiObject]):
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` is empty or has one template, or None, for each pod. Two neighbouring pods with the
-    same template object are replicas if both or neither have a node, and both or neither have a
-    start time. Other neighbouring pods are compared part by part.
+    `templates` is empty, or has one item for each pod: the pod's template, or None if the pod has
+    none. Two neighbouring pods with the same template object are replicas if both or neither have a
+    node, and both or neither have a start time. Other neighbouring pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -45,9 +45,9 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    The strings in the placeholders are numbered from 0. `opaque` contains the numbers of strings
-    that are keys, or whose JSON text differs from their value. These strings are needed to restore
-    a text, but cannot be put into a decoded value.
+    The strings in the placeholders are numbered from 0. `opaque` contains the numbers of the
+    strings that cannot be put into a decoded value, because they are keys, or because their JSON
+    text differs from their value. The method `text` needs these strings too.
     """
 
     def __init__(
@@ -55,8 +55,9 @@ class JsonTemplate:
     ) -> None:
         """Create a template from `pieces`, the pieces of a sample (see `pieces_of`).
 
-        `variable` contains the indices in `pieces` of the strings that may differ. All of them are
-        odd. These strings are numbered from 0 in the order of their indices.
+        `variable` contains the indices in `pieces` of the strings that may differ. These indices
+        are odd, as `pieces_of` gives strings odd indices. The strings that may differ are numbered
+        from 0 in the order of their indices.
         """
         self._pieces = pieces
         self._variable = variable
@@ -73,9 +74,9 @@ class JsonTemplate:
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
         """Return a template that accepts all texts of this template, and the text of `pieces`.
 
-        Returns None if the texts differ in more than string values. Also returns None if `pieces`
-        contains the first character of markers, because a string could then be mistaken for a
-        marker.
+        Returns None if the text of `pieces` differs from the sample in more than string values.
+        Also returns None if that text contains the character with which every marker begins (see
+        `marker`), because a string could then be mistaken for a marker.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None

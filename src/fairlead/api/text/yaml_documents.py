@@ -6,7 +6,7 @@ would take twice the time, and Kubernetes objects need other rules:
 - keys are always strings, and duplicate keys are refused or reported
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
-- nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
+- nesting is limited; PyYAML's own constructors can overflow the stack if nesting is deep
 
 YAML 1.1's yes/no/on/off are booleans, as in kubectl.
 """

@@ -208,13 +208,13 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 
     `opened` holds (column, keys read so far) of each open collection, innermost last; a sequence
     has None instead of keys. `at` is the column of the innermost collection, and `keys` are its
-    keys. Invariant: a line with a dash belongs to the sequence that begins in the line's column; a
-    line without a dash belongs to the mapping that begins there. All collections inside that one
-    end before the line.
+    keys. A line with a dash belongs to the open sequence in the line's column; a line without a
+    dash belongs to the open mapping in the line's column. All collections inside that sequence or
+    mapping end before the line.
 
-    `is_waiting` is True after a key without a value on its line. The next line begins that value if
-    it is in a deeper column, or if it is an element in the same column. `is_first` is True if the
-    next member needs no comma before it.
+    `is_waiting` is True after a line with a key but no value. If the next line is in a deeper
+    column, or has a dash in the same column, it begins the value of the key. Otherwise the value is
+    null. `is_first` is True if the next member needs no comma before it.
 
     The function is a single loop without calls, because it processes millions of lines.
     """

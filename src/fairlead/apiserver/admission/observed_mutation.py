@@ -7,12 +7,12 @@ too, except for fields that its own template sets.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
-    new pod        containers: app, istio-proxy
+    new pod        containers: app, istio-proxy    (requests cpu 300m and 100m)
 
 If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
 gates. New pods are created without these gates. The program may also have added nodeSelector
-entries that tie each pod to one node. So a new pod of such a template gets only the added entries
-that all bound pods share, and never an added entry for the hostname.
+entries that tie each pod to one node. So of the added nodeSelector entries, a new pod of such a
+template gets only those that all bound pods share, and never an entry for the hostname.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
@@ -68,11 +68,11 @@ _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 
 
 class _Mutation(Struct, frozen=True):
-    """What admission added to a pod.
+    """How admission changed the pods that were created from a template.
 
-    `amounts` are the changed requests and limits, by name of the container. `whole` contains the
-    fields of `_WHOLE` that the template lacks. `gates` are the names of the template's scheduling
-    gates that were removed from the pods.
+    `amounts` are the changed requests and limits, by name of the container. `whole` contains those
+    of the fields in `_WHOLE` that the pods have and the template lacks. `gates` are the names of
+    the template's scheduling gates that were removed from the pods.
     """
 
     containers: Mapping[str, Sequence[Json]]
@@ -175,8 +175,9 @@ def _controller(obj: Json) -> Json:
 def _is_of_template(pod: Pod, owner: _Owner) -> bool:
     """Return whether `pod` was created from the current template of `owner`; False if unknown.
 
-    For a DaemonSet, the answer is unknown if some of its pods are out of date. The templates of
-    other kinds of owners are not checked, because they rarely change after the first pod.
+    For a DaemonSet, the answer is unknown if some of its pods are out of date. If the owner is
+    neither a StatefulSet nor a DaemonSet, the result is True without a check, because the templates
+    of other kinds rarely change after the first pod.
     """
     match owner:
         case StatefulSet():

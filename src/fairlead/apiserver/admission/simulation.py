@@ -10,12 +10,13 @@ looks up such a kind is skipped unless the snapshot lists the kind:
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-NamespaceLifecycle is never skipped. If Namespace is not listed, the plugin accepts missing
-namespaces.
+The only exception is NamespaceLifecycle: it always runs, but if Namespace is not listed, it accepts
+missing namespaces.
 
-A real server has already admitted the objects of the snapshot. So only the plugins of
-`minimal_admission` run for them, to complete pods that were written by hand. `NOT_SIMULATED` names
-the plugins that are left out.
+Most plugins run only for requests, because a real server has already admitted the objects of a
+snapshot. The plugins of `minimal_admission` also run for these objects, because a snapshot can
+contain incomplete pods that were written by hand. `NOT_SIMULATED` names the server's plugins that a
+simulation leaves out.
 """
 
 from __future__ import annotations
@@ -155,12 +156,12 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _IfListed(Struct, frozen=True):
-    """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
+    """Runs `plugin`, which looks up objects of `kind`, if the snapshot lists the kind.
 
-    If the snapshot does not list them, the plugin `otherwise` runs; if `otherwise` is None, the
-    object is admitted. If `kind` is not Namespace, the plugins run only for new pods. `unchecked`
-    records `plugin` if it would have looked up an object for a new pod, but the store contains no
-    object of `kind`.
+    If the snapshot does not list the kind, the plugin `otherwise` runs; if `otherwise` is None, the
+    object is admitted. If `kind` is not Namespace, the plugins run only for new pods. If a new pod
+    needs the lookup, but the store contains no object of `kind`, the name of `plugin` is added to
+    `unchecked`.
     """
 
     plugin: AdmissionPlugin
@@ -207,8 +208,8 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 class _Policies(Struct):
     """Applies admission policies to requests of users, after all defaults of the object are set.
 
-    `load` imports CEL and returns the plugin. It is called at the first request of a user, so a
-    simulation without such requests does not import CEL here.
+    `load` imports CEL and returns the plugin. It is not called before the first request of a user,
+    because the import takes time.
     """
 
     load: Callable[[], AdmissionPlugin]

@@ -33,10 +33,10 @@ class Write(Struct, frozen=True, kw_only=True):
     """The context of one write. The defaults are those of a write by the server itself.
 
     If `dry_run` is True, the object is not stored. `track(old, new)` returns `new` with its managed
-    fields set. `manager` identifies the field manager; None if it is unknown. If two writes with
-    an equal `manager` create equal objects, `track` sets the same managed fields in both objects,
-    except for the time. `user` is None for the server itself. `warn` receives warnings for the
-    client. `annotate` receives keys and values for the audit log. `options` are the request's
+    fields set. `manager` identifies the field manager and its operation; None if they are unknown.
+    Equal objects that are created with the same `manager` get the same managed fields, except for
+    the times. `user` is None for the server itself. `warn` receives warnings for the client.
+    `annotate` receives keys and values for the audit log. `options` are the request's
     options as the client sent them. `rights` checks further permissions of the user; it is None if
     the user has all permissions. `view` converts an object to the subresource's kind, such as
     Scale.

@@ -56,11 +56,11 @@ _BLOCKING: Final = frozenset(
 
 
 class ScalePaths(Struct, frozen=True):
-    """The paths of the fields of a custom resource from which its Scale is built.
+    """The paths, in a custom resource, of the values that its Scale shows.
 
-    `spec` and `status` lead to the desired and the current number of replicas. `spec_text`,
-    `status_text` and `selector_text` are the paths as the definition contains them. `selector` is
-    None if the Scale has no selector.
+    `spec` and `status` lead to the desired and the current number of replicas. `selector` leads to
+    the label selector; it is None if the Scale has no selector. `spec_text`, `status_text` and
+    `selector_text` are the same paths as texts, as in the definition.
     """
 
     spec_text: str

@@ -7,9 +7,9 @@ Each value in the headers (user, groups, uid, extra) needs its own permission. T
     impersonate:arbitrary-node    impersonate a node, without groups, uid or extra
     impersonate                   impersonate anyone (legacy)
 
-With one of the first three verbs, the user also needs a permission for the request itself, such as
-`impersonate-on:user-info:list` for a list. The legacy verb, which is tried last, needs no such
-permission.
+With one of the first three verbs, the user also needs a permission to impersonate in requests of
+this type, such as `impersonate-on:user-info:list` for a list. The legacy verb, which is tried last,
+needs no second permission.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """

@@ -1,11 +1,12 @@
 """Converts HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
-v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
-in annotations. The fields of the behavior have Go names, because upstream encodes an internal type
-without JSON tags. A malformed annotation is dropped. If a v2 object already has any of these four
-annotations, they are dropped too. A CPU metric that was converted to v1 and back becomes the last
-metric.
+v1, four annotations contain the rest as JSON: the other metrics, the current values of all metrics
+(CPU utilization included), the conditions, and the behavior. In its annotation, the behavior has
+fields with Go names, because upstream encodes an internal type without JSON tags. In the conversion
+to v2, malformed content of the four annotations is lost. If a v2 object already has any of these
+annotations, the conversion to v1 drops or replaces them. A CPU metric that was converted to v1 and
+back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -371,8 +372,9 @@ def _in_labels(name: str, value: Any) -> Any:
 def _typed(source: Json) -> Json:
     """Return the target of `source`, with the `type` that the target's value fields imply.
 
-    `source` is a part of a metric, such as `resource`. If it is an `object` and its target has an
-    averageValue, the target loses its `value`.
+    `source` is the part of a metric that contains the target, such as the metric's field
+    `resource`. If `source` is the field `object` and its target has an averageValue, the `value` of
+    the target is left out.
     """
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:

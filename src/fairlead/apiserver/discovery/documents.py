@@ -196,9 +196,9 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Return None if the client prefers a supported clause without the parameter `as`. If no clause
-    is suitable, the result depends on the clauses: raises ApiError 406 if all clauses have the
-    parameter `as` and at least one has a known media type; otherwise, returns None.
+    Return None if the client prefers a supported clause without the parameter `as`, or if no
+    supported clause requests aggregated discovery. In the second case, raises ApiError 406 instead
+    if all clauses have the parameter `as` and at least one has a known media type.
     """
     wanted = clauses(accept)
     for clause in wanted:

@@ -39,8 +39,8 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
     """Return an API server that serves the objects in `store`.
 
     `address` is the host and port in discovery documents. `version` is the version of Fairlead.
-    `components` are the componentstatuses. `computed` maps every other kind that is computed
-    instead of stored to its ComputedObjects. `gates` are the enabled feature gates, which add
+    `components` are the componentstatuses, which are computed, not stored. `computed` contains the
+    ComputedObjects of all other computed kinds. `gates` are the enabled feature gates, which add
     kinds. The remaining arguments are those of `ApiServer`.
     """
     store.storage.arranged = _in_schema_order

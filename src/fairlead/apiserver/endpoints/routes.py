@@ -4,8 +4,8 @@ Built-in kinds have one route for each method of each path. An unknown path lead
 unknown method to 405.
 
 Custom resources have no routes. Their handler depends only on the subresource and the RBAC verb. So
-HEAD is allowed on a collection (its verb is `list`), and POST on the path of an object (its verb is
-`create`).
+HEAD on a collection is allowed, because it has the verb `list`. POST on the path of an object is
+allowed, because it has the verb `create`.
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP

@@ -125,7 +125,7 @@ class ApiServer:
         identity: Identity | None = None,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """`clock` returns the time in ns since 1970; watches of Tables need it for the ages.
+        """`clock` returns the time in ns since 1970; watches of Tables use it to compute ages.
 
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
@@ -171,8 +171,10 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
         """Return the response or watch for one request that arrived at `now` (ns since 1970).
 
-        `handle.steps(...)` returns a generator, which yields the webhooks to call. If the body is
-        larger than LARGE_BYTES, it also yields PAUSE, to let other requests run.
+        `handle.steps(...)` returns a generator, which yields each webhook call and receives the
+        answer. If the body is larger than LARGE_BYTES, the generator also yields PAUSE, so that
+        other requests can run. `handle(...)` runs the generator to its end, and raises RuntimeError
+        if a webhook must be called.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)

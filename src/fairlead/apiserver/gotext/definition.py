@@ -84,8 +84,8 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields in `_HOISTED` are always null in the result. If all versions have the same
-    value, upstream prints null too, because its internal type then keeps the value in the spec. If
+    The fields in `_HOISTED` are always null in the result. Upstream prints null for such a field if
+    all versions have the same value, because its internal type then keeps the value in the spec. If
     the values differ, upstream prints the value of each version, but this function does not.
     """
     return [

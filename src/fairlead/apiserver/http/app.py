@@ -102,13 +102,13 @@ class ApiApp:
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """Before `server`'s responses and watch events are sent, await `wait_until_durable`.
+        """`wait_until_durable` is awaited before a response or watch event of `server` is sent.
 
-        Even a read waits. Without the wait, a client could see a change that a crash then reverts;
-        after the restart, a different change would get the same resourceVersion. If a response
-        shows only one object, the wait ends when this object's version (`Response.version`) is
-        durable. `handlers` serve additional paths, after authorization. `audit` is called with one
-        line per response.
+        The response to a read waits too. Otherwise, a client could see a change that a crash then
+        reverts; after the restart, a different change would get the same resourceVersion. If a
+        response shows only one object, the wait ends when this object's version
+        (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
+        `audit` is called with one line per response.
         """
         self._handlers = handlers
         self._audit = audit

@@ -39,8 +39,9 @@ class BodyBudget:
     def request_of(self, user: str) -> Iterator[Count]:
         """Yield a function that counts the bytes of a request body of `user`.
 
-        The function takes the size of the next part. It raises TooManyBodiesError if the bodies
-        would exceed a limit. When the context ends, the counted bytes are subtracted again.
+        The function takes the size of the body's next part. It raises TooManyBodiesError if this
+        part would exceed the limit for all bodies of `user` or the limit for all bodies. At the end
+        of the `with` block, the bytes of this body are subtracted again.
         """
         counted = 0
 

@@ -1,9 +1,9 @@
 """Warning headers of a response.
 
-If the warnings have more than 4,096 characters together, each warning is cut to 256 characters, and
-the warnings that still exceed the total are dropped. Duplicates and warnings with control
-characters are dropped too: warnings can quote field names of the client's object, and a newline in
-such a name would start another header. At most WARNINGS_MAX warnings are sent, because some clients
+Duplicates are dropped, and so are warnings with control characters: a warning can quote a field
+name of the client's object, and a newline in this name would start another header. If the remaining
+warnings have more than 4,096 characters together, each is cut to 256 characters. If they are still
+too long, the last ones are dropped. At most WARNINGS_MAX warnings are sent, because some clients
 fail on a response with more than 100 headers.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,

@@ -111,7 +111,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
     """Count the init containers up to the first that blocks the pod's start.
 
     An init container blocks the start unless it has succeeded or is a started sidecar. The first
-    blocking container sets the status word. Return whether there is one.
+    blocking container sets the status word. Return whether an init container blocks the start.
     """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):
@@ -153,10 +153,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. If the word is
-    `Completed` and another container is running and ready, `Running` or `NotReady` replaces it.
-    If the word is `Completed` and no container is ready, the outcome of the first failed container,
-    if any, replaces it.
+    The first container that waits or has terminated sets the status word. If the word is then
+    `Completed`, it can change once more. If a container is running and ready, the word becomes
+    `Running` for a ready pod, and `NotReady` for any other pod. If no container is running and
+    ready, the word becomes the outcome of the first failed container, if there is one.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -3,7 +3,8 @@
 `store.Store` has one function for each verb. A kind's `strategy.ResourceStrategy` adds steps to
 these functions.
 
-`now` (ns since 1970) and the ids of new objects are arguments.
+The functions do not read a clock: they take the time as `now` (ns since 1970). The store's `ids`
+generates the uids and names of new objects.
 
 upstream: apiserver/pkg/registry, pkg/registry
 """

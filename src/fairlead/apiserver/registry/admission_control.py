@@ -72,8 +72,9 @@ class AdmissionControl:
         """Return the admission attributes of a request.
 
         `old` is the stored object that an update replaces, `subresource` is "" for the object
-        itself, and `write` is the context of the request. The attributes allow a second run of
-        the mutating plugins for requests of API clients, but not for controllers' writes.
+        itself, and `write` is the context of the request. The mutating plugins may run twice if
+        `write` has a user, that is, if the request comes from an API client and not from a
+        controller.
         """
         reinvocation = None
         if write.user is not None:

@@ -4,9 +4,10 @@ The propagation policies `Foreground` (wait for dependents) and `Orphan` (keep d
 a finalizer, which the garbage collector removes when it has processed the dependents.
 
 An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
-this is the time by which the pod should have stopped; the kubelet then removes the pod by deleting
-it with a grace period of 0. Pods without a node, finished pods and pods that are deleted with a
-grace period of 0 are removed immediately. A second deletion can only shorten the remaining time.
+deletionTimestamp is the time by which the pod should have stopped. When the pod has stopped, the
+kubelet removes it by deleting it with a grace period of 0. Pods without a node, finished pods and
+pods that are deleted with a grace period of 0 are removed immediately. A second deletion can only
+shorten the remaining time.
 
 An object is kept until its last finalizer is removed, and a Namespace also until its
 spec.finalizers are removed.
@@ -54,7 +55,7 @@ def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Dele
     """Return `obj` with the garbage collector's finalizer for the propagation policy.
 
     Only the policies `Foreground` and `Orphan` have a finalizer, and only in kinds that support
-    garbage collection. The finalizer of a policy that does not apply is removed.
+    garbage collection. The garbage collector's other finalizers are removed.
     """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])

@@ -1,4 +1,4 @@
-"""DumpedReplicas: neighbouring pods of one template in a dump, made when they are first read.
+"""DumpedReplicas: neighbouring pods of one template in a dump, each made when it is first read.
 
 There is a column for each string in which these pods differ. The code that loads a dump usually
 reads some of these columns (names, uids, nodes and times), but few whole pods. So the view and the

@@ -5,7 +5,7 @@ and managed fields turn equal manifests into equal pods, except for a few string
 
     own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
                     the random name of the volume with the service account token;
-                    the value of `PodCopying.own_annotation`, which no plugin reads
+                    the value of the annotation `PodCopying.own_annotation`, which no plugin reads
     shared          everything else
 
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
@@ -15,10 +15,11 @@ strings. A copy equals the pod that the stages would create, because a template 
   the pod from which the template was made, and
 - the name of the new pod is a valid DNS label.
 
-When an object changes, all templates are dropped unless the object's kind is in `_UNREAD`, because
-admission could read the object. No template is made while webhooks, policies or quotas are
-configured, because they may read each pod. No template is made for a pod with spec.nodeName
-or with conditions. Plugins that count pods (`COUNTS_PODS`) check each copy.
+Admission may read other objects, so all templates are dropped when an object changes. Changes of
+the kinds in `_UNREAD` are an exception, because no plugin reads these objects. No template is made
+while webhooks, policies or quotas are configured, because they may read each pod. No template is
+made for a pod with spec.nodeName or with conditions. Plugins that count pods (`COUNTS_PODS`) check
+each copy.
 """
 
 from __future__ import annotations
@@ -167,8 +168,8 @@ class PodCopies:
         """Return whether equal manifests always give equal pods, except for their own strings.
 
         The result is False if a node sends the request, because NodeRestriction reads the node and
-        its pods. It is also False if the pod has several owners, because duplicate owners cause
-        warnings that are not recorded.
+        its pods. It is also False if the pod has several owners, because a `Recording` does
+        not record the warnings about duplicate owners.
         """
         is_tracked_alike = write.track is None or write.manager is not None
         is_of_node = write.user is not None and _NODES in write.user.groups

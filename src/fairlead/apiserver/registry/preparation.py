@@ -66,8 +66,8 @@ def prepared_for_create(
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
     """Return `new` with the server-owned metadata and the status of `old`.
 
-    The generation is incremented if the strategy requires this. The status of `new` is kept if its
-    kind has no status subresource, or if the strategy has `updates_status`.
+    The generation is incremented if the strategy requires this. If `kind` has no status
+    subresource, or if the strategy has `updates_status`, the status of `new` is kept instead.
     """
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")

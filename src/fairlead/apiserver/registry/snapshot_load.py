@@ -1,15 +1,15 @@
 """Loads the objects of a cluster as another API server has stored them.
 
-Objects keep their uids, versions, timestamps, status and priorities. Only the fields that a
-hand-written file leaves out are set. An object whose resourceVersion is missing or not a number
-gets a version that is higher than all others.
+Objects keep their uids, versions, timestamps, status and priorities. Missing fields are set,
+because a hand-written file leaves out fields that a server would set. An object whose
+resourceVersion is missing or not a number gets a version that is higher than all others.
 
 The objects are returned in the order in which a new client would list them, regardless of the input
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
 Each input is a JSON value, a `DumpedObject` (the text of an object together with its typed view),
 or a `DumpedReplicas` (the texts of similar pods together with their template). Objects in a
-`DumpedObject` or `DumpedReplicas` are stored without changes.
+`DumpedObject` or `DumpedReplicas` are already complete, so they are stored without changes.
 
 upstream: client-go lists every kind in the order of its keys
 """

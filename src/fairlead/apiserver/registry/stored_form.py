@@ -111,9 +111,10 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
 
-        Equal parts of views are replaced by one object, so `view` must not be shared yet. `like` is
-        a pod in stored form; parts that `view` shares with `like` are not checked again. Raises
-        OverflowError for integers that do not fit into 64 bits.
+        This changes `view`: a part that equals a part of an earlier view is replaced by the earlier
+        Python object. So nothing else may use `view` yet. `like` is a pod in stored form; parts
+        that `view` shares with `like` are not checked again. Raises OverflowError for integers that
+        do not fit into 64 bits.
         """
         match view:
             case Pod():

@@ -4,12 +4,12 @@ Unknown fields and nulls are dropped, quantities and timestamps become canonical
 are dropped, kept or added according to upstream's types (`Zero`).
 
 If a value has the wrong type, the whole object is refused with Go's message about the first such
-value. However, if a later value fails in its own UnmarshalJSON (quantities, timestamps), decoding
-ends there and this failure is reported instead.
+value. However, if a later value is malformed and its Go type has its own UnmarshalJSON (quantities,
+timestamps), decoding ends there, and the error about this value is reported instead.
 
-Unknown and duplicate fields are not errors; they cause notes, in document order. If a field occurs
-again, its new value is decoded into its earlier value, as in Go: objects and maps are merged. If
-the new value is null, a scalar or struct keeps its earlier value, but a pointer, list or map is
+Unknown and duplicate fields are not errors; they cause notes, in document order. As in Go, a
+later value of a duplicate field is decoded into the earlier value: objects and maps are merged. If
+the later value is null, a scalar or struct keeps the earlier value, but a pointer, list or map is
 removed.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api

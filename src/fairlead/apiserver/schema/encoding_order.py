@@ -2,8 +2,8 @@
 
 Go encodes the fields of structs in declaration order and the keys of maps by name. The members of
 objects without a Go type (custom resources) are sorted by name at every depth. Values are never
-mutated. A value that is already in order is returned unchanged, and members that a new version
-shares with the previous version are not examined.
+mutated. A value that is already in order is returned unchanged. Members that an object shares with
+its previous version (`before`) are already in order, so they are not examined.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """

@@ -54,9 +54,10 @@ class Type(StrEnum):
 class ElementRelationship(StrEnum):
     """How a list, map or object is merged and owned.
 
-    An ATOMIC value is merged and owned as a whole, a GRANULAR object or map field by field or key
-    by key. SET and MAP lists are merged and owned item by item. An item of a SET is identified by
-    its whole value, an item of a MAP by the values of its fields `Schema.keys`.
+    An ATOMIC value is merged and owned as a whole. A GRANULAR object is merged and owned field by
+    field, and a GRANULAR map key by key. SET and MAP are relationships of lists, which are merged
+    and owned item by item. An item of a SET is identified by its whole value. An item of a MAP is
+    identified by the values of the fields in `Schema.keys`.
     """
 
     ATOMIC = "atomic"
@@ -102,9 +103,9 @@ class Schema:
     `topology` is how patches and server-side apply merge values of the type. A granular ANY is
     treated according to its value: a JSON object has fields, any other value is a single field.
 
-    `keys` are the fields that identify an item of a LIST with the relationship MAP. The type of the
-    items has `key_defaults`: the values of these fields in items that omit them. `definition` is
-    the full name of a named type.
+    `keys` are the fields that identify an item of a LIST with the relationship MAP. If an item
+    omits one of them, its value is taken from `items.key_defaults`. `definition` is the full name
+    of a named type.
     """
 
     type: Type

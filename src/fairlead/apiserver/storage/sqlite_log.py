@@ -9,8 +9,8 @@ this table, the row stays while watches may resume from it, and is then deleted.
 
     about      numbers by name, such as the versions `base` and `compacted`
     current    the objects at the version `base`, without those that have changed since
-    log        the changes after `base`. A change up to the version `compacted` is only kept while
-               it contains the newest version of its object
+    log        the changes after `base`. All changes after the version `compacted` are kept; an
+               earlier change is kept only while it contains the newest version of its object
 
 In files of the older format 1, `current` contained the newest versions of all objects.
 """
@@ -188,9 +188,9 @@ class SqliteLog:
     def continues(self, mark: Mark) -> bool:
         """Return whether the log continues the history that `mark` belongs to.
 
-        It does if the checksum of `mark`, chained over the later changes, gives the newest
-        checksum. If the log no longer contains all of these changes, this returns True. Raises
-        SqliteLogError.
+        The changes after `mark` are chained to the checksum of `mark`. The result is False if this
+        does not give the log's newest checksum. If the log does not contain all of these changes,
+        the checksums cannot be compared, and the result is True. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._watched():
@@ -342,9 +342,8 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        A change must contain the previous version of its object, unless the object is new. If an
-        object's previous version is not among the loaded changes, the change and all earlier
-        changes are left out.
+        A StoredChange needs the previous version of its object, unless the object is new. If no
+        loaded change contains this version, the change and all earlier changes are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

@@ -6,13 +6,13 @@ Changes are recorded in order and written by one thread. All changes that arrive
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. A transaction begins as soon as a caller waits for changes. If no caller waits, the writer
 collects changes for at most COLLECT_S first. A server that acknowledges writes only after
-`wait_until_durable` never loses an acknowledged write. A response with one object waits only for
-the version of this object, so reads do not wait for unrelated writes.
+`wait_until_durable` never loses an acknowledged write. A response with one object waits only until
+this version of the object is durable, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. `has_room` returns False before the disk is full, so
-that all accepted changes can still be written. Deletions free the space of
-the deleted objects, so they are still accepted then, and disk space is reserved for them
-(`disk_reserve`). The free disk space decides what is accepted:
+that all accepted changes can still be written. Deletions are accepted longer than other changes,
+because they free disk space. Some disk space is reserved for them (`disk_reserve`). The free disk
+space decides what is accepted:
 
     free disk space      changes    deletions
     32 MiB and more      yes        yes
@@ -20,8 +20,8 @@ the deleted objects, so they are still accepted then, and disk space is reserved
     less                 no         yes; the reserve of 24 MiB is released
     less, no reserve     no         no
 
-If the server starts with less than 4 MiB of free disk space, it releases another reserve, which is
-for the writes of the start.
+A second reserve is for the writes that the server makes when it starts. It is released if the
+server starts with less than 4 MiB of free disk space.
 """
 
 from __future__ import annotations

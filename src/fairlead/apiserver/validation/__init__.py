@@ -4,8 +4,8 @@ Every rule is a pure function that yields all errors, each with the path of its 
 of the API server. The objects already have their defaults. Rules that involve other objects are in
 admission.
 
-A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). Rules
-that other code uses too are here, in the module or package of their group. Other rules may be in
-the module of the strategy. `meta` contains the parts that all groups share: field errors, formats,
-ObjectMeta, and the checks against the facts about single fields (`api.facts`).
+A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). A
+rule that only one strategy uses may be in the module of that strategy. All other rules are here, in
+the module or package of their group. `meta` contains the parts that all groups share: field errors,
+formats, ObjectMeta, and the checks against the facts about single fields (`api.facts`).
 """

@@ -139,10 +139,10 @@ def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts 
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:
-    """Return `kind` if it is a struct type, or the type of its items if that is a struct type.
+    """Return the struct type in `kind`, the type of a view's member; None if there is none.
 
-    `kind` is the type of a view's member. If it is a union, the first struct type that is found in
-    this way among its types is returned. Returns None if there is none.
+    A struct type is itself the result. For a list, the result is the struct type in the type of the
+    items. For a union, it is the struct type in the first of its types that contains one.
     """
     match kind:
         case inspect.StructType():

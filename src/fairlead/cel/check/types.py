@@ -48,10 +48,11 @@ class CelType:
     """A type: its name, and in `parameters` the types inside its parentheses.
 
     For example, `map(string, int)` has the name `map` and the parameters `string` and `int`.
-    `size` is the number of types in a type, including the type itself. It is bounded, because each
-    `.map(x, {x: x})` doubles the type of its operand. Creating a type with a size above
-    TYPE_SIZE_MAX raises TypeSizeError. `is_type_parameter` means that any type may replace this
-    type; `is_ground` means that this type contains no type parameters.
+    `size` is the number of types in a type, including the type itself. Creating a type with a size
+    above TYPE_SIZE_MAX raises TypeSizeError. Without this limit, a short expression could have a
+    huge type, because each `.map(x, {x: x})` in a chain about doubles the size.
+    `is_type_parameter` means that any type may replace this type; `is_ground` means that this type
+    contains no type parameters.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Parses the text of an expression into a tree, by recursive descent.
 
     expr      or ["?" or ":" expr]
-    or, and   and {"||" and}, relation {"&&" relation}
+    or        and {"||" and}
+    and       relation {"&&" relation}
     relation  calc {("<" | "<=" | ">=" | ">" | "==" | "!=" | "in") calc}
     calc      unary {("*" | "/" | "%" | "+" | "-") unary}, by precedence
     unary     {"!"} member | {"-"} member
@@ -149,9 +150,9 @@ class _Parser:
         """Consume and return the next token, which must have the kind `kind`.
 
         If it has another kind, a syntax error is reported, and the returned token may be empty or
-        of another kind. `also` contains the other kinds that the grammar permits here. The caller
-        handles them itself; here they only affect the error message and the recovery. Raises
-        _StopParsingError if parsing cannot continue.
+        of another kind. `also` contains the other kinds that the grammar permits at this position.
+        The caller handles tokens of these kinds before it calls this method, which uses `also` only
+        for the error message and the recovery. Raises _StopParsingError if parsing cannot continue.
         """
         if self._kind == kind:
             return self._next()

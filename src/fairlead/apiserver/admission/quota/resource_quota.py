@@ -39,11 +39,11 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
-    `resource` names a kind, such as `pods` or `deployments.apps`. Each object of the kind uses
-    amounts that quotas can limit, such as `requests.cpu`. If the name of a used amount contains one
-    of the texts in `contains`, a quota must limit that amount. `scopes` are requirements as in a
-    scopeSelector. If the object matches all of `scopes`, the quotas that apply to the object must
-    together have all these scopes.
+    `resource` names a kind, such as `pods` or `deployments.apps`. An object of the kind uses
+    amounts with names such as `requests.cpu`. A quota must limit each used amount whose name
+    contains one of the texts in `contains`. `scopes` are requirements as in a scopeSelector. If the
+    object matches all of `scopes`, each of these scopes must occur in at least one of the quotas
+    that apply to the object.
     """
 
     resource: str

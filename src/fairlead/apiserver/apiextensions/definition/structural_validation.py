@@ -172,9 +172,10 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    The schemas in allOf, anyOf, oneOf and not must not declare types. If `is_int_or_string` is
-    True, the anyOf of `raw` declares the types integer and string, and is not checked. If
-    `is_int_or_string_in_all` is True, the same holds for the anyOf of the first schema in allOf.
+    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions,
+    which declare the types integer and string and are not checked: the anyOf of `raw` if
+    `is_int_or_string` is True, and the anyOf of the first schema in allOf if
+    `is_int_or_string_in_all` is True.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:

@@ -1,8 +1,10 @@
 """Validates CustomResourceDefinitions.
 
-In v1beta1, the spec itself could contain the schema, columns, subresources and selectable fields of
-all versions; the schema was in `spec.validation`. If all versions have the same schema, its errors
-have this path. Columns, subresources and selectable fields are treated in the same way.
+If all versions have the same schema, the paths of its errors start with `spec.validation` instead
+of `spec.versions[N].schema`. In the same way, the paths of errors in columns, subresources or
+selectable fields start with, for example, `spec.subresources` if these are the same in all
+versions. The short paths are from v1beta1, in which the spec could contain the parts that all
+versions share.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """

@@ -24,7 +24,7 @@ _PARSED: Final = frozenset(
 class Structural(Struct, frozen=True, eq=False):
     """One node of a schema; `raw` is the OpenAPI schema from which it was parsed.
 
-    `additional` is the type of a map's values. `default` is ABSENT if the node has no default.
+    `additional` is the schema of a map's values. `default` is ABSENT if the node has no default.
     `has_rules` is True if this node or a node inside it has `rules`. `filled` contains (name,
     schema, length of the default in characters) of each property that has a default. `negated`
     contains the schema in `not`.

@@ -134,9 +134,9 @@ class DeleteOptions(Struct, frozen=True):
     """The DeleteOptions of a request; `deletion` is the part that the store needs.
 
     `is_legacy_cascade` is True if the request states `orphanDependents: false`, an old form of
-    `propagationPolicy: Background`. If the response to such a request contains an object that
-    still exists, its status code is 202 instead of 200. `raw` contains the fields that the client
-    set, except apiVersion and kind.
+    `propagationPolicy: Background`. The response to such a request has the status code 202 instead
+    of 200 if it contains the object and the object still exists. `raw` contains the fields that the
+    client set, except apiVersion and kind.
     """
 
     deletion: Deletion

@@ -308,9 +308,9 @@ def patcher_of(
 ) -> Patcher:
     """Return the patcher for the body of a request.
 
-    `kind` is the kind of the patched object or view; the default is the kind of the path.
-    `subresource` is the subresource of the path, or "" for the object itself. Raises ApiError 415
-    if the body's media type is not a patch format.
+    `kind` is the kind of the object to which the patch is applied, such as Scale; the default is
+    the kind of the path. `subresource` is the subresource of the path, or "" for the object itself.
+    Raises ApiError 415 if the body's media type is not a patch format for `kind`.
     """
     content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
@@ -403,9 +403,9 @@ def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     """Return the patched object with the apiVersion and kind of `kind`.
 
-    A missing apiVersion or kind is added to a built-in object. Raises ApiError 422 if the object
-    states another or a malformed apiVersion or kind. For a custom resource, raises ApiError 422 if
-    the kind is missing, and 500 if only the apiVersion is missing.
+    If the apiVersion or the kind of a built-in object is missing, it is added. For a custom
+    resource, raises ApiError 422 if the kind is missing, and 500 if only the apiVersion is missing.
+    Raises ApiError 422 if the apiVersion or the kind is malformed, or differs from that of `kind`.
     """
     made: Json = shown.made
     problem = type_problem(made)

@@ -82,7 +82,8 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
     """Return notes about a custom resource `obj` whose apiVersion differs from that of `kind`.
 
     Each field except apiVersion, kind and metadata gets a note that it is unknown, because upstream
-    decodes such an object with a type that has no other fields. Return [] for any other object.
+    decodes such an object with a type that has only these three fields. Return [] if `obj` is not
+    such an object.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

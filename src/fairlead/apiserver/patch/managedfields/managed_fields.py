@@ -269,11 +269,11 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 
 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
-    """Return the entries before a write.
+    """Return the entries from which a write starts.
 
-    If `from_live` is True, they are the entries of the stored object `old`. Otherwise, they are
-    the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. If the client sent
-    no managedFields or malformed ones, they are the entries of `old`, too.
+    If `from_live` is True, return the entries of the stored object `old`. Otherwise, return the
+    entries that the client sent in `new`. If it sent `[]` or `[{}]`, return no entries. If it sent
+    no managedFields or malformed ones, return the entries of `old`.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:

@@ -1,6 +1,6 @@
 """Presence: the set of all fields of a value, at every level.
 
-If a write adds a value, it adds all these fields; if it removes the value, it removes them.
+A write that adds a value adds all these fields; a write that removes the value removes them all.
 Unlike `typed.field_set`, presence includes the structs that contain fields.
 """
 

@@ -10,10 +10,11 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
 An updater is identified by its name and API version. In the managedFields of the Scale, the version
-is autoscaling/v1, so no updater there matches an updater of the object. After a write through the
-Scale, the field is therefore recorded anew for each updater that owns it, in an entry with the
-object's version. If the updater already has such an entry, the field is recorded in this entry.
-Upstream instead writes a second entry with the same manager and version.
+is autoscaling/v1, so no updater there matches an updater of the object. A write through the Scale
+therefore removes the field from the entries of all updaters of the object. Then it records the
+field for each updater that owns it in the Scale, in an entry with the object's version. If the
+updater already has an entry with this version, the field is added to that entry. Upstream instead
+writes a second entry with the same manager and version.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -63,8 +64,9 @@ def parent_managed_fields(
     """Return the managedFields of an object after its Scale was written.
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
-    written Scale. Entries that come from `scaled` get the API version `api_version`: the version of
-    the object in the request. `replicas` is the field of the object that the Scale shows.
+    written Scale. `api_version` is the object's apiVersion according to the path of the request;
+    entries that come from `scaled` get this version. `replicas` is the field of the object that the
+    Scale shows.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

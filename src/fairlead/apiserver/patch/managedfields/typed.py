@@ -74,8 +74,8 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
     """Return `fields` plus every struct field on the path to one of `fields`.
 
-    Map keys and list items on the path are not added: {.spec.template.labels["a"]} becomes {.spec,
-    .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
+    For {.spec.template.labels["a"]}, this adds .spec, .spec.template and .spec.template.labels. Map
+    keys and list items on the path are not added.
     """
     # upstream: fieldpath/set.go:EnsureNamedFieldsAreMembers
     made: FieldSet = {}
@@ -278,9 +278,9 @@ Keyed = tuple[str, Any]
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
     """Yield (element, item, is from `right`) for the items of both lists, in merge order.
 
-    Items of `right` keep their order. As far as this order permits, items only in `left` keep their
-    position relative to the items in both lists. An item in both lists is yielded once, from
-    `right`.
+    Items of `right` keep their order. An item in both lists is yielded once, from `right`. An item
+    that is only in `left` stays between the same items as in `left`, as far as the order of `right`
+    permits.
 
         left  a b c    right  a x c    ->  a b x c     (b stays between a and c)
         left  a b c    right  c x a    ->  b c x a     (b stays before c, but not after a)

@@ -2,7 +2,7 @@
 
 `$setElementOrder` defines the order of the patch's items; without it, they keep their order in the
 patch. The remaining items keep the order of the original. The two sequences are then merged: a
-remaining item is put in front of each patch item that it preceded in the original.
+remaining item comes before all patch items that it preceded in the original.
 
     original  a b c d    patch order  d x b
     from patch           d x b
@@ -44,8 +44,9 @@ def in_set_order(
 ) -> list[Any]:
     """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    `before` is the original list. `key` is the merge key; it is ignored unless `are_objects` is
-    set, because scalars are compared as a whole. Raises ApiError 500.
+    `before` is the original list. If `are_objects` is True, items are compared by the merge key
+    `key`. Otherwise, they are scalars, and `key` is ignored. Raises ApiError 500 if an item should
+    be an object with the merge key and is not.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -96,9 +97,9 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
     """Return `items` in the order that Go's stable sort produces with upstream's comparison.
 
     `found` contains the position that each item should have, or -1 for an unknown item. The
-    comparison is not a total order, because an unknown item and any other item are each less than
-    the other. So the result depends on the algorithm. Go's sort.Stable uses insertion sort for
-    short lists.
+    comparison contradicts itself: an unknown item is less than every other item, and every other
+    item is less than an unknown item. So the result depends on the sorting algorithm. Go's
+    sort.Stable uses insertion sort for short lists; this function uses it for all lists.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):

@@ -51,8 +51,8 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 def _conversion_causes(definition: Json) -> Iterator[Cause]:
     """Yield an error if a webhook would have to convert the definition's objects.
 
-    Upstream calls the webhook instead. Without conversion, clients that use a version other than
-    the storage version would read and write wrong fields.
+    Upstream calls the webhook, but this server cannot. It refuses the definition, because clients
+    that use a version other than the storage version would otherwise read and write wrong fields.
     """
     spec = definition["spec"]
     versions = spec.get("versions") or ()

@@ -57,10 +57,10 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """`variant` derives a resource's strategy in this table from that of an API server.
+        """`variant` returns the strategy of a resource in this table; None if it has no strategy.
 
-        It receives the resource and the API server's strategy. If it returns None, the table has no
-        strategy for the resource. Without a `variant`, the table has the API server's strategies.
+        The arguments of `variant` are the resource and the API server's strategy for it. Without a
+        `variant`, the table has the API server's strategies.
         """
         self._variant = variant
         self._modules: set[str] = set()

@@ -3,8 +3,8 @@
 A pod that is finished, terminating or Pending is deleted without a budget check. The eviction of
 any other pod fails if several budgets select the pod. An unready pod does not count against its
 budget if enough other pods are healthy, or if the budget always allows the eviction of unhealthy
-pods. In all other cases, the eviction decrements the budget's disruptionsAllowed. The disruption
-controller recomputes this number later.
+pods. The eviction of any other pod that has a budget decrements the budget's disruptionsAllowed,
+which must be greater than 0. The disruption controller recomputes this number later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """

@@ -1,8 +1,10 @@
 """Names of Go types, which decoding errors quote.
 
-Most names follow from a schema. Fields whose type is a named string, list or map type are listed in
-`data/…-types.txt`, one line per type that has such fields. The path of a field of an embedded
-struct contains the struct's name (`_EMBEDDED`).
+Most names follow from a schema. A schema does not contain the names of named string, list and map
+types. So `data/…-types.txt` has a line for each struct with fields of such types: the name of the
+struct, and these fields with their types.
+
+The path of a field of an embedded struct contains the name of this struct (`_EMBEDDED`).
 
 upstream: the types of staging/src/k8s.io/api; sigs.k8s.io/json decode.go:addErrorContext
 """

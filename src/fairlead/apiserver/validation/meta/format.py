@@ -147,9 +147,9 @@ def check_at_least(field: str, value: int | None, least: int) -> Causes:
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
     """Yield an error if `old` and `new`, two values of an immutable field, differ.
 
-    An absent value equals an empty list or map. If `shape` is set, the error prints `new` as
-    upstream does, with Go structs: `shape` is the type of `new` or, if `new` is a list, of its
-    items.
+    An absent value equals an empty list or map. `shape` is the type of `new` or, if `new` is a
+    list, the type of its items. If `shape` is not "", the error prints `new` as upstream does, with
+    the fields of the Go type.
     """
     if old == new or (_is_none(old) and _is_none(new)):
         return

@@ -237,8 +237,8 @@ class Karpenter:
 
         If the templates of both versions are equal, the result has the hash of `old`: the real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged. NodeClaims of the pool without a hash
-        then get the hash of the old template, so that they count as drifted.
+        template has changed, `pool` is returned unchanged. In this case, each NodeClaim of the pool
+        that has no hash gets the hash of the old template, so that it counts as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))

@@ -20,7 +20,7 @@ class PodBudgets:
     def __init__(
         self, budgets: Iterable[PodDisruptionBudget], before: PodBudgets | None = None
     ) -> None:
-        """Store `budgets`. The status of each budget contains the number of allowed disruptions.
+        """Store `budgets`; each must have the number of allowed disruptions in its status.
 
         `before` is an earlier PodBudgets. Its cached matches are used again for each namespace
         whose budgets have the same selectors as before.
@@ -77,7 +77,7 @@ class PodBudgets:
         """Return whether the specs of the pod's budgets rule out any eviction of the pod.
 
         Returns True if several budgets select the pod, because the eviction API refuses such pods.
-        Returns False if a drain would not evict the pod.
+        Returns False if a drain would not evict the pod, because then its budgets do not matter.
         """
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None

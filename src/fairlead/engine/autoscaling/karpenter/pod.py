@@ -61,8 +61,8 @@ def is_reschedulable(pod: Pod) -> bool:
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
     """Return whether the annotation `do-not-disrupt` protects the pod at `now`.
 
-    The value `true` always protects the pod. A duration protects the pod until that much time has
-    passed since its start, but an invalid, zero or negative duration does not protect it.
+    The value `true` always protects the pod. A positive duration protects the pod until that much
+    time has passed since the start of the pod. Any other value does not protect the pod.
     """
     text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
     if text is None:
@@ -115,10 +115,10 @@ def tolerates_disruption(pod: Pod) -> bool:
 
 
 def must_leave(pod: Pod) -> bool:
-    """Return whether the removal of the pod's node waits until the pod is gone.
+    """Return whether the removal of a node normally waits until this pod on the node is gone.
 
-    Pods that should have ended more than a minute ago are an exception: the module `termination`
-    does not wait for them, although this function returns True.
+    This function ignores one exception: the module `termination` does not wait for pods that should
+    have ended more than a minute ago.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
     return not (is_terminal(pod) or is_mirror(pod) or tolerates_disruption(pod))

@@ -63,8 +63,8 @@ def disk(name: str, shown: str = "") -> Check:
     """Return a function that checks a disk, which is a volume source.
 
     `name` is the field of the source that identifies the disk, such as `pdName`. If `shown` is not
-    "", the paths of errors contain `shown` instead of the name of the field that holds the source,
-    such as `gcePersistentDisk`.
+    "", it replaces the name of the volume type in the paths of errors. For example,
+    `persistentDisk` replaces `gcePersistentDisk`.
     """
 
     def check(field: str, source: Json) -> Causes:

@@ -140,8 +140,8 @@ def unmet_min_values(
 
     The result is (number of types needed, {}). If all types together do not suffice, the result is
     (number of types, {label with too few values: number of values found}). If there are no
-    `minValues` or no types, the result is (0, {}). The values are taken from the requirements of
-    the types, even if no offering has them.
+    `minValues` or no types, the result is (0, {}). A value counts if the requirements of a type
+    list it, even if no offering of the type has it.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

@@ -212,10 +212,11 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
 
 
 def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
-    """Return whether a node with the requirement `requirement` may use an offering with `one`.
+    """Return whether a node may use an offering, judged by their requirements on one label.
 
-    Both are requirements on the same label. If `requirement` is None, the node has no requirement
-    on the label, and the result is whether `one` allows nodes without the label.
+    `one` is the requirement of the offering, and `requirement` is the requirement of the node. If
+    `requirement` is None, the node has no requirement on the label. The result is then True only
+    if a node without the label satisfies `one`.
     """
     if requirement is None:
         return one.denies

@@ -252,8 +252,8 @@ class DisruptionController:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return upstream's reason for each node and NodeClaim that is not disrupted, by name.
 
-        A reason that applies now replaces a reason that an earlier loop found. Scheduling errors of
-        an earlier loop that no longer hold are left out; see `Simulator.text_of`.
+        A reason that applies now replaces a reason that an earlier loop found. Scheduling errors
+        that an earlier loop found are left out if they no longer hold (see `Simulator.text_of`).
         """
         cluster, simulator = self._context.cluster, self._loop.context.simulator
         existing = cluster.node_objects.keys() | cluster.node_claims.keys()

@@ -84,11 +84,11 @@ class Simulated(Struct, frozen=True):
 class _Inputs(Struct, frozen=True):
     """The inputs that all simulations of a search have in common.
 
-    `read_at` is (the cluster's `version`, the time) when the inputs were read. The field `version`
-    is the cluster's `pass_version`. `staying` are the nodes that are not being removed. `deleting`
-    are the keys of the nodes that are being removed, and `excused` are the pods that must move away
-    from these nodes. `tables` are the instance types of the usable NodePools, and `daemons` the
-    DaemonSets' pods.
+    The inputs were read at the time `read_at[1]`, when `cluster.version` was `read_at[0]`.
+    `version` is a different number: `cluster.pass_version` at that time. `staying` are the nodes
+    that are not being removed. `deleting` are the keys of the nodes that are being removed, and
+    `excused` are the pods that must move away from these nodes. `tables` are the instance types of
+    the usable NodePools, and `daemons` the DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]
@@ -169,9 +169,11 @@ class Simulator:
     def text_of(self, reason: KeepReason, now: Instant) -> str | None:
         """Return upstream's whole text for `reason`; None if `reason` no longer holds.
 
-        The errors are those of a simulation at `now`. They no longer hold if the simulation finds
-        none, or if a candidate is being removed. If no NodePool is Ready, no simulation is
-        possible, and the text names only the error that was found first.
+        If `reason` is a text, it is returned unchanged. If `reason` is a SchedulingErrors, its
+        candidates are simulated at `now`, and the result is the text of the errors that this
+        simulation finds. The result is None if the simulation finds no errors, or if a candidate is
+        already being removed. If no NodePool is usable, no simulation is possible, and the result
+        is `reason.first`.
         """
         if isinstance(reason, str):
             return reason

@@ -35,8 +35,8 @@ def validate(
 
     A consolidation is valid if all its candidates are still candidates within the budgets, and a
     new simulation places all their pods and needs as many new nodes as the command has
-    replacements. If the command has a replacement, all its instance types must also be possible
-    for the new node of the simulation.
+    replacements. If the command has a replacement, all instance types of the replacement must also
+    be possible for the new node of the simulation.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)
     if problem is not None:

@@ -170,8 +170,8 @@ def is_offered(
 ) -> bool:
     """Return whether the type has an offering, available or not, that matches `labels`.
 
-    `labels` are those of a NodeClaim. If they contain reserved capacity, on-demand offerings match
-    too, and the reservation may be another one.
+    `labels` are those of a NodeClaim. If their capacity type is `reserved`, the offerings of other
+    reservations match too, and so do on-demand offerings.
     """
     required = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):

@@ -232,10 +232,11 @@ class NodeClaimLifecycle:
                 self._made.add(name)
 
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
-        """Return whether an outage stops the machine of `claim`, whose Node would appear now.
+        """Return whether an outage stops the machine of `claim`; if so, postpone the Node.
 
-        If so, the Node is postponed to the end of the outage, or to the registration timeout of the
-        NodeClaim if that is earlier. If the timeout has been reached, the NodeClaim is removed.
+        The Node of `claim` is due at `now`. It is postponed to the end of the outage, or to the
+        registration timeout of the NodeClaim if the timeout is earlier. If the timeout has already
+        been reached, the NodeClaim is removed instead.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:
@@ -382,8 +383,9 @@ class NodeClaimLifecycle:
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
         machine are removed. If the creation of the Node failed for another reason, the Node is
-        created again later. A refused CSINode or ResourceSlice is not created again. An object that
-        already exists is fine: because names are unique, Karpenter created it.
+        created again later. A refused CSINode or ResourceSlice is not created again. If the object
+        already exists, nothing needs to be done: Karpenter's names are unique, so an earlier
+        attempt of Karpenter must have created the object.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS or command.target.kind in DEPENDENT_KINDS:

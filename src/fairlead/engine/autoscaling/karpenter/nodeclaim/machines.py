@@ -167,8 +167,10 @@ class Machines:
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
         """Return the time until which outages stop the machine of `claim`; None if no outage does.
 
-        The result is never later than the registration timeout: the time at which Karpenter deletes
-        `claim` if its Node has not appeared. Another outage may be in effect at the returned time.
+        Only outages that stop the machine at `now` are considered. At the returned time, an outage
+        may still stop the machine, so the caller must ask again. The result is never later than the
+        registration timeout: the time at which Karpenter deletes `claim` if its Node has not
+        appeared.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

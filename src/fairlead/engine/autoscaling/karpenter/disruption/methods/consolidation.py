@@ -7,8 +7,8 @@
 
 A new node is certainly cheaper if even the most expensive offering that its launch may choose costs
 less than the removed nodes together. Spot nodes are replaced by spot nodes only if a feature gate
-is set. If only one spot node is removed, a spot node replaces it only if at least 15 instance types
-are cheaper. Otherwise, such a node could be replaced again and again.
+is set. If a command removes a single spot node, a spot node may replace it only if at least 15
+instance types are cheaper. This limit prevents an endless series of replacements.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """
@@ -122,12 +122,12 @@ class Consolidation:
         self._search: QuickRejection | None = None  # None if no search is running
 
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
-        """Yield the validation delay, then return the command found if it is still valid.
+        """Call `search`, yield the validation delay, return the command if it is still valid.
 
-        `search` returns (the command or None, whether a budget excluded a candidate). If it finds
-        no command, and no budget excluded a candidate, no search runs until the cluster changes or
-        five minutes have passed. `reject` is called with a command that is no longer valid, and the
-        reason.
+        `search` returns (the command or None, whether a budget excluded a candidate). If `search`
+        finds no command, and no budget excluded a candidate, `search` is not called again until the
+        cluster changes or five minutes have passed. If the command is no longer valid,
+        `reject(command, reason)` is called.
         """
         if self._memory.is_consolidated(self._method, now):
             return []

@@ -1,7 +1,8 @@
 """SingleNodeConsolidation: removes one node, or replaces it with a cheaper node.
 
-Candidates are examined by cost, alternating between NodePools, so that no NodePool has to wait
-until all candidates of another NodePool have been examined.
+First, the candidate with the lowest cost of each NodePool is examined, then the next candidate of
+each NodePool, and so on. So no NodePool has to wait until all candidates of another NodePool have
+been examined.
 
 upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 """

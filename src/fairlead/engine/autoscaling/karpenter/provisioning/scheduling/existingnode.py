@@ -1,7 +1,8 @@
 """ExistingNode: an existing node, or a NodeClaim being launched, during a provisioning pass.
 
-ExistingNodes contains the nodes before a pass. A search for a disruption simulates one pass for
-each candidate. These passes share the nodes: a pass copies only the nodes on which it places pods.
+ExistingNodes contains the nodes as they are before a pass places any pod. A search for a disruption
+simulates one pass for each candidate. All passes of the search share one ExistingNodes: a pass
+copies only the nodes on which it places pods.
 
 upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 """

@@ -131,9 +131,9 @@ class InitialTopology:
     ) -> None:
         """Set the counts of a new group, leaving out the nodes in `leaving` and the `moved` pods.
 
-        `tolerations` are those of the pod whose term forms the group. A domain that no node has
-        counts only if it is in a NodePool whose taints are tolerated. For a spread group that does
-        not honor taints, a domain in any NodePool counts.
+        `tolerations` are those of the pod whose term forms the group. The group contains the
+        domains of the counted nodes and of the NodePools whose taints are tolerated. A spread group
+        that does not honor taints contains the domains of all NodePools.
         """
         # upstream: topology.go:countDomains
         start = self._start(group, tolerations)
@@ -227,10 +227,10 @@ class InitialTopology:
         group.counts = dict(self._possible_domains(group.key, tolerations))
 
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
-        """Return the inverse groups of running pods by identity; pods in `moved` do not count.
+        """Return {identity: inverse group} for running pods, except pods with keys in `moved`.
 
-        The groups are sorted by the key of the first pod of each group. The tolerations of this
-        first pod determine the domains of NodePools that the group knows.
+        The groups are sorted by the key of their first pod. Each group contains the domains of the
+        NodePools whose taints its first pod tolerates, and the domains of its pods.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
         for one in self._inverse:

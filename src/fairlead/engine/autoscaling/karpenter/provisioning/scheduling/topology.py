@@ -271,8 +271,8 @@ class Topology:
     ) -> None:
         """Count a placed pod in the groups that select it, and in the inverse groups of its terms.
 
-        Groups of spread and affinity count it only if the node has a single possible domain. Groups
-        of anti-affinity count it in every domain that the node may still get.
+        Spread and affinity groups count the pod only if the node has a single possible domain.
+        Anti-affinity groups count the pod in every domain that is still possible for the node.
         """
         for group in self.about(pending):
             if not group.node_filter.matches_all and not group.node_filter.matches(taints, node):

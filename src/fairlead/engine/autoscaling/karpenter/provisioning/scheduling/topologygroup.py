@@ -185,10 +185,10 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains, allowed by both pod and node, with pods that the term selects.
+        """Return the domains in which the term selects a pod and which both pod and node allow.
 
-        The pod may be the first pod of a domain if its own term selects it, and if the term
-        selects no pod yet in any domain that the pod allows.
+        If no domain that the pod to place allows has a selected pod yet, and the term selects the
+        pod to place, this pod may be the first in a domain.
         """
         found = [
             domain
