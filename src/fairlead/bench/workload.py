@@ -1,4 +1,6 @@
-"""Workload: one benchmark, as data. Its function `build` returns a Setting with these fields:
+"""Workload: one benchmark, as data.
+
+The function `build` of a Workload returns a Setting with these fields:
 
 objects     the initial objects
 initial     pods that are scheduled before the measurement
