@@ -78,7 +78,8 @@ USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 class CommandEntry:
     """A command, imported from `path` when it is called.
 
-    `text` is its line in `fairlead --help`, and `exit_codes` is the end of its own help.
+    `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
+    command's own help.
     `main_option` is an option that users often forget: they write only its value, such as a node
     without `--nodes`. The error message then suggests the option.
     """
@@ -508,7 +509,7 @@ def _is_utf8(token: str) -> bool:
 def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
     """Return a message about the first unknown option in `tokens`; "" if all options are known.
 
-    A command that accepts `-` for standard input takes a misspelt option for a file name. The
+    A command that accepts `-` for standard input treats a misspelt option as a file name. The
     message replaces the error about that file. If `wanted` is set, only the option of this name is
     checked.
     """

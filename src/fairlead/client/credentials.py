@@ -178,11 +178,11 @@ class Credentials:
         """Discard credentials that the server refused; return whether to send the request again.
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
-        always read again. The credential of the exec plugin is kept if the headers have changed
-        since the request was sent. Otherwise it is discarded, so that the plugin runs again. Then
-        a pause begins in which no other credential of the plugin is discarded. The pause lasts
-        FIRST_REFUSAL_SECONDS. While refusals repeat, each pause is twice as long as the previous
-        one, up to EXEC_PAUSE_SECONDS.
+        always read again. If the headers have changed since the request was sent, the credential of
+        the exec plugin is kept. Otherwise the credential is discarded, so that the plugin runs
+        again. Then a pause begins. During the pause, the plugin's new credential is kept even if
+        the server refuses it. The first pause lasts FIRST_REFUSAL_SECONDS. While refusals repeat,
+        each pause is twice as long as the previous one, up to EXEC_PAUSE_SECONDS.
 
         Returns False if there are no files with credentials, and either there is no plugin or the
         pause prevents another run.

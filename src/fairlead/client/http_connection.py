@@ -250,8 +250,8 @@ class HttpConnection(asyncio.Protocol):
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return the decoded `body`; `encoding` is its Content-Encoding.
 
-    `encoding` must be gzip, x-gzip, identity or "". `limit` has already counted the bytes of
-    `body`; this function replaces that count by the size of the result. Raises ValueError if
+    `encoding` must be gzip, x-gzip, identity or "". The caller has already counted the bytes of
+    `body` in `limit`; this function counts the bytes of the result instead. Raises ValueError if
     `encoding` has another value or `body` is damaged, and TooLongAnswerError if the result is
     longer than `limit` permits.
     """

@@ -3,9 +3,9 @@
 A request uses the idle connection that was used last. If no connection is idle, `send` opens a new
 connection. If the maximum number of requests is in flight, `send` first waits until one of them
 ends. `send` returns the response. `begin` sends a request only if a connection is idle, and passes
-the response to a function, so that no task is needed for each request. As a result, a Binding takes
-less than a third of the CPU time that a general HTTP client needs. Proxies and streams are not
-supported: RestClient uses HttpSession for such requests. Redirects are not followed.
+the response to a function, so that no task is needed for each request. As a result, sending a
+Binding takes less than a third of the CPU time that a general HTTP client needs. The pool does not
+support proxies and streams; RestClient uses HttpSession for them. Redirects are not followed.
 
 upstream: net/http/transport.go
 """

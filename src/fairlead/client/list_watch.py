@@ -33,8 +33,8 @@ class ListWatch:
 
         `on_updates` is called for each page of a list and for each part of a watch that arrives,
         with the changes that it contains. `on_updates` is also called with an empty list before a
-        pause and at the end of a watch, because the reflector's state may have changed although
-        no object has. `clock` returns the time in ns.
+        pause and at the end of a watch, because the reflector's state may have changed even if no
+        object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -9,10 +9,10 @@ to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the d
 known objects.
 
 Events and lists that are older than the known objects are ignored, so that a lagging server does
-not revert changes. But the server may instead have been restored from a backup, and then its older
-objects are correct. So only STALE_LISTS_MAX older lists are ignored, and the next one is accepted.
-After OLD_BOOKMARKS_MAX bookmarks in a row that are older than the version of the watch, the
-resource is listed again.
+not revert changes. But a list is also older, and correct, if the server was restored from a backup.
+Therefore, after STALE_LISTS_MAX older lists have been ignored, the next list is accepted. After
+OLD_BOOKMARKS_MAX bookmarks in a row that are older than the version of the watch, the resource is
+listed again.
 
 If the server supports `sendInitialEvents`, a list is streamed as events. If a new version of an
 object cannot be decoded, the last known version is kept until the object is deleted or can be
@@ -254,10 +254,9 @@ class Reflector:
     ) -> None:
         """Record that a request failed with HTTP status `code`, and delay the next request.
 
-        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the server
-        answered with an event or a page that cannot be used, so that the same request may fail
-        every time. If such a request was for a page of a list, later pages have half as many
-        objects.
+        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
+        request may fail every time, because the server answered with an event or a page that cannot
+        be used. If `repeats` is set for a page of a list, later pages have half as many objects.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:

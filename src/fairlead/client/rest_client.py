@@ -216,9 +216,10 @@ class RestClient:
         """Send a request and return its response, whatever the status.
 
         The status is 0 if the connection fails, or if no response arrives within `seconds_max`.
-        The request is repeated in two cases only: once after status 401, if the credentials can be
-        renewed; and for a GET, PUT or DELETE, if the server has closed an idle connection. Raises
-        ConnectionConfigError if the credentials or TLS settings cannot be used.
+        The request is repeated in two cases only. After status 401, it is repeated once if the
+        credentials can be renewed. A GET, PUT or DELETE is also repeated if it was sent on an idle
+        connection that is closed before a response begins. Raises ConnectionConfigError if the
+        credentials or TLS settings cannot be used.
         """
         if self._observe is None:
             return await self._exchange(request, seconds_max)
@@ -243,7 +244,8 @@ class RestClient:
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
         """Send a request without waiting; `on_answer` is called later with the response.
 
-        If the status is 401, `on_answer` is called with None instead.
+        If the status is 401, `on_answer` is called with None instead. The caller can then send the
+        request with `exchange`, which tries to renew the credentials.
 
         Returns False, and sends nothing, if the request cannot be sent without waiting (for
         example, because no connection is idle), or if only `exchange` can send it (for example, a

@@ -2,7 +2,7 @@
 
     run           reads case files and prints the result; used by `fairlead conformance`
     case_kind     the kinds of case files, except `api`, and how each kind is replayed
-    comparison    the first mismatch between two JSON values, and the reader of case files
+    comparison    finds the first mismatch between two JSON values, and reads case files
 
 Each sub-package has the name of the kind that it replays. `scheduling` also replays the kind
 `volumes`.

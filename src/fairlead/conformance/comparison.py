@@ -114,9 +114,9 @@ def _limited(form: Json, name: str, least: int, most: int) -> int:
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """Yield the JSON objects in the lines of a case file, which may be gzipped.
 
-    Empty lines are skipped. Raises CaseFileError if the file is not UTF-8 text, if a line is not an
-    object, or if one of the members in `fields` is not an object. Raises OSError if the file
-    cannot be read.
+    Empty lines are skipped. `fields` contains the names of required members. Raises CaseFileError
+    if the file is not UTF-8 text, if a line is not an object, or if a required member is missing or
+    is not an object. Raises OSError if the file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

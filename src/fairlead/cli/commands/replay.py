@@ -48,10 +48,10 @@ def replay(
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
     export of kube-scheduler-simulator. For each recorded binding, Fairlead takes the state of the
-    cluster before the binding, and computes on which nodes the pod fits and the scores of these
-    nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
-    has the highest score of all these nodes. In a large cluster, the scheduler scores only a sample
-    of the nodes. There, the recorded node agrees if it has the highest score in at least one
+    cluster before the binding, finds the nodes on which the pod fits, and computes the scores of
+    these nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules
+    if it has the highest score of all these nodes. In a large cluster, the scheduler scores only a
+    sample of the nodes. There, the recorded node agrees if it has the highest score in at least one
     possible sample. The answer counts the pods whose node agrees, and lists the other pods with the
     reasons.
 

@@ -64,11 +64,11 @@ def snapshot(
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets, ConfigMaps or Events. If you are not allowed to read a resource, the
-    command prints the name of the resource and how answers from the snapshot file change without
-    it. All commands and scenarios that read the output of kubectl also read a snapshot file. The
-    file is smaller than the output of kubectl: pods that differ only in strings, such as names and
-    times, are written as one pod and a list of these strings. With --list, all objects are written
-    in full.
+    command prints the name of the resource, and says how its absence from the snapshot file
+    changes answers. All commands and scenarios that read the output of kubectl also read a
+    snapshot file. The file is smaller than the output of kubectl: pods that differ only in strings,
+    such as names and times, are written as one pod and a list of these strings. With --list, all
+    objects are written in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Admission

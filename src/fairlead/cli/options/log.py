@@ -44,10 +44,11 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that wraps a reporter, so that decisions are logged; None if logging is off.
+        """A function that returns a reporter that logs decisions; None if logging is off.
 
-        The function's second argument is a function that returns the current time. Raises
-        InputError if both options are given, or if -v is negative.
+        The first argument of the function is a reporter, to which the returned reporter passes
+        decisions on. The second argument is a callable that returns the current time. Raises
+        InputError if both --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None
@@ -56,11 +57,11 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function like that of `logging`, even if neither option is given.
+        """Return a function like that of `logging`, even if neither --log-level nor -v is given.
 
-        If neither option is given, the function logs only errors and warnings. `write` receives
-        each line and its time; by default, lines are written to standard error. Raises InputError
-        if both options are given, or if -v is negative.
+        Without these options, only errors and warnings are logged. `write` receives each line and
+        its time; by default, lines are written to standard error. Raises InputError if both
+        --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

@@ -30,10 +30,11 @@ def require_distinct(
 
     `outputs` maps each option for an output file to the path of the file, or to None if no file is
     to be written. `inputs` are the values of the command's other options and arguments: texts and
-    paths, also inside collections, structs and dataclasses. Every file that is named by a path, by
-    a text, or by a part of a text between separators is an input. If a directory is named, the
-    snapshot files in the directory and its subdirectories are inputs.
-    The files of the options `in_place` are overwritten or appended to, the others are replaced.
+    paths, also inside collections, structs and dataclasses. A file is an input if its name is one
+    of these paths, one of these texts, or a part of a text between separators such as `,` or `=`.
+    If a directory is named, the snapshot files in the directory and its subdirectories are inputs.
+    `in_place` contains the options whose output files are overwritten or appended to. All other
+    output files are replaced.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():

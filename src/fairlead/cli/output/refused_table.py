@@ -36,8 +36,9 @@ def print_refused(
 ) -> None:
     """Print a row for each node or, for more than `rows_max` nodes, a row for each reason.
 
-    If `rows_max` is None, there is always a row for each node. `columns` are the headings of the
-    cells with the reason, followed by the heading of the remedy if the nodes have remedies.
+    If `rows_max` is None, there is always a row for each node. `columns` contains a heading for
+    each cell of `RefusedNode.why` and, if the nodes have remedies, a heading for the remedies. The
+    headings of the columns with nodes are added.
     """
     if rows_max is None or len(rows) <= rows_max:
         cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]

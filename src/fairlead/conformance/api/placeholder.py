@@ -2,10 +2,10 @@
 
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. If the name is in `_BOUND`, the placeholder is bound to the first value that a response has in
-its place. Wherever this placeholder occurs again, responses must have the same value, and requests
-are sent with it. Resource versions can be compared in this way too; then their order must be the
-order of their keys. For all other placeholders, such as times, only the form of the value is
-compared.
+its place. Later responses must have the same value wherever the placeholder occurs, and later
+requests are sent with this value. Resource versions can also be compared in this way; in addition,
+a resource version with a greater key must then be greater. For all other placeholders, such as
+times, only the form of the value is compared.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. This applies to resource versions only if `exact_version` is set. In this case, a
-        resource version with a greater key must also be greater.
+        `found`. For resource versions, only the form is compared, unless `exact_version` is set.
+        If it is set, resource versions must also have the same order as their keys.
         """
         form = _form(recorded)
         if form is None:
@@ -118,11 +118,11 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` differs from `recorded` only in generated names.
+        """Return whether `found` is `recorded` with any known generated names.
 
-        In the place of each placeholder for a generated name, `found` must have a name to which
-        some such placeholder is bound. Returns False if `recorded` contains no placeholder, or one
-        that does not stand for a generated name.
+        A generated name is known if a placeholder `gen` is bound to it. In `found`, any of these
+        names may replace each `gen` of `recorded`. Returns False if `recorded` contains no
+        placeholder, or a placeholder other than `gen`.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

@@ -43,17 +43,18 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Yield an ApiCases that replays cases at the URL `server` and refuses kubectl commands.
+    """Yield an ApiCases that replays cases at the URL `server`, or in this process if it is "".
 
-    `tokens` is a file in the format of kube-apiserver's `--token-auth-file`. If it is None, the
-    token of each user is the user name followed by `token`. `ca` is a file with the server's CA
-    certificate; None means the CA certificates of this machine.
+    At a URL, cases with kubectl commands are refused. `tokens` is a file in the format of
+    kube-apiserver's `--token-auth-file`. If it is None, the token of each user is the user name
+    followed by `token`. `ca` is a file with the server's CA certificate; None means the CA
+    certificates of this machine.
 
-    If `server` is "", `tokens` and `ca` are ignored: the cases are replayed on new servers in this
-    process, and all kubectl commands on one cluster.
+    If `server` is "", `tokens` and `ca` are ignored. The cases are replayed on servers that are
+    started in this process, and all kubectl commands are run on one cluster.
 
     If `only` is the name of a case and not a pattern, all mismatches of the case are reported.
-    Raises OSError.
+    Raises OSError if the file `tokens` cannot be read.
     """
     every = not set(only) & set("*?[")
     if server:

@@ -1,7 +1,8 @@
 """Fleet: the simulated cloud provider of the recordings, with a case's groups and timed faults.
 
-Calls are recorded as actions. A fault affects calls of one kind, or new machines, for a period of
-time. A machine is an instance of the provider, with or without a Node.
+The autoscaler's calls are recorded as actions. A fault lasts for a period of time. In this period,
+calls of one kind fail, or new machines are faulty. A machine is an instance of the provider, with
+or without a Node.
 """
 
 from __future__ import annotations

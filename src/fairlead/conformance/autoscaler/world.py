@@ -4,8 +4,8 @@ A simple scheduler binds pods. By default, an evicted pod is deleted 3 s after i
 pod is evicted or loses its node, a replacement is created 1 s later, even if the evicted pod still
 exists. Pods of DaemonSets and pods without a controller are not replaced. New machines
 register their Nodes, which become ready later. If several things are due at one instant, the
-autoscaler's background work is performed first, then the cluster's events in the order from
-`_SCRIPT` to `_REMOVAL`, then the autoscaler's loop.
+autoscaler's background work is performed first, then the cluster's events in the order `_SCRIPT`,
+`_GONE`, `_REPLACEMENT`, `_REMOVAL`, then the autoscaler's loop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Replays recorded decisions of Karpenter.
 
-- `decision`: the kinds of cases, and the comparison of a line
+- `decision`: the kinds of cases, and the replay of one case
 - `case`: a case converted to objects
 - `scene`: the cluster and the controllers of a case
 - `timeline`: a case of several steps

@@ -25,9 +25,9 @@ _PREFIXES_MAX = 12
 def decide_disruption(case: Json) -> Json:
     """Return Fairlead's decisions about a case of the disruption controller.
 
-    In the result, `blocked` states why a node is not a candidate, by node and disruption class.
-    `methods` contains the result of each disruption method, without validation. `reconcile` is the
-    result of one loop over all methods.
+    In the result, `blocked` contains, for each node and disruption class, the reason why the node
+    is not a candidate. `methods` contains the result of each disruption method, without
+    validation. `reconcile` is the result of one loop over all methods.
     """
     methods = {}
     blocked: Json = {}

@@ -80,8 +80,9 @@ def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
     """Return the shares of each queue as the plugin proportion computes them.
 
     The result is empty if the session does not use this plugin. `released` are the tasks whose
-    resources the session released. The allocated amounts of a queue list cpu, memory, and
-    each resource that is requested by a task of the queue that holds resources or is in `released`.
+    resources the session released. The member `allocated` of a queue always contains cpu and
+    memory. It contains another resource if one of the queue's tasks requests it, and this task
+    holds resources or is in `released`.
     """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):

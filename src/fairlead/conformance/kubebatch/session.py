@@ -70,12 +70,13 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 
 
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the first mismatch between the recording and a session with Fairlead's defaults.
+    """Compare the recording with a session with Fairlead's defaults.
 
-    Only projections are compared, because the correction of a defect may change other parts of the
-    outcome in any case. Returns None if the projections agree. If the case depends on a corrected
-    defect, always returns a remark. A case depends on a defect if the correction of the defect in
-    kube-batch changed a projection.
+    A case depends on a defect if the correction of the defect in kube-batch changed a projection.
+    If the case depends on a corrected defect, the result is a remark, even if the projections
+    agree. Otherwise, the result is the first mismatch, or None if the projections agree. Other
+    parts of the outcome are not compared: the correction of a defect may change them even if the
+    case does not depend on the defect.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

@@ -2,9 +2,11 @@
 
 Three things are compared: all writes of the controllers, the changes of zone states, and the nodes
 and pods at the end. Writes are compared as a multiset per millisecond. Writes that were not in
-every recorded run are optional. Zone states that are random upstream are not compared. Normally,
-the replay reproduces upstream's defects. A replay without the defects that Fairlead corrects can be
-compared instead. If only this replay differs from the recording, the mismatch becomes a remark.
+every recorded run are optional. Zone states that are random upstream are not compared.
+
+By default, the replay reproduces upstream's defects. `compare_node_timeline_with_defaults` compares
+a replay without the defects that Fairlead corrects. If this replay differs from the recording but a
+replay with the defects agrees, the result is a remark and not a mismatch.
 """
 
 from __future__ import annotations
@@ -191,8 +193,9 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Compare a recording with a replay with Fairlead's defaults; return None if they agree.
 
-    If they differ, compare the recording with a replay with upstream's defects. Return a remark if
-    these two agree, otherwise their first mismatch. `case` is one line of a case file.
+    If they differ, compare the recording with a second replay, which has upstream's defects. Return
+    a remark if the second replay agrees, otherwise its first mismatch. `case` is one line of a case
+    file.
     """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))

@@ -37,10 +37,10 @@ def explain_by_process(
     output: AnswerFormat,
     all_nodes: bool,
 ) -> int:
-    """Print how a running `fairlead run` explains the pod `target`; return the exit code.
+    """Print the explanation of the pod `target` by a `fairlead run` process; return the exit code.
 
-    `incompatible` contains the options given by the user that do not work with --process. Raises
-    InputError if there are any, or if the process does not explain the pod.
+    `incompatible` contains the options that the user gave but that do not work with --process.
+    Raises InputError if there are any, or if the process does not explain the pod.
     """
     if options.process is None:
         others = "--token-file, --certificate-authority and --insecure-skip-tls-verify"

@@ -113,7 +113,8 @@ def snapshot_and_target(
     """Return (snapshot, object to explain); the snapshot is None for a running cluster.
 
     `first` and `second` are the positional arguments of the command; an argument that was not
-    given is None. The object is "" if only `apply` names it.
+    given is None. If the user names no object, the object is "", and the files of --apply in
+    `apply` contain the object to explain.
 
     Raises InputError.
     """
@@ -249,8 +250,9 @@ def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseC
     """Return `snapshot`; if it has no pods, add the pods that its workloads need.
 
     A simulation creates these pods, and a note about them is printed on standard error. The
-    simulation has no metrics, so the result contains the HorizontalPodAutoscalers of `snapshot`
-    with their original status. Raises InputError.
+    simulation has no metrics, so it cannot compute the status of HorizontalPodAutoscalers. The
+    result therefore contains the HorizontalPodAutoscalers as they are in `snapshot`. Raises
+    InputError.
     """
     if any(one.kind is POD for one in snapshot.manifests):
         return snapshot

@@ -184,10 +184,10 @@ def run_controllers(request: RunRequest) -> int:
 
 
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
-    """Return the name of the component that events about the Lease contain.
+    """Return the component name to state in events about the Lease.
 
-    The name is the schedulerName of the first profile. If `controllers` contains no scheduler, the
-    name is `kube-controller-manager`.
+    This is the schedulerName of the first profile. If `controllers` contains no scheduler, it is
+    `kube-controller-manager`.
     upstream: cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:
@@ -236,7 +236,7 @@ def _default_lease(controllers: tuple[str, ...]) -> str:
     """Return the default name of the Lease; "" means the Lease of kube-scheduler.
 
     If `controllers` contains no scheduler, Fairlead needs a Lease of its own, because the cluster's
-    kube-scheduler and kube-controller-manager may hold the Leases of those names.
+    own components may hold the Leases `kube-scheduler` and `kube-controller-manager`.
     """
     return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
 

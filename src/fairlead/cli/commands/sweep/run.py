@@ -146,9 +146,9 @@ def _losses(
 ) -> LossVariation:
     """Return the variation for `text`, a value of `--lose`, such as `zone@10m`.
 
-    Each value of the variation is the zone or node that fails; the first value means no failure.
-    The other values are all zones or nodes that exist in the scenario for at least one combination
-    of the values of `fields`. `path` is the path of the `scenario`. Raises InputError.
+    The first value of the variation is None: nothing fails. Each other value is the name of the
+    zone or node that fails. These are all zones or nodes that the scenario has with at least one
+    combination of the values of `fields`. `path` is the file of `scenario`. Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:

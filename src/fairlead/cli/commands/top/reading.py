@@ -102,10 +102,11 @@ class Reading:
 
 
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
-    """Read the cluster, with the events and pod metrics of `namespace`, or of all namespaces if "".
+    """Read the nodes and pods of the cluster, with their metrics, and the events.
 
-    If the API server does not serve the events or metrics, or refuses access to them, the result
-    contains none. Raises RequestError.
+    Events and pod metrics are read only from `namespace`; "" means all namespaces. If the API
+    server does not serve the events or metrics, or refuses access to them, the result contains
+    none. Raises RequestError.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(

@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
-Each user can have one such cluster. The cluster's state file contains its process id and the line
-that `fairlead up --detach` prints. The cluster's process holds a lock on the state file while it
-runs. So if nobody holds the lock, the cluster that the state file describes has ended.
+Each user can have one such cluster. A state file contains the id of the cluster's process, and the
+line that `fairlead up --detach` prints. The process holds a lock on the state file while it runs.
+So if nobody holds the lock, the cluster that the state file describes has ended.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def karpenter_setup(
     """Return Karpenter's configuration for a cluster that starts with `snapshot`, or without one.
 
     `zones` is only used if `snapshot` is None. `file` is the path of a file with instance types. If
-    it is None, the types of the snapshot's nodes are used; if there are none, Fairlead's own types.
-    Raises InputError.
+    `file` is None, the instance types of the snapshot's nodes are used. If no node has an instance
+    type, Fairlead's own instance types are used. Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]

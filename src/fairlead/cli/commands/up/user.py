@@ -29,8 +29,8 @@ _TAKEN: Final = (ADMIN.name, NAME)
 class _NameForm:
     """A form of user names: all names that begin with `prefix`.
 
-    `text` shows the form in error messages. Users with such names are in `groups`. In a group,
-    `{2}` stands for the third of the parts into which colons divide the name.
+    `text` shows the form in error messages. Users with such names are members of `groups`. In the
+    name of a group, `{2}` stands for the third colon-separated part of the user's name.
     """
 
     prefix: str

@@ -59,15 +59,15 @@ class Inquiry:
 
     `answers` has the newest answer to each question, by the question's name. `problem` is the error
     of the last read, "" if it succeeded. `read_at` is the time of the last successful read as text,
-    and `objects` is the number of objects that it returned. Before the first successful read, they
-    are "" and 0.
+    and `objects` is the number of objects that this read returned. Before the first successful
+    read, `read_at` is "" and `objects` is 0.
     """
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
         """`file` has the questions; `cluster` is the name of the cluster in messages and answers.
 
         `read` reads the cluster; it is called in a thread, and may raise InputError or OSError. The
-        snapshot is written to a file in `folder`.
+        objects that `read` returns are written to a snapshot file in `folder`.
         """
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}

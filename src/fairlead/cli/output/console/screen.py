@@ -1,10 +1,11 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Lines are given to sections in the order of their ranks. First, each section with a rank of at most
-Rank.ADVICE gets its minimum number of rows; rank 0 and urgent sections get theirs before others.
-Then each section gets more rows, as long as they fit. If rows are left out, the last line of the
-screen names the sections without any row, and the option that prints everything. Sections are
-printed in the order of the answer, regardless of their rank.
+Sections get lines in two rounds, each in the order of the sections' ranks. In the first round, each
+section with a rank of at most Rank.ADVICE gets its minimum number of rows; sections with rank 0 and
+urgent sections come first in this round. In the second round, each section gets more rows, as long
+as they fit. If rows are left out, the last line of the screen names the sections without any row,
+and the option that prints everything. Sections are printed in the order of the answer, regardless
+of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 2  104 rows  14 printed: all lines that the other sections do not need
@@ -52,10 +53,11 @@ class Section:
     """A section of an answer with `rows` rows; `show(console, n)` prints the first n of them.
 
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
-    Sections of lower `rank` get lines first. A section prints between `least` and `most` rows. If
-    there is too little space, it prints fewer up to Rank.ADVICE, and none above. A section with
-    rank 0 prints all its rows. An urgent section gets its `least` rows before the sections of lower
-    rank do.
+    Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
+    section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
+    rank of at most Rank.ADVICE prints fewer rows, and a section with a higher rank prints none. If
+    `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows directly
+    after the sections with rank 0.
     """
 
     title: str

@@ -68,8 +68,8 @@ class Agreement(Struct, frozen=True):
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
         """Return the first mismatch in the order of the recording; None if there is no mismatch.
 
-        `recorded` is a JSON value of the recording, `found` the value at the same place in the
-        response, and `path` this place. Unbound placeholders are bound.
+        `recorded` is the JSON value at `path` in the recording, and `found` is the value at the
+        same path in the response. Unbound placeholders are bound.
         """
         match recorded:
             case {"$omitted": _}:

@@ -2,7 +2,7 @@
 
 Values that differ from run to run change the widths of columns, so several spaces count as one if
 the recorded output contains placeholders. Lines with generated names may be in a different order,
-because lists are sorted by name.
+because lists are sorted by name and generated names differ from run to run.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def without_absent_pods(recorded: str) -> str:
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
     """Return (recorded, found), with the text "any" in place of each generated part of a name.
 
-    The generated parts are hashes of pod templates, and minutes in the names of Jobs. Only the
-    kinds of parts that occur in `recorded` are replaced.
+    A generated part is the hash of a pod template, or the scheduled time (minutes since 1970) in
+    the name of a CronJob's Job. Either kind is replaced only if it occurs in `recorded`.
     """
     for chance in _VARIABLE:
         if chance.search(recorded):
@@ -75,9 +75,9 @@ def with_nodes_of(recorded: str, found: str) -> str:
 def same_typed_errors(recorded: str, found: str) -> bool:
     """Return whether both texts are typed-patch errors that may have the same cause.
 
-    Upstream visits fields in random order and stops at the first unknown field. Therefore, it is
-    enough that either text lists all errors of the other one. Returns False if none of the recorded
-    errors is about an unknown field.
+    Upstream visits fields in random order and stops at the first unknown field, so the same patch
+    can cause different lists of errors. The causes may be the same if one of the lists contains all
+    errors of the other. Returns False if none of the recorded errors is about an unknown field.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:

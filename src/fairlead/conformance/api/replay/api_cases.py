@@ -20,12 +20,15 @@ Finding = Mismatch | Remark | None
 
 
 class ApiCases(Struct, frozen=True):
-    """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
+    """Lines that record exchanges with an API server; each line is a case.
 
-    A case agrees if it agrees on any of these servers; otherwise its first mismatch on the first
-    server is reported, or all its mismatches there if `every` is set. `run` runs the kubectl
-    command of a line and returns the mismatches. If `run` is None, lines with a kubectl command are
-    refused: they depend on setup commands, whose requests were not recorded.
+    A case is replayed on the servers that `servers` returns, until it agrees on one of them. If it
+    agrees on none, its first mismatch on the first server is reported. If `every` is set, all its
+    mismatches on the first server are reported.
+
+    `run` runs the kubectl command of a line and returns the mismatches. If `run` is None, lines
+    with a kubectl command are refused: they depend on setup commands, whose requests were not
+    recorded.
     """
 
     servers: Callable[[Json], Iterable[Transport]]

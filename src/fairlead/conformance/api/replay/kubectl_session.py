@@ -132,8 +132,9 @@ class KubectlSession:
     def _can_run(self, line: Json) -> bool:
         """Return whether to run the command of `line` with the installed kubectl.
 
-        Most commands were recorded with kubectl 1.32. They run with every version of kubectl,
-        because replaying their HTTP requests would not test protobuf bodies.
+        If not, the recorded requests of the command are replayed instead. Most commands were
+        recorded with kubectl 1.32. They run with every version of kubectl, because a replay of
+        their recorded requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor

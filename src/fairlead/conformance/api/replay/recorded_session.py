@@ -67,9 +67,10 @@ LEFT_BEHIND: Final[Json] = {
 def session_start() -> Instant:
     """Return the start time of the session: the beginning of the previous hour.
 
-    It is a full hour so that a CronJob runs between the same commands in every session. It is at
-    least an hour before the current time, because the session's clock runs faster than the
-    machine's clock, and must not overtake it: kubectl computes ages with the machine's clock.
+    The session starts on the hour so that a CronJob runs between the same commands in every
+    session. It starts at least an hour before the current time because the session's clock runs
+    faster than the machine's clock. The session's clock must not overtake the machine's clock,
+    with which kubectl computes ages.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

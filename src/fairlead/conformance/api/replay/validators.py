@@ -35,7 +35,7 @@ class Validators(Struct):
 
         `exchange` is the recording of `request`. A recorded ETag is kept if `remember` has stored
         no ETag for the path. If the query contains the hash of an OpenAPI document and the recorded
-        status is 200, the server's hash is read from its index.
+        status is 200, the document's hash is read from the server's OpenAPI index.
         """
         headers = {
             name: self._tags.get(request.path, value)

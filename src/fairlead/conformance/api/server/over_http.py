@@ -35,8 +35,8 @@ class OverHttp:
     invalid token. `ca_file` is the path of the server's CA certificate; None means the CA
     certificates of this machine. A watch whose `timeoutSeconds` is t (1 if the request has none)
     waits for its next event for at most min(t, `patience_s`) + 2 s.
-    `on_reach`, for servers with a controllable clock, is called with the time since the start of
-    the case in ms.
+    If the server's clock can be set, `on_reach` sets it to a time of the recording. The argument of
+    `on_reach` is this time in ms after the start of the case.
     """
 
     url: str

@@ -1,7 +1,7 @@
 """RecordedPlaces: a scheduler plugin that repeats the random placements of the recording.
 
-Upstream chooses randomly among equal nodes, and later commands depend on the choice. This plugin
-prefers the recorded node, but only among equal nodes.
+If several nodes have the highest score, upstream chooses one of them at random, and later commands
+depend on the choice. This plugin then prefers the recorded node. It never outweighs other plugins.
 
 upstream: pkg/scheduler/schedule_one.go:selectHost
 """
