@@ -130,9 +130,10 @@ def run(  # noqa: PLR0913 - a command's options
     print per file. `say` and `complain` print a line, by default to standard output and to standard
     error.
 
-    The CaseKind `judged_by` replays the cases. If it is None, the entry for `kind` in KINDS replays
-    them, with upstream's defects. If `defects` is "fixed", the entry in CORRECTED_KINDS does so,
-    with Fairlead's defaults, and cases that depend on a corrected defect are listed.
+    The CaseKind `judged_by` replays the cases. If it is None, `defects` selects the entry for
+    `kind` that replays them. "upstream" selects the entry in KINDS, which reproduces upstream's
+    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults; the
+    cases that depend on a corrected defect are then listed.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

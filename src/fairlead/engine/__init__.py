@@ -5,7 +5,7 @@ the state and then to every controller; `compose.py` puts the controllers togeth
 lowest first:
 
     core            stimulus, command, status, instant, timer queue, reporter
-    state           the known cluster, in columns with one row per node; assumptions; `fork`
+    state           the known cluster as a table of nodes; assumed changes; `fork` for simulations
     framework       scheduling extension points and the runtime that calls plugins
     plugins         the plugins, with upstream's names: which nodes fit a pod, and how well
     scheduling, batch, nodelifecycle, workloads, kubelet, autoscaling    the controllers

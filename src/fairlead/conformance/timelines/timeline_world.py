@@ -6,8 +6,8 @@ node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod 
 removed after its grace period plus `kubelet_stop_ms`, unless the scenario sets another time.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
-same instant. Requests are performed before the script. Timers of the scheduler, such as the end of
-a cycle that takes time, come after requests and script.
+same instant. The order at one instant is: first requests, then the script and the kubelets, and
+last the scheduler's timers, such as the end of a cycle that takes time.
 """
 
 from __future__ import annotations

@@ -60,8 +60,9 @@ class DependentsOfTypes(Struct, frozen=True):
     def of(self, pool: str, instance_type: str) -> NodeDependents:
         """Return the objects for a new node of `instance_type` in the NodePool `pool`.
 
-        The objects are those of an existing node of this type, if possible in `pool`. If no node of
-        this type is known in any NodePool, the result is only the CSINode of a node in `pool`.
+        The objects are those of an existing node of this type. A node in `pool` is preferred to a
+        node in another NodePool. If no node of this type is known, the result is only the CSINode
+        of any node in `pool`, or nothing if none is known.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
         return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()

@@ -22,8 +22,9 @@ Fairlead also reads these keys:
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
-An unknown name is refused with a list of the known names. Volcano's `configurations` of actions,
-and its switches for functions that Fairlead lacks, are accepted and ignored.
+An unknown key, or an unknown value of `rules`, `defects` or `victims`, is refused with a list of
+the known ones. Volcano's `configurations` of actions, and its switches for functions that Fairlead
+lacks, are accepted and ignored.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -138,9 +139,9 @@ class BatchConfigurationError(ValueError):
 class BatchConfig(Struct, frozen=True, kw_only=True):
     """The configuration of a batch controller.
 
-    `schedule_period_s` is the minimum time between two sessions. A gang that has waited for
-    `starvation_bound_s` gets a reservation; None means never, as in kube-batch. A gang that has run
-    with too few members for `broken_gang_grace_s` is evicted; None means never, as in kube-batch.
+    `schedule_period_s` is the minimum time between two sessions. `starvation_bound_s` is the time
+    after which a waiting gang gets a reservation. `broken_gang_grace_s` is the time after which a
+    gang that runs with too few members is evicted. For both, None means never, as in kube-batch.
     `extensions` may replace built-in plugins and actions.
     """
 

@@ -144,11 +144,11 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next session or preparation check.
+        """Return the time of the next session or preparation check, whichever comes first.
 
-        After a change, the next session is one period after the last session. Otherwise it is at
-        the time limit (`wake_at`) that the last session returned. Returns None if nothing is due,
-        or no job exists.
+        If something has changed since the last session, the next session is one period after the
+        last session. Otherwise, the next session is at the time `wake_at` that the last session
+        returned, if any. Returns None if nothing is due, or no job exists.
         """
         if not self.jobs.jobs:
             return None

@@ -151,8 +151,8 @@ def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
     """Return `plugin` wrapped so that its failures are reported to `reporter`.
 
     The scheduler plugins that its methods `predicates` and `node_prioritizers` return are guarded,
-    too. If one of these two methods itself fails, it raises PluginFault, because it runs before any
-    session.
+    too. These two methods run before the first session. If one of them itself fails, no value
+    replaces its result, and PluginFault is raised.
     """
     name = plugin.name
     members: dict[str, Any] = {"name": name}

@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. If no object has changed since the previous loop, and a loop has
-the same result as the previous one, the next loops are skipped. Loops resume when an object
-changes, or when the passage of time alone can change the result: for example, when a backoff ends.
+A loop runs every --scan-interval. If a loop has the same result as the loop before it, and no
+object changed between the two, the next loops are skipped. Loops resume when an object changes, or
+when the passage of time alone can change the result: for example, when a backoff ends.
 If no such time is known, the next loop runs after an hour. Thus idle hours cost almost nothing.
 """
 
@@ -337,7 +337,7 @@ class ClusterAutoscaler:
         """Return the nodes that the autoscaler does not remove, each with the reason.
 
         The result also contains the nodes that upstream leaves out before it looks for a reason:
-        the nodes of groups at their minimum size, and the nodes of no group.
+        the nodes of groups at their minimum size, and the nodes that belong to no group.
         upstream: processors/nodes/pre_filtering_processor.go: GetScaleDownCandidates
         """
         found = dict(self.history.staying)

@@ -103,10 +103,11 @@ class AutoscalerHistory:
 
 
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
-    """Return upstream's reason for keeping each examined node, by node name.
+    """Return upstream's reason for keeping each unremovable node, by node name.
 
-    `before` is the result of the previous call. The planner does not examine a node again soon
-    after it was found unremovable; the reason in `before` is then returned, if there is one.
+    `before` is the result of the previous call. After the planner has found a node unremovable, it
+    does not examine the node again for some time. During this time, the node keeps its reason from
+    `before`, if there is one.
     """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():

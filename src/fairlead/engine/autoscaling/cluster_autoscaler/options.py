@@ -60,8 +60,9 @@ class NodeGroupOptions(Struct, frozen=True, kw_only=True):
 class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     """Settings of Cluster Autoscaler; each field is named after its flag.
 
-    `memory_total` is in bytes. `defaults` are the options of node groups without overrides.
-    `cloud_provider` is upstream's name of the provider, "" for a provider that sets no labels.
+    `memory_total` is in bytes. `defaults` are the options of every node group that does not
+    override them. `cloud_provider` is upstream's name of the provider, such as "azure"; if it is
+    "", no provider-specific rules apply.
     """
 
     expander: tuple[str, ...] = ("least-waste",)

@@ -6,7 +6,7 @@
             the status of NodePools (resources and conditions), and the hash of their templates
 
 A failed patch or deletion is repeated every RETRY_NS until it succeeds or the object is gone. A
-status is repeated with its value at the time of the retry.
+repeated patch of a status contains the current status, not the status of the failed patch.
 
 The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template differs from
 upstream's; only the equality of two hashes has a meaning.

@@ -103,8 +103,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the
-    result is (False, []), even if earlier tasks were placed.
+    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job. The result
+    is then (False, []) even if earlier tasks were placed, so that the job gets no further turn.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:

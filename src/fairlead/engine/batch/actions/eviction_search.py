@@ -16,8 +16,8 @@ If nothing was evicted for a job, its placements from step 2 are undone (`commit
 action `allocate` places these tasks.
 
 In step 3, the plugins are called for each node. To save most of these calls, plugins first exclude
-whole jobs. A node is searched only if the task would fit there without any member of the jobs that
-were not excluded (`VictimPool`).
+whole jobs (`VictimPool`). Then a node is searched only if the task would fit there after the
+eviction of all running members of the remaining jobs.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -324,9 +324,9 @@ def vote(
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
     victims are the candidates that all plugins return. With kube-batch's defect `tier-first-wins`,
-    only the first tier that returns a victim counts. If the defect `tier-carry` is added, an empty
-    result of one tier makes the results of all later tiers empty, so only the first tier with
-    plugins counts. Without plugins, there are no victims.
+    only the first tier that returns a victim counts. If the defect `tier-carry` is added, only the
+    first tier with plugins counts: if it returns no victim, later tiers cannot return one. Without
+    plugins, there are no victims.
 
     Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
     []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].

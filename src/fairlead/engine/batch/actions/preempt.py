@@ -1,7 +1,8 @@
 """preempt: evicts tasks in favour of more important pending tasks of the same queue.
 
-    phase 1   between jobs of one queue: a statement per job, committed once the job can start
-    phase 2   within a job: a statement per task
+    phase 1   between jobs of one queue: the evictions and placements for a job are committed
+              together, once the job can start
+    phase 2   within a job: the evictions and the placement for each task are committed separately
 
 upstream: pkg/scheduler/actions/preempt/preempt.go
 """

@@ -122,8 +122,9 @@ def _reclaim_for_task(
 ) -> bool:
     """Pipeline `task`, after evicting victims if necessary; return whether that succeeded.
 
-    With kube-batch's defect `evict-ignores-idle`, `search` ignores idle resources. Then a task that
-    fits on idle resources is skipped here, except with the defect `reclaim-before-idle`.
+    With kube-batch's defect `evict-ignores-idle`, `search` evicts victims even for a task that fits
+    on idle resources. To avoid that, this function does nothing for such a task and returns False,
+    unless the defect `reclaim-before-idle` is switched on, too.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

@@ -1,10 +1,13 @@
 """VictimPools: the jobs that may lose members to another job, and what these members occupy.
 
-Before a search examines single members, plugins exclude whole jobs. If each plugin's result depends
-only on the job to be excluded, or only on the queue of that job, the results are cached by job. The
-next search calls the plugins that decide by job only for jobs whose tasks have moved since the last
-search. If the result of a plugin also depends on the job that needs resources, every search calls
-the plugins for every job.
+Before a search examines single members, plugins exclude whole jobs. If the result of any plugin
+depends on the job that needs resources, every search calls all plugins for every job. Otherwise,
+fewer calls are enough:
+
+    the result depends only on the    the first search calls the plugin for every job; a later
+    job to be excluded                search calls it for each job whose tasks have moved since
+    the result depends only on the    each search calls the plugin for one job of each queue
+    queue of that job
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for
@@ -95,9 +98,9 @@ class VictimPools:
         """Return the plugins of type `excluding` whose veto is enough to exclude a job.
 
         By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`,
-        only the first tier that returns victims counts. Then no veto is enough, because another
-        tier may return members of the job. If the defect `tier-carry` is added, only the first tier
-        with plugins counts, and a veto in this tier is enough.
+        the result is empty: after a veto in one tier, the victims may come from another tier, and
+        that tier may return members of the job. If the defect `tier-carry` is added, only the first
+        tier with plugins counts, and a veto in this tier is enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

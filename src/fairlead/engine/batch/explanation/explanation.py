@@ -77,9 +77,10 @@ class GroupExplanation(Struct, frozen=True):
     the number of members that have a node or have succeeded. `promised` is the number of pipelined
     members. `placeable` is the number of additional members that would fit now. `member` is the
     first member that could not be placed. `summary` says why the group or `member` does not start.
-    `nodes` contains the reasons for up to ten single nodes, beginning with the nodes that lack
-    least. `starts_at` is the estimated start, None if unknown. `is_too_large` is set if the missing
-    members of the group would not fit even if all pods ended.
+    `nodes` contains up to ten nodes, each with the reason why `member` cannot run there. Nodes that
+    lack only resources come first, and of these the nodes that lack least. `starts_at` is the
+    estimated start, None if unknown. `is_too_large` is set if the missing members of the group
+    would not fit even if all pods ended.
     `victims` are the pods that the next session evicts for the group, and `rule` is the action that
     evicts them. `remedies` are changes that would let the group start. `title` is the group's
     namespace and name, or the name of the pods' controller if the pods have no PodGroup.
@@ -141,8 +142,8 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. Their `starts_at` comes from a simulation of the
-    first `groups_max` waiting jobs of each queue (`start_estimate`).
+    At most `groups_max` groups are explained. The field `starts_at` of these explanations comes
+    from a simulation of the first `groups_max` waiting jobs of each queue (`start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -388,9 +389,9 @@ def _gap(session: Session, fact: NodeFact) -> float:
 class _Scarcity(Struct, frozen=True):
     """What makes a queue deserve less than it requests.
 
-    `capabilities` are the queues, in the lineage of the queue, whose capabilities limit it.
-    `other_queues` says whether only the requests of other queues limit it. If neither is set, the
-    cluster is too small.
+    `capabilities` names the queues whose capabilities limit the deserved amount: the queue itself
+    or ancestors of it. `other_queues` is set if only the requests of other queues limit the
+    deserved amount. If neither is set, the cluster is too small.
     """
 
     capabilities: tuple[str, ...] = ()

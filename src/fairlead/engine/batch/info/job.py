@@ -79,11 +79,12 @@ class JobInfo:
     `pending` the sum of the requests of pending tasks. Both are lists by resource column; missing
     columns at the end count as 0.
 
-    `waiting_since` is the time of the first session that left the job waiting to start, and
-    `broken_since` the time of the first session that found too few members running. A session that
-    finds otherwise sets the time back to None. `broken_since` is always None if no grace period is
-    configured. `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable`
-    and `Session` change the tasks of a job.
+    `waiting_since` is the time of the first session that left the job waiting to start. A session
+    sets it back to None if the job no longer waits to start. `broken_since` is the time of the
+    first session that found too few members running. A session sets it back to None if that is no
+    longer the case. `broken_since` is always None if no grace period is configured.
+    `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable` and
+    `Session` change the tasks of a job.
     """
 
     __slots__ = (

@@ -52,10 +52,10 @@ class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
-    `odd` contains the placed pods that their node's sums count with other amounts than the
-    configured rule (`requests`). `releasing_pods` and `odd` are keyed by `PodInfo.id` and include
-    pods of other schedulers. `touched` contains the ids of jobs that changed since the last
-    session.
+    `odd` contains the placed pods whose amounts in the sums of their node (`NodeInfo`) differ from
+    the amounts by the configured rule (`requests`). `releasing_pods` and `odd` are keyed by
+    `PodInfo.id` and include pods of other schedulers. `touched` contains the ids of jobs that
+    changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -244,9 +244,9 @@ class JobTable:
     def _job_of(self, pod: Pod) -> JobInfo | None:
         """Return the job of `pod`, and mark the job as changed; create the job if it is missing.
 
-        Returns None for a pod that this scheduler does not own. A pending pod is owned if its
-        schedulerName is in `scheduler_names`. A pod with a node belongs to its group, whichever
-        scheduler placed it (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        A pod whose schedulerName is in `scheduler_names` always has a job. Any other pod has a job
+        only if it names a group and is neither PENDING nor GATED; if not, the result is None
+        (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = self.owns(pod)
         name = group_name(pod)

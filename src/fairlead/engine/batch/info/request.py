@@ -69,9 +69,10 @@ class TaskRequest:
     amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero.
     `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
 
-    The node's own sums (`NodeInfo`) may count the pod with amounts other than `running` and
-    `nonzero`. `surplus` is the node's amounts minus `running`, and `nonzero_surplus` is the node's
-    amounts with defaults minus `nonzero`. For nearly all pods, `surplus` is empty and
+    The sums that a node keeps of the requests of its pods (`NodeInfo`) may count this pod with
+    amounts other than `running` and `nonzero`. `surplus` is the amounts that the sums count for
+    this pod minus `running`. `nonzero_surplus` is the cpu and memory that the sums with defaults
+    count for this pod, minus `nonzero`. For nearly all pods, `surplus` is empty and
     `nonzero_surplus` is (0, 0).
     """
 

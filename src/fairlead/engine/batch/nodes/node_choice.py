@@ -92,7 +92,7 @@ class NodeChoice:
         return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
 
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
-        """Return whether the best node for `pod` is known to depend only on the plan.
+        """Return whether the cached plan is known to determine the best node for `pod`.
 
         This is known if the plan alone determined the best node for an equal pod, and no data that
         the uncached plugins read has changed since then (`EqualPods`).

@@ -116,8 +116,8 @@ class Preparations:
         """Start to prepare `tasks`; return their binds if no preparation takes time.
 
         If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, the
-        result contains the commands that the preparations need. A later call of `answer`, `check`
-        or `left` then returns the binds, when no preparation is unfinished.
+        result contains the commands that the preparations need. In this case, the binds are
+        returned by the later call of `answer`, `check` or `left` that ends the last preparation.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}

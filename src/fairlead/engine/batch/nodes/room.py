@@ -36,9 +36,10 @@ class Room:
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
     resources reserved for a starving gang; only this gang and short tasks (backfill) use it.
-    `nonzero_surplus[row]` is [millicores, memory bytes]: the amounts that the node's own sums count
-    for its pods, minus the amounts by the configured request rule. Both use defaults for missing
-    requests. The arrays are valid from `open` to the end of the session.
+    `nonzero_surplus[row]` is [millicores, memory bytes]: the requests of the node's pods as
+    `NodeInfo` counts them, minus these requests as the configured request rule counts them. Both
+    counts include defaults for missing requests. The arrays are valid from `open` to the end of
+    the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -155,8 +156,8 @@ class RoomView:
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        Amounts that pipelined tasks will take are not included, nor are reserved amounts that the
-        job may not use. The idle amount covers the reserved amount first.
+        Amounts that pipelined tasks will take are not included. If the job may not use the reserved
+        amount, the part of it that exceeds the idle amount is not included, either.
         """
         room = self._room
         uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)

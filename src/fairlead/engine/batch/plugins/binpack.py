@@ -4,7 +4,7 @@
 
 The sums are over the resources r that the task requests and that have a weight, weight(r). A
 resource of which too little is free for the task adds 0 to the first sum. `weight` is the weight of
-the plugin, and `best` the highest score of one plugin (`BatchRules`).
+the plugin, and `best` the highest score that a plugin can give (`BatchRules.best_score`).
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 

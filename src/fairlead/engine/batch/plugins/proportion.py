@@ -153,7 +153,7 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns of the resources for which a total request of 0 matters.
+        """Return the columns of the resources that `_request` includes even if their amount is 0.
 
         By default these are cpu and memory. With kube-batch's defect `proportion-less`, they also
         include all resources that a task of `jobs` requests, even if it requests 0.

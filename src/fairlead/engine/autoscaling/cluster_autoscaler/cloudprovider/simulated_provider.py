@@ -75,7 +75,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
     `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
     the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
-    name for the group, or "" if the cloud provider also calls the group `id`.
+    name for the group, or "" if that name is the same as `id`.
     """
 
     id: str
@@ -225,7 +225,8 @@ class SimulatedProvider:
         """Create groups in the order of `specs`; `seed` determines provision times.
 
         The times of `outages` and of periods without capacity are relative to `start`, the start of
-        the run. `cloud_provider` (upstream's name of the provider) determines `gpu_label`.
+        the run. `cloud_provider` is upstream's name of the provider, such as "gce"; it determines
+        the attribute `gpu_label`.
         """
         self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
         self._outages = list(outages)

@@ -9,7 +9,7 @@ The upcoming nodes include the NotStarted nodes, and the instances that have no 
 instance that has had no Node for longer than `max_node_provision_time` is long unregistered, not
 upcoming. A node is Deleted if its instance is gone.
 
-A scale-up request is open until no node is upcoming, or until it times out.
+A scale-up request is open until its group has no upcoming nodes, or until the request times out.
 
 upstream: clusterstate/clusterstate.go
 """

@@ -7,7 +7,8 @@ For each equivalence group of pods, the largest pods first:
     b) place the remaining pods on the last added node; whenever it is full, add one more node
 
 If a pod does not fit even an empty new node, the rest of its equivalence group is skipped, because
-further nodes would be equal. The rest is also skipped when the limit of nodes is reached.
+all pods of the group are equal, and so are all new nodes. The rest is also skipped when the limit
+of nodes is reached.
 
 As long as the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). At
 the first equivalence group with other needs, the rows become nodes of the snapshot. This group and
@@ -224,9 +225,9 @@ def estimate(
 ) -> BinpackingEstimate:
     """Return how many nodes like `template` the pods in `groups` need, and the placed pods.
 
-    At most `limit` nodes are added (None: any number). If `fast_path` is set
-    (--fastpath-binpacking-enabled), `fast_path_group` chooses a group that is packed last, by
-    arithmetic.
+    At most `limit` nodes are added (None: any number). `fast_path` is the flag
+    --fastpath-binpacking-enabled. If it is set, the group that the function `fast_path_group`
+    chooses is packed after all other groups, and by arithmetic instead of simulation.
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None

@@ -38,11 +38,11 @@ class HighestPriority:
     def __init__(
         self, text: str | None, events: EventLog, names: Mapping[str, str] | None = None
     ) -> None:
-        """Use the priorities in `text`, the ConfigMap's `data.priorities`.
+        """Keep `text`, the ConfigMap's `data.priorities`: lists of patterns by priority.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` maps group ids to names. The patterns are matched against the name of a
-        group, or against its id if `names` does not contain the id.
+        `events`. `names` maps group ids to names. `best_options` matches the patterns against the
+        name of a group, or against its id if `names` does not contain the id.
         """
         self._names = names or {}
         self._text = text

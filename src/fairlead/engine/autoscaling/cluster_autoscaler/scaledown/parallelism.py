@@ -67,9 +67,10 @@ def crop_nodes(
 ) -> Cropped:
     """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
-    Node groups that must be deleted as a whole come first, starting with groups that have empty
-    nodes. Then come the empty nodes of all other groups, and last their nodes to drain. Groups are
-    in the order in which they first appear in `chosen`.
+    Node groups that must be deleted as a whole are taken first: those with empty nodes, then those
+    without. The empty nodes of the other groups are taken next, and the nodes to drain of these
+    groups last. Within each of these steps, groups keep the order in which they first appear in
+    `chosen`.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)

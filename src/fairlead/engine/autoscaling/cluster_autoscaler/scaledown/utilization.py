@@ -35,9 +35,9 @@ class UtilizationError(Exception):
 class Utilization(Struct, frozen=True, kw_only=True):
     """The shares of a node's allocatable resources that its pods request.
 
-    `devices` is the share of the devices that are allocated to claims of the pods. `value` is the
-    share that scale-down compares with its threshold, and `resource` names the resource of this
-    share ("driver/pool" for devices).
+    `devices` is the utilization of the node's most utilized device pool. `value` is the share that
+    scale-down compares with its threshold, and `resource` names the resource of this share
+    ("driver/pool" for devices).
     """
 
     cpu: float = 0.0
@@ -91,11 +91,12 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Return the requested amount of `resource` divided by its allocatable amount.
+    """Return the requested amount of `resource` divided by the node's allocatable amount.
 
-    The requests of ignored pods are left out of the requested amount, and are subtracted from the
-    allocatable amount. The requests of pods that have been terminating for too long are only left
-    out. Raises UtilizationError if the node has no allocatable amount of `resource`.
+    The requests of ignored pods do not count as requested; they are subtracted from the allocatable
+    amount. The requests of pods that have been terminating for too long do not count as requested
+    either, but they are not subtracted. Raises UtilizationError if the node has no allocatable
+    amount of `resource`.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

@@ -40,9 +40,9 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    Each DaemonSet pod and each pod without a controller gets a group of its own. Only
-    the first ten groups of a controller can have several pods. Each pod of the controller that is
-    in none of these groups also gets a group of its own.
+    Each DaemonSet pod and each pod without a controller gets a group of its own. Of the groups of
+    one controller, only the first ten can have several pods. If a pod of the controller belongs to
+    none of these ten, it also gets a group of its own.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -1,7 +1,8 @@
 """ScaleUpOrchestrator: decides on and executes one scale-up.
 
     1. group equal pods; leave out node groups that must not grow
-    2. for each node group: find the pods that fit a new node, and the number of nodes they need
+    2. for each node group, make an option: the pods that fit a new node, and the number of nodes
+       that they need
     3. choose an option; limit its nodes; balance them over similar groups
     4. grow the groups
 
@@ -372,8 +373,9 @@ class _Attempt:
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """Return the reasons why `pods` do not fit new nodes of skipped groups, by group id.
 
-        If `pods` fit new nodes of a skipped group, the group is left out, and `pods.fits_skipped`
-        is set. As in upstream, `pods` then await a later scale-up (GetPodsAwaitingEvaluation).
+        If `pods` fit new nodes of a skipped group, the id of that node group is left out of the
+        result, and `pods.fits_skipped` is set. As in upstream, `pods` then await a later scale-up
+        (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

@@ -39,8 +39,8 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
     """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
-    If `pod` owns a claim, or no other pod has reserved it, the copy has no devices either. Yields
-    nothing if any claim is missing or `pod` must not use it.
+    If `pod` owns a claim, or no other pod has reserved it, the allocated devices are also removed
+    from the copy. Yields nothing if any claim is missing, or if `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims
     """

@@ -6,8 +6,9 @@
         fork.commit()                   # without it, the end of the block reverts all changes
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
-applied to this state and recorded in an undo log. To revert them, they are undone in reverse order.
-The plugins of the scheduler read this state, so they need not know about simulations.
+applied to this state and recorded in an undo log. A fork is reverted by undoing its changes in
+reverse order. The plugins of the scheduler read this state, so they need not know about
+simulations.
 
 Nodes have an order: first the nodes of the cluster, then the nodes that simulations added. A
 first-fit search starts after the position at which the previous search ended.
@@ -358,10 +359,11 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return whether free resources alone decide which of several equal nodes `pod` fits.
+        """Return whether `pod` fits equal nodes alike, except for differences in free resources.
 
-        Equal nodes differ only in their names and pods. Returns False if a filter might also check
-        something else for `pod`, such as spread, pod affinity, volumes, host ports or node names.
+        Nodes are equal here if only their names and pods differ. Returns False if a filter might
+        also check something else for `pod`, such as spread, pod affinity, volumes, host ports or
+        node names.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:

@@ -158,8 +158,8 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` differs from its last version in a part that a pass reads.
 
-        A PodDisruptionBudget never counts. It affects only which pods of removed nodes a pass
-        has to place, and `Simulator` compares these pods itself.
+        The result is always False for a PodDisruptionBudget. A budget affects only which pods of
+        removed nodes a pass has to place, and `Simulator` itself compares these pods.
         """
         match obj:
             case Pod():

@@ -13,8 +13,9 @@ node is deleted immediately.
 
 *Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
 nodes of the group are ready. If the deletion of one node fails, the deletions of the other nodes
-are cancelled, too: at once if they wait, otherwise when they become ready. As in upstream, the
-failure is forgotten at the next scale-down: nodes that become ready later wait again.
+are cancelled, too: for nodes that already wait, at once; for all others, when they become ready. As
+in upstream, the failure is forgotten at the next scale-down: nodes that become ready later wait
+again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go

@@ -3,9 +3,10 @@
     1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
-An eviction that is still refused after --max-pod-eviction-time fails. The drain then fails when all
-other evictions of the priority group have ended. Without --drain-priority-config, the drain does
-not wait until DaemonSet pods have left the node, and ignores failures to evict them.
+An eviction fails if it is still refused when --max-pod-eviction-time has passed. If an eviction
+fails, the drain fails, too, as soon as all evictions of the priority group have ended. Without
+--drain-priority-config, the drain does not wait until DaemonSet pods have left the node, and
+ignores failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
