@@ -152,9 +152,9 @@ def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
-    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation.
-    Without this controller, another program reads the leases, so the kubelets must write every
-    renewal.
+    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation, so the
+    kubelets need not write every renewal. Without this controller, another program reads the
+    leases, and the kubelets must write every renewal.
     """
     if "node-lifecycle" in without:
         return replace(config.kubelet, annotates_renewals=False)

@@ -39,10 +39,10 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     `leaves_out_overused` is set, nodes whose pods use more than the node offers are excluded. If
     `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 
-    If `takes_whole_gangs` is set, a gang that the eviction of single members would break is evicted
-    as a whole. If `tries_every_task` is set, a job's turn continues after a task that fits on no
-    node, and preemption within a job is tried for every task that is still pending after preemption
-    between jobs.
+    If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
+    would break it. If `tries_every_task` is set, a job's turn continues after a task that fits on
+    no node, and preemption within a job is tried for every task that is still pending after
+    preemption between jobs.
     """
 
     name: str

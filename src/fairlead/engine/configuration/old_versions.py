@@ -1,7 +1,7 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-Unset fields get the same defaults as in v1, whatever the version of the file. Each version has the
-fields of the version above it, with these differences:
+Unset fields get the same defaults as in v1, whatever the version of the file. Each version in this
+list has the fields of the version in the line above, with these differences:
 
     v1beta3   has the same fields as v1
     v1beta2   adds healthzBindAddress and metricsBindAddress, which have no effect

@@ -16,9 +16,8 @@ class Controller(Protocol):
     """Turns stimuli into commands. A controller never waits and never calls another controller.
 
     `handle` receives every stimulus once, in order. If the class has an attribute `interest` (an
-    Interest), `handle` receives only the stimuli that the interest includes. It may not receive the
-    success of a command with another issuer, unless the world does not state the issuer
-    (`CommandSucceeded.issuer` is None).
+    Interest), `handle` receives only the stimuli that the interest includes. The engine may also
+    leave out a CommandSucceeded whose `issuer` is neither None nor the controller's own issuer.
 
     A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead.
     """

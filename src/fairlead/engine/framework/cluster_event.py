@@ -131,8 +131,8 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
-    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well: when the node was added, a
-    taint may have kept the plugin from evaluating it (buildQueueingHintMap).
+    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well. If a node had a taint when
+    it was added, the plugin may not have evaluated the node at that time (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:

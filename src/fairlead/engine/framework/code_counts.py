@@ -1,9 +1,10 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
-A code is the index of a verdict in a list of statuses. A failed cycle counts the codes of all nodes
-for its message, and lists the nodes where preemption might help. Between two failed cycles for
-equal pods, usually few codes change. Then only the changed codes are counted again, and the nodes
-are listed again only if the class of a verdict (`Code`) changed.
+A verdict is a Status. A node's code is the index of its verdict in a list of statuses. A failed
+cycle counts the codes of all nodes for its message, and lists the nodes where preemption might
+help. Between two failed cycles for equal pods, usually few codes change. Then only the changed
+codes are counted again. The nodes are listed again only if the class of a node's verdict
+(`Status.code`, such as UNSCHEDULABLE) changed.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds
@@ -51,8 +52,8 @@ class CodeCounts:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
         `codes[i]` is the index of the status of `rows[i]`; a Code, such as UNSCHEDULABLE, is the
-        class of a status. If `rows` is the array of the last call, and no row has changed its
-        class, the result can be the same array as then.
+        class of a status. If `rows` is the same array as in the previous call, and every row's
+        status still has the same class, the result can be an array that was returned before.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

@@ -17,10 +17,11 @@ class Cloneable(Protocol):
 
 
 class CycleState:
-    """A typed key-value store; each plugin uses its own class as the key.
+    """A store of one value per class: the key of a value is its class.
 
-    `skipped_filters` and `skipped_scores` name the plugins that returned SKIP for this pod
-    (framework/cycle_state.go: SkipFilterPlugins, SkipScorePlugins).
+    Each plugin defines the classes of its values. `skipped_filters` and `skipped_scores` name the
+    plugins that returned SKIP for the cycle's pod (framework/cycle_state.go: SkipFilterPlugins,
+    SkipScorePlugins).
     """
 
     __slots__ = ("_values", "skipped_filters", "skipped_scores")

@@ -26,11 +26,11 @@ class Diagnosis(Struct, frozen=True, dict=True):
     """The verdict on every node in a failed scheduling cycle.
 
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
-    negative code means that there is no verdict. Nodes without a verdict, and nodes that are not in
-    `rows`, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
-    `pre_filter` is set if the pod was rejected as a whole; it is then the verdict on every node.
-    `unnamed` are plugins that rejected nodes but appear in no status. If `codes` belongs to a plan,
-    `code_counts` counts the codes of that plan.
+    negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
+    allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
+    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole; it is then the
+    verdict on every node. `unnamed` are plugins that rejected nodes but appear in no status. If
+    `statuses` is the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
     """
 
     table: NodeTable

@@ -10,9 +10,9 @@ calls them in this order:
 
 Filter and Score have two forms. The form for one node is `filter(state, pod, node)` and
 `score(...)`. The form over columns is `filter_columns(state, pod, table, rows)` and
-`score_columns(...)`. For each of `rows`, it must give the same result as the form for one node. A
-plugin needs only one form. The form for one node is faster for single rows, and the form over
-columns is faster for whole tables.
+`score_columns(...)`. For each of `rows`, the form over columns must give the same result as the
+form for one node. A plugin needs only one form. The form for one node is faster for single rows,
+and the form over columns is faster for whole tables.
 """
 
 from __future__ import annotations
@@ -335,10 +335,10 @@ class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent at once. All except RecordEvent must succeed. Then the plugin's
-    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. If a
-    call is due when at least `timeout` (ns) have passed since the last command succeeded, the
-    placement fails with the message `on_timeout` instead. If another pod preempts the pod, the
-    placement fails with the message `on_cancel`.
+    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. Once
+    at least `timeout` (ns) have passed since the last command succeeded, the plugin is not called
+    again: when the next call is due, the placement fails with the message `on_timeout`. If another
+    pod preempts the pod, the placement fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -111,8 +111,9 @@ class PluginOrder:
     def at(self, point: str) -> list[Plugin]:
         """Return the plugins to call at the extension point `point`, in order.
 
-        Raises PointError if the profile enables a plugin twice at this point. The same happens if a
-        plugin enabled at this point implements it neither here nor upstream (`UPSTREAM_POINTS`).
+        Raises PointError if the profile enables a plugin twice at this point, or enables a plugin
+        that does not implement the point. If only the upstream version of a plugin implements the
+        point (`UPSTREAM_POINTS`), the plugin is left out without an error.
         """
         parties = [plugin for plugin in self._plugins if takes_part(plugin, point)]
         settings = self._profile.points.get(point)

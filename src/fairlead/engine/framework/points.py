@@ -1,9 +1,9 @@
 """FilterPoint and ScorePoint: call a plugin for one node, or for many nodes at once.
 
-If a plugin implements only the method for one node, or only the method for many nodes, the point
-derives the other one. A third method evaluates one node for many shapes (`Shape`). It is never
-derived and may be None. The methods of a plugin are looked up once, because looking them up costs
-more than calling them.
+If a plugin implements only the method for one node, or only the method for many nodes, its
+FilterPoint or ScorePoint derives the other method. A third method evaluates one node for many
+shapes (`Shape`). It is never derived and may be None. The methods of a plugin are looked up once,
+because looking them up costs more than calling them.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
     from Running until the pod is ready. `stop` determines when the containers of a terminating pod
-    end, at the latest after its grace period. `removal_delay` is the time from the end of the
-    containers until the object is deleted.
+    end; they end at the latest when the grace period of the pod is over. `removal_delay` is the
+    time from the end of the containers until the object is deleted.
 
     If `start_delays` returns a time for a pod, this time replaces `start_delay`. If
     `removal_delays` returns a time for a pod, the pod is removed that long after the kubelet
@@ -54,8 +54,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the kubelet writes the lease once, with the period in an annotation, and readers of the lease
     compute the time of the last renewal (`api/lease.py`); otherwise the kubelet writes each
-    renewal. If `renews_leases` is False, nodes have no
-    leases and post their status every `lease_period` instead.
+    renewal. If `renews_leases` is False, nodes have no leases and post their status every
+    `lease_period` instead.
 
     If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and
     when it observes a changed specification. If `applies_readiness_gates` is set, a pod is ready

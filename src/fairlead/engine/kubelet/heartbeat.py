@@ -5,7 +5,7 @@
          ▲                                                                        │
          └────────────────────────────────────────────────────────────────────────┘
            annotation says stop or pause, or flapping node goes down:
-           the Lease states when it was last renewed
+           write the time of the last renewal to the Lease
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has

@@ -2,8 +2,8 @@
 
 A kubelet checks its node every ten seconds, if something has changed. While a threshold is crossed,
 and for some minutes after that, it reports a node condition (such as MemoryPressure). If a hard
-threshold is crossed, or a soft threshold has been crossed for its grace period, it evicts one pod,
-and checks again until enough of the resource is available.
+threshold is crossed, or a soft threshold has been crossed for its grace period, it evicts one pod.
+If a check after the end of that pod still finds too little of the resource, it evicts another pod.
 
 The pods to evict are ordered by three criteria:
 
@@ -61,8 +61,9 @@ class _NodeState(Struct, eq=False):
 
     `users` are the pods that use resources, by pod key. `since` maps each threshold that is crossed
     now to the time of the check that first found it crossed. `seen` maps each reported pressure to
-    the time at which it was last observed. `crossed` contains the pressures that the last check
-    found. `leaving` maps the keys of evicted pods to (the end of the grace period, message).
+    the time at which it was last observed. `crossed` contains the pressures whose thresholds were
+    crossed at the last check. `leaving` maps the keys of evicted pods to (the end of the grace
+    period, message).
     """
 
     name: str

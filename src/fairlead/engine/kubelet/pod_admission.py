@@ -5,9 +5,9 @@
                    memory-pressure taint
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
-A pod that was created with spec.nodeName, or that was bound by a scheduler with other rules, may
-not fit. The kubelet sets this pod to Failed, with the first failure as its reason. For this check,
-only pods that the kubelet has already admitted occupy resources.
+A pod can fail these checks if it was created with spec.nodeName, or bound by a scheduler with other
+rules. The kubelet then sets the pod to Failed, with the first failure as the reason. For the
+checks, only pods that the kubelet has already admitted occupy resources.
 
 If a critical pod lacks only resources, the kubelet first ends less important pods to free them
 (`find_victims`): preferably BestEffort pods, then Burstable pods, then Guaranteed pods, and in each
@@ -264,10 +264,10 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance. To compute a pod's distance, take for each
-    lacking amount the share of it that the pod would not free, square these shares, and add them.
-    Among pods with equal distance, the pod that requests less memory is chosen, then the pod that
-    requests less cpu.
+    Each step chooses the pod with the smallest distance. For each lacking amount, the pod would
+    leave a share between 0 and 1 still lacking; the distance is the sum of the squares of these
+    shares. Among pods with equal distance, the pod that requests less memory is chosen, then the
+    pod that requests less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

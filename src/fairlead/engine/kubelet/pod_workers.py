@@ -104,9 +104,10 @@ class _PodWorker(Struct):
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
     which the pod becomes or became ready; None if it was loaded as not ready. `stopping` is set
-    while the kubelet itself stops the pod. `is_lost` is True if the machine of the pod was down and
-    has returned, but the pod's containers have not started again. `deferral` is the condition of a
-    deferred resize.
+    while the kubelet stops the pod without a deletion request: to make room for a critical pod, at
+    the deadline of the pod, or because the machine was down. `is_lost` is True if the machine of
+    the pod was down and has returned, but the pod's containers have not started again. `deferral`
+    is the condition of a deferred resize.
     """
 
     ref: ObjectRef
@@ -260,9 +261,9 @@ class PodWorkers(Struct):
     def see(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
         """Apply a new version of `pod`.
 
-        For a new pod, return warnings about its annotations, and the events of pods that stop to
-        make room for it. `terminating_at` matters only for a new pod that is already terminating:
-        it is the time at which the termination began.
+        For a new pod, return warnings about its annotations, and the events of the pods that the
+        kubelet stops to make room for it. `terminating_at`, the time at which the termination
+        began, matters only for a new pod that is already terminating.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
@@ -304,8 +305,8 @@ class PodWorkers(Struct):
         """Continue the pods on `node` after its kubelet has resumed.
 
         If the node was down (`was_down`), its containers no longer run. Otherwise the grace periods
-        of terminating pods begin now. Return the events of `resume`, and the status patches of
-        ready pods whose containers were lost.
+        of terminating pods begin now. Return the events that the method `resume` returns, and the
+        patches that set ready pods to not ready because their containers were lost.
         """
         commands = self.resume(node, now)
         self._make_workers(node)
@@ -376,8 +377,8 @@ class PodWorkers(Struct):
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
         """Return whether a volume of the pod is attached to another node; if so, delay the start.
 
-        The pod starts when the pod that holds the volume has ended or is deleted. If the other node
-        is lost, the pod starts when the volume is detached.
+        The delay ends when the other pod, which holds the volume, has ended or is deleted. If the
+        other node is lost, the delay ends when the volume is detached.
         """
         if self._volumes is None:
             return False

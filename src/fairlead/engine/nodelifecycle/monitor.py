@@ -1,13 +1,14 @@
 """Monitor: one pass over the nodes that need examination.
 
     1 register     nodes that were added or deleted since the last pass
-    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, pass its Ready
+    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, report its Ready
                    status to the eviction mode, count it in its zone
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
-not ready immediately. Its event and the marking of its pods follow when its conditions have been
-written, unless the write fails or Ready has changed by then.
+not ready immediately. Its conditions are not written if Ready changes before the write is sent.
+Once they have been written, and if Ready was True before, the node gets the event NodeNotReady and
+its pods are marked not ready.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption

@@ -217,10 +217,10 @@ FindNode = Callable[[str], Node | None]
 
 
 def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return the labels to write, so that each copy on `node` has the value of its source.
+    """Return the labels that must be written to make each copy on `node` equal to its source.
 
-    `copies` are pairs (source, copy) of label names. The result maps the names of missing or
-    different copies to the values of their sources.
+    `copies` are pairs (source, copy) of label names. The result maps the name of each missing or
+    different copy to the value of its source. A copy whose source is missing is left out.
     """
     labels = node.metadata.labels
     return {

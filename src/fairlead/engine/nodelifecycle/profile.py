@@ -21,7 +21,7 @@ BETA_ARCH: Final = "beta.kubernetes.io/arch"
 class VersionProfile(Struct, frozen=True, kw_only=True):
     """The behavior of one upstream version.
 
-    A boolean field describes what the version does if the field is True.
+    The text of a boolean field says what happens if the field is True.
 
     Nodes and zones:
 
@@ -33,8 +33,8 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
     - `excludes_labelled`: nodes with the label exclude-disruption do not count for the zone's state
     - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
       do not count for the zone's state
-    - `taints_by_current`: a pass first updates the Ready status of a node, and taints the node by
-      the new status; if False, by the status before the update
+    - `taints_by_current`: a pass taints a node by its new Ready status, which is Unknown if the
+      heartbeat is overdue; if the field is False, by the Ready status before the pass
     - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing
     - `marks_late_bound_pods`: a pod that is bound to a not-ready node is marked not ready
     - `reports_unready_pods`: a pod that is marked not ready gets an event

@@ -56,11 +56,11 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether each uncached plugin has the same result for all pods with the key of `pod`.
+    """Return whether uncached PreFilters and scores are the same for all pods with the pod's key.
 
-    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Also
-    returns False if a score depends on the set of feasible nodes (normalisation). Uncached Filters
-    are not considered; the caller must check those that are not skipped for the pod.
+    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. The
+    function also returns False if a score depends on the set of feasible nodes (normalisation). It
+    does not consider uncached Filters; the caller must check those that are not skipped for `pod`.
     """
     return (
         not plan.static.live

@@ -1,9 +1,9 @@
 """compose: builds the plugins, framework and preemption of each profile.
 
 build    build each plugin of the profile, in order, from its arguments
-check    check that a user's plugin has valid methods, and catch the exceptions that it raises
-meter    measure plugin durations, if a meter is given
-wire     build the framework, the plan cache and preemption; plugins may change preemption's policy
+check    check that a user's plugin has valid methods, and wrap it to catch its exceptions
+meter    wrap each plugin to measure its durations, if a meter is given
+wire     build the framework, the plan cache and preemption, whose policy plugins may change
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
 """schedule_one: the scheduling cycle of one pod, up to the decision.
 
     1 snapshot    the node columns; they do not change while a cycle decides
-    2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure);
-                  if equal pods have been placed, only steps 6 and 7 follow (repeated_placement)
-    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes;
-                  in simple cases only that node is evaluated (fitting_nominated_node)
+    2 filter      find_nodes_that_fit
+    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
     4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
     6 score       best_positions, unless only one node is left
     7 select      the tie-break chooses one of the best nodes
     8 post-filter if no node fits: try preemption
+
+Step 2 is skipped in three cases. If an equal pod has just failed, its failure is reused
+(repeated_failure). If equal pods have been placed, only the best nodes are determined and step 7
+follows (repeated_placement). In simple cases, the nominated node is evaluated alone and is
+chosen if it fits (fitting_nominated_node).
 
 The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive meanwhile
 do not affect the cycle, except that a deleted node cannot be chosen.

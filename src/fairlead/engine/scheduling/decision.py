@@ -18,9 +18,10 @@ class Placement(Struct, frozen=True):
     """The decision of a scheduling cycle to place the pod on `node`.
 
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
-    "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
-    nodes after sampling and extender filters; it is 1 if `via` is "nominated". If `binds_at_once`
-    is set, the Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
+    "score" for a node with the best score. If `via` is "score", `equals` is the number of nodes
+    that have the best score; otherwise it is 1. `feasible` is the number of feasible nodes after
+    sampling and extender filters; it is 1 if `via` is "nominated". If `binds_at_once` is set, the
+    Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
     """
 
     node: NodeInfo

@@ -98,10 +98,10 @@ class FailureHandler:
     def handle_refusal(self, refused: BindingRefused, now: Instant) -> list[Command]:
         """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
 
-        If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
-        reject it again. After an error, the pod is woken like all other pods. A refusal within the
-        scheduling cycle (`refused.in_cycle`) wakes no pods. Returns the commands that undo the
-        writes of PreBind plugins, followed by the commands that `handle` returns.
+        If the binding was refused within the scheduling cycle (`refused.in_cycle`), no pods are
+        woken. The refused pod itself can be woken only after an error. It is not woken if a plugin
+        rejected it, because the same plugin would reject it again. Returns the commands that undo
+        the writes of PreBind plugins, followed by the commands that `handle` returns.
 
         upstream: schedule_one.go: handleBindingCycleError
         """

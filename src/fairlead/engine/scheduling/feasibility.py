@@ -24,9 +24,9 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
 def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Add to `found.restricting` the plugin that rejects the pod's nominated node.
 
-    Upstream evaluates the nominated node first. If the pod does not fit it, upstream evaluates all
-    nodes that PreFilter plugins allow. One set collects the plugins that reject the pod in either
-    evaluation (schedule_one.go: evaluateNominatedNode).
+    Upstream has one set for the plugins whose PreFilter limits the nodes and for the plugin that
+    rejects the nominated node. The message about the nodes that PreFilter excluded names all
+    plugins in this set (schedule_one.go: findNodesThatFitPod, evaluateNominatedNode).
     """
     node = found.plan.table.find(pod.pod.status.nominated_node_name)
     if node is None:

@@ -5,8 +5,9 @@ upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for
 A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
 on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
 plugin depends on other nodes, only the verdict of the Filters before it (the *leading* Filters) is
-cached. All pods with the same spec and priority share the cached verdicts. But a pod's own
-nomination does not count for the pod itself, so its nominated node is evaluated every time.
+cached. All pods with the same spec and priority share the cached verdicts, with one exception. A
+pod's own nomination does not count for the pod itself, so the verdict on the pod's nominated node
+is not shared, but computed every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -124,8 +125,9 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
     """Return (nominated node of `pod`, CycleState of this cycle) if the pod fits on that node.
 
     No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
-    the node cannot be evaluated alone. The caller then evaluates all nodes, and PreFilter may run a
-    second time. Therefore, all plugins must be in-tree plugins.
+    the node cannot be evaluated alone. The caller then evaluates all nodes, so PreFilter may run
+    twice for the pod. This is harmless for in-tree plugins, but a user's plugin may notice it.
+    Therefore, the function may be called only if all plugins are in-tree plugins.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """

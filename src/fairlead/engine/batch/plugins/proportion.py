@@ -204,9 +204,9 @@ class Proportion:
     ) -> list[str]:
         """Return the queues that would exceed their limits if `queue` also held `requested`.
 
-        `allocatable` describes the limits. The result contains `queue` and ancestors of it, the
-        queue itself first. `changes` are amounts by queue that are added before to what the queues
-        hold now; they may be negative.
+        `allocatable` describes the limits. The result may contain `queue` and its ancestors, in
+        this order. `changes` maps queues to amounts, which may be negative. Before the check, these
+        amounts are added to what the queues hold now.
         """
         more: dict[str, list[int]] = {}
         for changed, amounts in changes.items():
@@ -285,7 +285,7 @@ class Proportion:
         )
 
     def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether the queue is below its deserved amount of all resources of `task`.
+        """Return whether the queue is below its deserved amount of every resource of `task`.
 
         Without this condition, two queues could evict each other's tasks forever. With kube-batch's
         defect `reclaim-all-dims`, the result is always True.
@@ -301,8 +301,9 @@ class Proportion:
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether the queue and its ancestors can admit `job` within their capabilities.
 
-        For each resource in minResources, the allocated amount, the expected amount of admitted
-        jobs and the job's minResources together must not exceed the capability.
+        For each resource in the job's minResources, three amounts together must not exceed the
+        capability: the amount that is allocated, the amount that already admitted jobs will still
+        need, and the job's minResources.
         """
         if self._defects.has(Defect.CAPABILITY):
             return True

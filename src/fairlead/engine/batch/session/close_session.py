@@ -1,9 +1,9 @@
 """Closing a session: job statuses, pod conditions and events.
 
-The session writes to the status of each job's group the phase, the numbers of running, succeeded
-and failed members, and the reason if the job is unschedulable. A task that was not placed gets the
-condition PodScheduled=False. There are events about the group and about the tasks that were not
-placed. The phase is
+The session sets these parts of the status of each job's group: the phase, the numbers of running,
+succeeded and failed members, and the reason if the job is unschedulable. A task that was not placed
+gets the condition PodScheduled=False. There are events about the group and about the tasks that
+were not placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
     Running    if at least the minimum number of members have a node
@@ -85,11 +85,11 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 def fit_error_of(session: Session, job: JobInfo) -> str:
     """Return the reason why tasks of `job` were not placed.
 
-    If the task of `job` that allocate tried last was pipelined, the reason lists the resources
-    that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last
-    failure that the session recorded for the job. If the session recorded no failure, the result
-    is the reason why the session did not try the job. If there is no such reason either, the
-    result is "0 nodes are available".
+    If the last task of `job` that the action `allocate` tried was pipelined, the reason lists the
+    resources that the task lacks on its node, in kube-batch's words. Otherwise the reason is the
+    last failure that the session recorded for the job. If the session recorded no failure, the
+    result is the reason why the session did not try the job. If there is no such reason either,
+    the result is "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:

@@ -143,8 +143,9 @@ class QueueLimits(Allocatable, Protocol):
     ) -> list[str]:
         """Return the queues that would exceed their limits if `queue` also held `requested`.
 
-        The result contains `queue` and ancestors of it, the queue itself first. `changes` are
-        amounts by queue that are added before to what the queues hold now; they may be negative.
+        The result may contain `queue` and its ancestors, in this order. `changes` maps queues to
+        amounts, which may be negative. Before the check, these amounts are added to what the queues
+        hold now.
         """
         ...
 
@@ -180,9 +181,9 @@ class Reclaimable(BatchPlugin, Protocol):
 class ExclusionScope(Enum):
     """The input on which a plugin's decision to exclude a job depends.
 
-    JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: also the
-    job that needs resources. A plugin declares its scope in the attribute `exclusion_scope`; the
-    default is PREEMPTOR.
+    JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: the job
+    that may be excluded and the job that needs resources. A plugin declares its scope in the
+    attribute `exclusion_scope`; the default is PREEMPTOR.
     """
 
     JOB = "job"

@@ -3,8 +3,8 @@
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. The gang that has waited longest, and for which `StartSearch` finds a start, gets the
 reservation. If a job waits in a queue that is below its share, gangs of queues that already have
-their share get none: the waiting job would reclaim the reserved resources at once. The reservation
-is computed again in each session:
+their share get no reservation, because the waiting job would reclaim the reserved resources at
+once. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -14,7 +14,8 @@ is computed again in each session:
     3  Hide these resources from all other jobs, and count them as held by the gang's queue, so that
        other jobs of this queue do not use up its limits.
 
-Tasks that end before the gang can start may use the resources (`backfill`).
+There is one exception to step 3: the action `backfill` may place tasks on the hidden resources if
+they end before the gang can start.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ class StartSearch:
     """Finds the earliest start of jobs, assuming that no other task is started.
 
     A job can start as soon as `place` finds a node for each of its `lacking_tasks` and its queue
-    stays within its limits. A pod frees the resources of its node and the amounts that its queue
-    holds at the end that it declared.
+    stays within its limits. When a pod's declared end comes, the pod's resources become free on
+    its node, and its queue no longer holds them.
     """
 
     def __init__(self, session: Session) -> None:
@@ -234,9 +235,9 @@ def place(
 ) -> list[int] | None:
     """Choose a node for each task of `job` in `lacking`; return the rows of these nodes.
 
-    The result has one row for each task, in order, and is None if a task fits on no node. `free`
-    contains the free amounts, shape (resources, rows), and is not changed. Nodes that were
-    reserved for `job` are preferred, then nodes with more idle cpu.
+    The result has one row for each task, in the order of `lacking`. Returns None if one of the
+    tasks fits on no node. `free` contains the free amounts, shape (resources, rows), and is not
+    changed. Nodes that were reserved for `job` are preferred, then nodes with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

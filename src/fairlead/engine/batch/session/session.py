@@ -95,7 +95,7 @@ NO_OBSERVER: Final = NoObserver()
 
 
 class NodeChoices(Struct, frozen=True):
-    """The NodeChoices for a task; they differ in the resources that they count as available.
+    """Four objects of class NodeChoice, which count different resources as available.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
     resources together suffice; with kube-batch's defect `evict-ignores-idle`, only the releasing

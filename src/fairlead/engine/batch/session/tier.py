@@ -193,8 +193,9 @@ class Tiers:
     ) -> list[str]:
         """Return the queues that would exceed their limits if `queue` also held `requested`.
 
-        The result contains `queue` and ancestors of it, the queue itself first. `changes` are
-        amounts by queue that are added before to what the queues hold now; they may be negative.
+        The result may contain `queue` and its ancestors, in this order. `changes` maps queues to
+        amounts, which may be negative. Before the check, these amounts are added to what the queues
+        hold now.
         """
         found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
         return list(dict.fromkeys(name for names in found for name in names))

@@ -166,10 +166,11 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """Divide `pool` by weight; return the amount for each part, which is at most the part's gap.
+    """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
-    The parts with the smallest gap ÷ weight are filled first. What they leave is divided between
-    the other parts. A part with weight 0 gets nothing and is missing from the result.
+    A part gets at most its entry in `gaps`. The parts with the smallest gap ÷ weight are filled
+    first. What they leave is divided between the other parts. A part with weight 0 gets nothing
+    and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),

@@ -7,7 +7,7 @@ them one by one takes 5 µs for each member.
 
     total[m, row]   the total of member m for the node at `row`; total[m] is the member's `total`
     static          the static scores of the members (`StaticScores`)
-    is_refused[row] whether the static score or the total of a member may be NOT_FEASIBLE
+    is_refused[row] whether any member may have NOT_FEASIBLE as its static score or its total
 
 Invariants: every member is up to date with the table's pod log up to `position`; `static` has the
 scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Each member
@@ -273,8 +273,9 @@ class PlanMatrix:
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
         """Write the totals of `row`, and mark the row as rejected or feasible in the plans.
 
-        Needed if a member rejects the node now, or may have rejected it before. `is_open` is False
-        for members whose NODE plugins reject the node.
+        The caller skips this method, and writes only the totals, if no member rejects the node now
+        or may have rejected it before. `is_open` is False for members whose NODE plugins reject the
+        node.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

@@ -19,9 +19,10 @@ class PluginSplit:
     """The cached and uncached plugins of a framework for pods of one `Shape`.
 
     The plugins in `idle`, which skip pods of that shape, are left out. The cached Filters are all
-    NODE and ROW plugins before the first CLUSTER plugin. The Filters thus run in configured order,
-    and the reported rejection is that of the first plugin that rejects the node. `local_names` are
-    the plugins whose PreFilter and PreScore run once per shape.
+    NODE and ROW plugins before the first CLUSTER plugin. No uncached Filter precedes a cached one,
+    so the reported rejection is that of the first plugin, in configured order, that rejects the
+    node. `local_names` are the names of the cached plugins, whose PreFilter and PreScore run once
+    per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

@@ -44,10 +44,11 @@ class StaticPoints(Struct, frozen=True):
 
 
 class StaticResults:
-    """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
+    """The verdicts and scores of the plugins in `points` on every node.
 
-    The results include the changes in the node log before `position`. `refresh` increments
-    `version` if it recomputes results of more nodes than those that changed.
+    If `node_names` is not None, there are results only for the nodes with these names. The results
+    include the changes in the node log before `position`. `refresh` increments `version` when it
+    may have recomputed results of nodes that did not change.
     """
 
     def __init__(

@@ -4,7 +4,8 @@
                             plugin rejects that node
 
 The plans of similar shapes share their StaticResults, so there are few arrays `scores[i]`. When all
-members that use an array have left, new StaticResults overwrite it.
+members that use an array have left the matrix, the array is free for the scores of other
+StaticResults.
 """
 
 from __future__ import annotations

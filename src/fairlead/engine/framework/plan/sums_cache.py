@@ -6,8 +6,8 @@ requests. So after most placements, a node gets sums that another node had befor
 cached for that node are used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
-node with 3 free cores. The next 999 pods go to the other nodes, whose score is then found in the
-cache.
+node with 3 free cores. Each of the next 999 pods goes to another empty node. That node then has 3
+free cores too, so its new score is found in the cache.
 """
 
 from __future__ import annotations

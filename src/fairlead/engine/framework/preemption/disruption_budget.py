@@ -43,11 +43,11 @@ def split_by_budget(
 def reprieve_in_order(
     violating: Sequence[Victim], others: Sequence[Victim], reprieve: Callable[[Victim], bool]
 ) -> tuple[list[Victim], list[Victim]]:
-    """Try to reprieve each possible victim; return those of both arguments that are lost.
+    """Try to reprieve each possible victim; return (lost of `violating`, lost of `others`).
 
-    `violating` are the victims whose removal violates a budget. Both arguments are sorted by
-    importance. `reprieve` gives a victim its place back and returns True if the preemptor still
-    fits then; otherwise it changes nothing and returns False.
+    `violating` are the possible victims whose removal violates a budget. Both arguments are sorted
+    by importance. `reprieve` gives a victim its place back and returns True if the preemptor still
+    fits then; otherwise it changes nothing and returns False, and the victim is lost.
     """
     # upstream: default_preemption.go: SelectVictimsOnNode. The victims that violate a budget come
     # first, because they take the room that the others would need.

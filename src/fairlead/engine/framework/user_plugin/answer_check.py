@@ -3,7 +3,7 @@
     CHECKS[method](arguments, answer)   the value as the runtime needs it; raises a TypeError or
                                         a ValueError that describes the error
 
-Type annotations in a user's plugin are not enforced.
+The checks are needed because Python does not enforce the type annotations of a user's plugin.
 """
 
 from __future__ import annotations

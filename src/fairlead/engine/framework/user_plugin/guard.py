@@ -1,8 +1,9 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
-An exception, a call of sys.exit or a return value of the wrong type raises `PluginFault`, which the
-runtime turns into an ERROR status. For a method that returns no status, such as a sort key or a
-queueing hint, the failure is reported and a safe default is returned.
+A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed. If
+a method in `INSTEAD` fails, such as a sort key or a queueing hint, the failure is reported and a
+safe default is returned. If any other method fails, `PluginFault` is raised, which the runtime
+turns into an ERROR status.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
     opposite taint    swap the taints immediately: add the new taint, then remove the old one
     ready again       the next pass removes both taints
 
-The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass again
-queues every not-ready node that has no taint yet. So the order in the queue depends on the last
-pass, not on the time of the failure.
+The not-ready taint and the unreachable taint are opposites: a node should have only one of them. If
+`requeues` is set, each pass gives every not-ready node that has no taint yet a new entry in the
+queue. So its place in the queue depends on the time of the last pass, not on the time of the
+failure.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass

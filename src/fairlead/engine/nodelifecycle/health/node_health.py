@@ -1,7 +1,7 @@
 """Node health: the last heartbeat of a node, and the consequences of an overdue heartbeat.
 
-A heartbeat is a new heartbeat time in the Ready condition, or a renewal of the node's lease. The
-grace period runs from the *probe*: the time of the monitor pass that observed the heartbeat. It
+A heartbeat is a new `lastHeartbeatTime` in the Ready condition, or a renewal of the node's lease.
+The grace period runs from the *probe*: the time of the monitor pass that observed the heartbeat. It
 does not run from the timestamp that the node wrote, so clock skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
@@ -10,8 +10,8 @@ Example with a grace period of 50 s and passes exactly every 5 s: a lease renewe
 by the pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the
 first pass after 65 s, at 70 s.
 
-The startup grace period applies until a Ready condition has been posted. `health`, the controller's
-saved state of a node, outlives the Node object.
+The startup grace period applies to a node without a Ready condition. The saved health of a node
+(`NodeHealth`) outlives the Node object.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNodeHealth
 """
@@ -50,9 +50,10 @@ class NodeHealth(Struct, frozen=True):
     """The saved health of a node (upstream: nodeHealthData).
 
     `probe` is the time of the pass that noticed the last heartbeat, `ready_since` the time of the
-    pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are the status
-    and times of the saved Ready condition ("" if there was none). `lease` is the last known
-    renewal; if it is None, the next pass treats any renewal as a new heartbeat.
+    pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are `status`,
+    `lastHeartbeatTime` and `lastTransitionTime` of the saved Ready condition ("" if there was
+    none). `lease` is the time of the last known renewal of the node's lease. If `lease` is None,
+    the next pass treats any renewal as a new heartbeat.
     """
 
     probe: Instant
@@ -109,8 +110,8 @@ def _with_status(
 ) -> NodeHealth:
     """Return `health` updated from the status of `node`.
 
-    Whenever the saved Ready condition is replaced, the saved lease is cleared, so that the next
-    pass treats an old renewal as a new heartbeat. This is upstream's behaviour.
+    If the saved Ready condition is replaced, `lease` of the result is None, as in upstream. As a
+    consequence, the next pass can treat an old renewal as a new heartbeat.
     """
     if ready is None:
         if health is None:

@@ -57,10 +57,11 @@ class NotReadyMarker:
         return [mark]
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the NodeNotReady event of the pod that was marked, if marks are reported.
+        """Return the NodeNotReady event of the pod whose mark has the outcome `outcome`.
 
-        If the mark failed because the pod no longer exists, there is no event. After any other
-        failure the event is still returned, and the pod's node is added to `nodes_to_retry`.
+        Returns [] if `outcome` belongs to no mark, if the constructor's `reports` is False, or if
+        the pod no longer exists. If the mark failed for another reason, the pod's node is added to
+        `nodes_to_retry`, and the event is returned as after a success.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

@@ -1,8 +1,8 @@
 """ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
 Evicting a node means to taint it or, in the older mode, to delete its pods. When `ZoneStates` drops
-a zone, the zone keeps its queue. When the zone is opened again, a new queue with a full bucket
-replaces the old queue, whose entries are dropped.
+a zone, the zone keeps its queue. When `ZoneStates` tracks the zone again, `ZoneQueues.open`
+replaces this queue with an empty queue that has a new limiter.
 
 `DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
 reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the limiter is

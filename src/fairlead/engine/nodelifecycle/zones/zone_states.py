@@ -13,9 +13,9 @@ visits the zones in the random order of a Go map. It stops at the first zone tha
 and was not fully disrupted before, and does not drop the zones that it has not visited.)
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect: the check whether all zones were fully
-disrupted before the pass ignores zones that the pass drops. Suppose that the only zone with a ready
-node is dropped. Then all zones seem to have been fully disrupted before, so evictions continue
-instead of stopping.
+disrupted before the pass ignores zones that the pass drops. Suppose that the pass drops the only
+zone with a ready node. Then all zones seem to have been fully disrupted before the pass, as they
+are after it. The pass sees no change and does not stop evictions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,

@@ -1,4 +1,4 @@
-"""Commands that write a placement to its claims: finalizers, allocations and reservations.
+"""Commands that write finalizers, allocations and reservations to the claims of a placed pod.
 
 If the pod is not bound after all, its reservations are removed; the allocations stay.
 

@@ -18,7 +18,8 @@ constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for 
 
 Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints reflect exactly the
 devices on the current path of the search. `_take` records a device in them, and `_give_back`
-reverts `_take` exactly. (Upstream does not release the counters of a shared device.)
+reverts `_take` exactly. (When upstream gives back a shared device, it does not release the device's
+counters.)
 
 A device with `allowMultipleAllocations` is recorded in `_capacity` instead of `_taking`, because
 other requests may take further shares of it. Its counters are consumed once, with the first share.
@@ -272,10 +273,11 @@ class DeviceSearch:
             self._counters.release(one)
 
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to all constraints of the claim; return False if a constraint refuses it.
+        """Add the device `one` to all constraints of a claim; return whether all accept it.
 
-        `at` is the index of the claim. After a refusal, no constraint contains the device. With
-        allocationMode All, a refusal raises AllocationError.
+        `at` is the index of the claim. If a constraint refuses the device, it is removed from the
+        other constraints. With allocationMode All, a refusal then raises AllocationError instead of
+        returning False.
         """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:

@@ -601,7 +601,8 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
     """Return whether `event` may make `pod` schedulable.
 
-    The result is True for the following events:
+    A claim can be used if `claims_of` raises no ClaimError for it. The result is True for the
+    following events:
     - A claim of the pod was added, or its status changed, and all claims of the pod can be used.
     - Any claim was deallocated, and all claims of the pod can be used.
     - The pod's special claim was deleted.

@@ -1,4 +1,4 @@
-"""Counts placed pods by the affinity terms of the incoming pod and by their own affinity terms.
+"""Counts placed pods by affinity terms: those of the incoming pod and those of the placed pods.
 
 `OwnTerms` counts the placed pods that match the incoming pod's terms. For required affinity, it
 counts the pods that match all terms together, per distinct topology key. For required anti-affinity
@@ -6,7 +6,7 @@ and preferences, it counts the matching pods per term (interpodaffinity/filterin
 updateWithAffinityTerms, updateWithAntiAffinityTerms).
 
 `ExistingTerms` finds the placed pods' terms that match the incoming pod, and counts the placed pods
-that have these terms. Incoming pods that the same terms match share the counts.
+that have these terms. If the same terms match several incoming pods, these pods share the counts.
 
 A namespace without a Namespace object has no labels. The namespace selectors of placed pods can
 still match such a namespace, for example with DoesNotExist. The namespace selectors of the incoming

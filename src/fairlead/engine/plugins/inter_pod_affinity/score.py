@@ -1,10 +1,12 @@
 """Scores nodes by the preferred pod affinity and anti-affinity (InterPodAffinity).
 
-The raw score is the sum of these weights over all domains of the node:
-- for each preferred term of the incoming pod: its weight, once for each placed pod that it matches;
-- for each preferred term of a placed pod: its weight, if it matches the incoming pod;
-- for each required affinity term of a placed pod: hardPodAffinityWeight, if it matches the incoming
-  pod.
+The raw score of a node is the sum of the following weights. A placed pod counts for a term if it is
+in the node's domain of the term's topology key.
+- for each preferred term of the incoming pod: the term's weight, once for each placed pod that
+  matches the term;
+- for each preferred term of a placed pod: the term's weight, if the incoming pod matches the term;
+- for each required affinity term of a placed pod: hardPodAffinityWeight, if the incoming pod
+  matches the term.
 Weights of anti-affinity terms count as negative. Normalisation maps the lowest raw score to 0 and
 the highest to 100 (interpodaffinity/scoring.go).
 """

@@ -114,10 +114,10 @@ class NodeResourcesFit:
         """Return (codes, statuses) for the nodes at `rows`; the pod must not fit any of them.
 
         `wanted` are the (column, amount) pairs of the requested resources. A code is an index into
-        the statuses. Index 0 is SUCCESS, which the caller uses for other nodes. Nodes with the same
-        bit set get the same code. Bit 0 is set if the node would have too many pods, bit 1 if a
-        request exceeds the allocatable amount, and bit (2 + i) if the i-th requested resource is
-        insufficient.
+        the statuses. Index 0 is SUCCESS, which the caller uses for other nodes. A bit mask records
+        why a node is rejected, and nodes with equal masks get the same code. Bit 0 is set if the
+        node would have too many pods, bit 1 if a request exceeds the allocatable amount, and bit
+        (2 + i) if the i-th requested resource is insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         for i, (column, amount) in enumerate(wanted):
@@ -181,9 +181,10 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return what is left on `node` if the pods `gone` leave and `come` and `pod` are added.
+        """Return what is left on `node` after some pods leave and others, including `pod`, arrive.
 
-        `gone` maps each shape to the number of pods of this shape that leave.
+        `gone` maps each shape to the number of pods of this shape that leave. The pods in `come`
+        and `pod` arrive.
 
         Returns (columns of the requested resources to check, amount left of each). If an amount is
         negative, `pod` does not fit. The number of pods is not checked.
@@ -358,9 +359,9 @@ def rejection(
 ) -> Status:
     """Return the rejection that names all insufficient resources in upstream's order.
 
-    `fixed` are cpu, memory and ephemeral-storage if they are insufficient; `scalars` are the other
-    insufficient resources. `crowded` is set if the node would have too many pods, and `beyond` if
-    the pod would not even fit the empty node.
+    `fixed` are the insufficient resources among cpu, memory and ephemeral-storage; `scalars` are
+    the other insufficient resources. `crowded` is True if the node would have too many pods, and
+    `beyond` is True if the pod would not even fit the empty node.
     """
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(f"{INSUFFICIENT} {name}" for name in (*fixed, *scalars))

@@ -89,12 +89,13 @@ def own_constraints(
 def with_label_keys(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str]
 ) -> LabelSelector | None:
-    """Return the selector with a requirement added for each of matchLabelKeys.
+    """Return the constraint's selector plus one requirement for each key in matchLabelKeys.
 
-    Each added requirement selects the value that the pod has in `labels`; a key that the pod lacks
-    adds nothing. (Newer API servers have already added the requirements to the selector. Adding
-    them again does not change which pods it matches.) A selector of None, which matches no pods, is
-    returned unchanged (common.go: mergeLabelSetWithSelector).
+    The requirement demands the value that the key has in `labels`, the labels of the incoming pod.
+    A key that `labels` lacks adds no requirement. (Newer API servers have already added the
+    requirements to the selector. Adding them again does not change which pods the selector
+    matches.) A selector of None, which matches no pods, is returned unchanged (common.go:
+    mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:

@@ -180,10 +180,10 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        Only the removal of a pod that a constraint selects can change the verdict on the pod's
-        node, and only from rejection to acceptance. The reason: such a removal lowers the count of
-        the node's own domain at least as much as the lowest count of all domains. So the difference
-        of the two counts, which is compared with maxSkew, never grows.
+        Removing a pod from a node can change the verdict on that node only if a constraint selects
+        the removed pod, and only from rejection to acceptance. The reason: the removal lowers the
+        count of the node's own domain by at least as much as it lowers the lowest count of all
+        domains. So the difference of the two counts, which is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index.classes())]

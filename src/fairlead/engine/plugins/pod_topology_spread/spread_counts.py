@@ -2,7 +2,7 @@
 
 A node counts for a constraint if it passes the constraint's node inclusion policies. The node must
 also have the topology keys of all constraints in the set, unless they are the system's default
-constraints. Which nodes count is recomputed only when Node objects change.
+constraints. The set of nodes that count is recomputed only when Node objects change.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
     The arrays `labels`, `ids` and `included` hold a domain for each row. `labels` holds the domain
-    that the node's label names, or ABSENT if the node lacks the label. `ids` equals `labels`,
-    except that nodes without the label have a domain too if such nodes may count. `included` equals
-    `ids`, except that it holds ABSENT for nodes that do not count. `present` lists the domains that
-    occur in `included`, in ascending order.
+    that the node's label names, or ABSENT if the node lacks the label. `ids` equals `labels` for
+    nodes with the label. For a node without the label, `ids` holds a domain if nodes without the
+    label may count, otherwise ABSENT. `included` equals `ids`, except that it holds ABSENT for
+    nodes that do not count. `present` lists the domains that occur in `included`, in ascending
+    order.
     """
 
     __slots__ = (
@@ -109,11 +110,12 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """Count the pods that `constraints` select in the namespace of `pod`.
+        """Set up the counts of the pods that `constraints` select in the namespace of `pod`.
 
         The node affinity and tolerations of `pod` determine which nodes count. If
-        `requires_all_keys` is set, these nodes need the topology keys of all `constraints`. For the
-        topology key `node_key`, each node is a separate domain.
+        `requires_all_keys` is set, a node counts only if it has the topology keys of all
+        `constraints`. If the topology key of a constraint is `node_key`, each node is a separate
+        domain.
         """
         self._table = table
         self._pod = pod

@@ -26,10 +26,10 @@ class _Limits(Struct, frozen=True):
     """The capacity limits of one storage class.
 
     `by_value` covers the CSIStorageCapacity objects whose topology is a single label.
-    `by_value[key][id]` is the largest limit in bytes among the objects for the label `key` with the
-    value that has this `id` in the label column. The last entry of `by_value[key]` is for nodes
-    without the label. `others` holds (node mask, limit in bytes) for each object with any other
-    topology.
+    `by_value[key]` has one entry for each value of the label `key`; the index is the value's id in
+    the `LabelColumn` of `key`. The entry is the largest limit in bytes of the objects with this
+    label and value, or -1 if there are none. One more entry, the last one, is for nodes without the
+    label. `others` holds (node mask, limit in bytes) for each object with any other topology.
     """
 
     by_value: dict[str, npt.NDArray[np.int64]]

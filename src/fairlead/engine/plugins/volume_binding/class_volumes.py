@@ -7,7 +7,8 @@ are matched in one array operation. The other volumes are grouped by the nodes t
     is_free[i]                  the volume is Available, and neither bound nor assumed nor being
                                 deleted
     _only_row[i]                the only row that can reach the volume, else NO_ROW
-    _reaches                    groups of the other volumes: rows (None for all) and positions
+    _reaches                    for each group of the other volumes: the rows that can reach the
+                                group (None for all rows), and the positions of its volumes
 """
 
 from __future__ import annotations

@@ -161,10 +161,12 @@ class VolumeFinder:
     ) -> tuple[Ints, Mask]:
         """Choose for each row the first volume of `reserved` that the pod has not taken there.
 
-        `again` holds the earlier choices for the same claim, which several volumes of a pod can
-        name. Returns (choices, mask). The mask marks the rows on which the pod has already taken
-        all of `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach
-        the chosen volume.
+        Several volumes of the pod can name the same claim. `again` holds the choices for the
+        earlier of these volumes.
+
+        Returns (choices, mask). The mask marks the rows on which the pod has already taken all of
+        `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach the chosen
+        volume.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)

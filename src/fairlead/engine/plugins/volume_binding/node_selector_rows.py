@@ -1,7 +1,7 @@
 """Evaluates node selectors for all rows of the node table together.
 
-A volume's node affinity can use node labels only: a requirement on metadata.name is evaluated
-against "".
+As in upstream, a volume's node affinity sees only the labels of a node. A requirement on the field
+metadata.name is evaluated as if the node's name were "".
 upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
 """
 

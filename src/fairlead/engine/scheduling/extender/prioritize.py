@@ -1,7 +1,7 @@
 """Extender scores: adds the extenders' scores to the scores of the plugins.
 
-All extenders are called in parallel. A score from 0 to 10 is multiplied by 10 and by the extender's
-weight. A failed extender adds nothing.
+All extenders are called in parallel. Extenders usually give scores from 0 to 10. Each score is
+multiplied by 10 and by the extender's weight. A failed extender adds nothing.
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritize
 """
 

@@ -3,7 +3,8 @@
     1 try     for each waiting pod of the group, by priority and arrival: schedule it, assume it on
               its node, and run Reserve and Permit, so that the next pod's cycle counts it
     2 judge   the group can start once Permit allows one of its pods
-    3 revert  everything; the scheduler then binds the placed pods or requeues all of them
+    3 revert  undo step 1 for all pods. Later, if the group can start, the scheduler
+              binds the pods that found a node; otherwise, it requeues all pods
 
 Example: a gang with minCount 3 on two nodes with room for one pod each. Pods 1 and 2 are placed,
 and Permit holds both; pod 3 fits nowhere. Permit has not allowed any pod, so no pod is bound.

@@ -1,10 +1,10 @@
 """preempt_for_group: finds victims to remove so that a whole PodGroup fits.
 
-    1 remove every pod and group of lower priority, and schedule the group; if the group does not
-      fit then, preemption cannot help
-    2 reprieve the pods and groups one by one while the group still fits: first the pods and groups
-      whose removal would violate a disruption budget, then the others; in both steps from the most
-      to the least important
+    1 remove all possible victims, which are the pods and groups of lower priority; if the
+      preempting group does not fit then, preemption cannot help
+    2 reprieve each possible victim with which the preempting group still fits: first those whose
+      removal would violate a disruption budget, from the most to the least important; then the
+      others, in the same order
     3 the pods and groups that could not be reprieved are the victims
 
 Preemption for one pod evaluates single nodes. This search covers all nodes together, so that a
