@@ -7,10 +7,10 @@
 
 The plugins run at the position that the option `--plugin` gives them. They are checked, and their
 exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
-to `normalize_scores`, and `post_filter`. It does not call the methods that run before or after that
-(`pre_enqueue`, `reserve`, `permit`, `pre_bind`, …): a test calls these on
-`scene.profile.framework.find(NAME)`. The object that `find` returns has the plugin's methods that
-the scheduler calls, but no other attributes of the plugin.
+to `normalize_scores`, and `post_filter`. It does not call the methods that run before or after the
+choice of a node (`pre_enqueue`, `reserve`, `permit`, `pre_bind`, …). A test can call these methods
+itself, on `scene.profile.framework.find(NAME)`. The object that `find` returns has the plugin's
+methods that the scheduler calls, but no other attributes of the plugin.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class PluginScene:
     ) -> None:
         """Build the profile with `plugins` (classes) and the cluster with `nodes`.
 
-        `args` maps plugin names to arguments. If `profile` does not name one of `plugins`, that
-        plugin runs after those that `profile` names. `seed` decides between nodes with equal
-        scores. Raises ValueError (or its subclass ProfileError) if a plugin cannot be used, or has
-        the same name as another plugin.
+        `args` maps plugin names to arguments. A plugin that `profile` does not name runs after
+        the plugins that `profile` names. `seed` decides between nodes with equal scores. Raises
+        ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same name
+        as another plugin.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -99,8 +99,8 @@ class PluginScene:
     def schedule(self, pod: Pod) -> str:
         """Schedule `pod`; return the name of its node, or "" if no node fits.
 
-        The pod stays assumed on the node, because the scene does not call `permit`, which could
-        reject the pod. Raises RuntimeError if the cycle fails with an error.
+        The pod is then assumed on the node. `permit` cannot reject it, because a scene does not
+        call `permit`. Raises RuntimeError if the cycle fails with an error.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):

@@ -27,7 +27,7 @@ SEEDS_MAX: Final = 1_000
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
-    """Settings that both runs share.
+    """Settings that the two runs of a what-if share: without and with the change.
 
     - `horizon`: the longest virtual time (ns) after the last step
     - `node_lifecycle`: the flags of the node controllers

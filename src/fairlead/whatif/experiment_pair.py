@@ -141,8 +141,9 @@ def experiments_of(
 class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
-    `kubelets` contains the known run times of pods. The other fields are the arguments of
-    `script_of_change`. `releases` are the steps before those of the change.
+    `change`, `snapshot`, `seed` and `new_node` are the arguments of `script_of_change`. `kubelets`
+    contains the known run times of pods. `releases` are the steps that precede those of the change:
+    they allow the autoscaler again to remove the nodes that the change names.
     """
 
     change: ClusterChange

@@ -25,10 +25,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class PostFilterOutcome(Struct, frozen=True):
     """The combined result of the PostFilter plugins.
 
-    `result` is the result of the plugin that succeeded or returned an ERROR. If there is
-    none, it is the result of the last plugin that set or cleared the nomination. `message` is the
-    ERROR's message, or the joined reasons of the plugins if none succeeded. `commands` are the
-    commands of all plugins that ran.
+    If a plugin succeeded, `result` is its result, and `message` is "". If a plugin returned an
+    ERROR, `result` is its result without the nomination, and `message` is the message of the ERROR.
+    Otherwise, `result` is the result of the last plugin that set or cleared the nomination, and
+    `message` joins the reasons of all plugins. `commands` are the commands of all plugins that ran.
     """
 
     status: Status

@@ -1,8 +1,9 @@
 """RepeatedFailures: reuses the failure of a scheduling cycle for equal pods.
 
 If a zone fails, or a workload has more replicas than fit, many pending pods differ only in their
-names. Each change wakes all of these pods. Between their cycles, the data that Filters and
-preemption read stays the same, so all of them fail for the same reasons.
+names. A change in the cluster that may make one of these pods schedulable wakes all of them.
+Between their cycles, the data that Filters and preemption read stays the same, so all of them fail
+for the same reasons.
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
 nodes, on their pods, on the objects in `RelatedObjects` and on which resources have a DeviceClass.

@@ -10,14 +10,16 @@ bring the plan up to date and choose one of the best nodes.
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
-An entry is valid until data that a plugin without cached results reads changes: a node, a related
-object, a DeviceClass, or the affinity terms of placed pods. If placed pods have anti-affinity to
-the pods of the entry, the entry also contains the nodes that InterPodAffinity accepts.
+Equal pods also share an entry if placed pods have anti-affinity to them. The entry then also
+contains the nodes that InterPodAffinity accepts.
 
-Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
-All plugins run for pods that have a nomination or belong to a PodGroup. Upstream reuses the results
-of a cycle as well, but only while each pod fills its node (framework/runtime/batch.go:
-GetNodeHint).
+An entry is valid until there is a change in the data that the plugins without cached results read:
+a node, a related object, a DeviceClass, or the affinity terms of placed pods.
+
+A node is left out if it has no room for the pod beside the pods nominated to the node
+(`nominated_pods`). All plugins run for pods that have a nomination or belong to a PodGroup.
+Upstream reuses the results of a cycle as well, but only while each placed pod leaves no room for
+an equal pod on its node (framework/runtime/batch.go: GetNodeHint).
 """
 
 from __future__ import annotations

@@ -104,8 +104,9 @@ Change = PodsLoaded | PodChange | NodeChange | StorageChange | PodGroupChange
 
 
 class Cluster:
-    """The engine's view of the whole cluster; only `apply`, `assume` and `forget` change it.
+    """The engine's view of the whole cluster.
 
+    `apply` applies observed changes. `assume` and `forget` record and undo assumptions about pods.
     Plugins record assumptions about volumes and devices in `assumed_volumes` and `devices`. `now`
     is the time of the stimulus or deadline that the engine is handling.
     """

@@ -1,11 +1,12 @@
 """LoadedPods: the pods that were loaded in bulk, and the rows whose pods have changed since.
 
-Loaded pods are grouped by replicas. A reader that needs facts about all pods takes them from these
-groups, and reads single nodes only where pods have changed since the load.
+Each group contains nearly equal pods, for example the pods of one workload (`Replicas`). A reader
+that needs facts about all pods takes them from these groups, and reads single nodes only where pods
+have changed since the load.
 
-    load of a-1 and a-2 on rows 0 and 1, and of b-1 on row 1      groups: a [0, 1], b [1]
-    a-2 is deleted                                                changed: row 1
-    a reader takes a-1 from the group of a, and reads the node at row 1
+    load of web-1 and web-2 on rows 0 and 1, and of db-1 on row 1     groups: web [0, 1], db [1]
+    web-2 is deleted                                                  changed: row 1
+    a reader takes web-1 from the group web, and reads the node at row 1
 """
 
 from __future__ import annotations

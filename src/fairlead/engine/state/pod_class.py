@@ -11,8 +11,8 @@ class PodClass:
     """The pods with one combination of namespace, labels and "is terminating", with their rows.
 
     PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
-    class instead of once per pod. If `is_removed` is set, the class is no longer in the index and
-    must be looked up again.
+    class instead of once per pod. If `is_removed` is set, this object is no longer in the index; a
+    pod that refers to it must get its class from `PodIndex.pod_class_of`.
     """
 
     __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")

@@ -73,8 +73,8 @@ class Shape:
     pod, which depend also on the status of an in-place resize. Both are (column, amount) pairs in
     base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
     bytes) with upstream's defaults for containers without requests (least_allocated.go).
-    `has_volumes` is True if a volume plugin may need the pod's volumes; `spec.volumes` are the
-    volumes of only one of the shape's pods.
+    `has_volumes` is True if a volume plugin may need the volumes of the shape's pods. `spec` is the
+    spec of one of these pods, so `spec.volumes` lacks the volumes of the others.
     """
 
     __slots__ = (
@@ -255,10 +255,10 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
-    """Return True if two specs with equal affinity and equal sums certainly have equal keys.
+    """Return True if two specs certainly agree in the parts of their keys that are compared here.
 
-    The keys are those of `_key_of`. The affinity and the fields that `_share_summands` compares are
-    not compared here. If the result is False, the keys may still be equal.
+    The keys are those of `_key_of`. The callers compare the other parts: the affinity and the
+    fields that `_share_summands` compares. If the result is False, the keys may still be equal.
     """
     return (
         one.node_selector is other.node_selector

@@ -22,13 +22,13 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write, except
-    for the pods of Jobs. If `serves_clients` is set, the controllers write status, events and
-    revisions for API clients, and CronJobs, endpoints and adoption run (see `environment`). A
-    simulation with CronJobs sets both `serves_clients` and `starts_from_dump`; the latter tells the
-    controllers that objects may be missing. `follow_up_interval` (ns) is the time between two
-    follow-ups of an owner with many pods (see `FollowUpPace`). `max_unavailable_stateful_set` is
-    the feature gate MaxUnavailableStatefulSet.
+    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. The
+    pods of Jobs have other, fixed bounds. If `serves_clients` is set, the controllers write status,
+    events and revisions for API clients, and CronJobs, endpoints and adoption run (see
+    `environment`). A simulation sets `serves_clients` only if it has CronJobs. In this case,
+    `starts_from_dump` tells the controllers that objects may be missing. `follow_up_interval` (ns)
+    is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
+    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT

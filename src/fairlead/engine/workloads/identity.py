@@ -168,8 +168,8 @@ def generated_name(base: str, seed: str, serial: int) -> str:
 def template_hash(template: Any, collisions: int) -> str:
     """Return the pod-template-hash of a template.
 
-    After a name collision, a higher number of `collisions` yields a different hash. The hash
-    differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's memory
+    `collisions` is the number of name collisions so far; each number gives a different hash. The
+    hash differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's memory
     layout), but has the same form and purpose.
     """
     content = msgspec.json.encode(template, order="sorted")

@@ -129,9 +129,9 @@ class OwnerStatus(Struct):
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
         """Return the pods to count in the status of `owner`.
 
-        For a new generation, these are only the pods that existed when the generation was first
-        seen: upstream's controllers count the pods, create or delete some, and then write the
-        earlier counts.
+        Until the status contains the newest generation of `owner`, only the pods that existed when
+        this generation was first seen are counted. Upstream's controllers also write such earlier
+        counts: they count the pods, create or delete some, and then write the status.
         """
         # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
         pods = self.pod_sets.sets[key].pods.values()

@@ -1,13 +1,14 @@
 """ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
-the status of a new quota, subtracts deleted objects, and corrects errors. The controller only
-decides which quotas to recount and at which time; the API server counts the objects
+the status of a new quota, subtracts deleted objects, and corrects errors. For all of this, it
+decides which quotas to recount and at which time; the API server then counts the objects
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this when it recounts all quotas, every 5 minutes. This
-controller skips these periodic recounts, except in the namespaces of such pods.
+still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Of these periodic
+recounts, this controller does only the first one after the pod's grace period, and only in the
+pod's namespace.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

@@ -104,8 +104,9 @@ class WorkQueue:
     def record_outcome(self, target: ObjectRef, refused_at: Instant | None) -> None:
         """Handle the outcome of a write to `target`; ignore writes that this queue did not record.
 
-        `refused_at` is the time of the refusal, or None if the write succeeded. After the last
-        outcome, a sync with refused writes is retried and counts as one failure.
+        `refused_at` is the time of the refusal, or None if the write succeeded. When all writes of
+        a sync have an outcome, the sync is retried if any of them was refused. This counts as one
+        failure, however many writes were refused.
         """
         key = self._writers.pop(target, None)
         if key is None:

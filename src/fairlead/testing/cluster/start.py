@@ -28,9 +28,9 @@ def start_cluster(
     current time and advances by `speed` simulated seconds per real second, or is stopped if
     `paused` is set.
 
-    `without` contains the parts that the test replaces, which are not started: kubelet, workloads,
-    volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for
-    invalid arguments.
+    The parts in `without` are not started, because the test replaces them. Possible parts are
+    kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.
+    Raises ValueError for invalid arguments.
     """
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")

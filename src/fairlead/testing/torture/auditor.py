@@ -1,9 +1,9 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
 It has its own model of the cluster, which is built only from the stimuli that the engine received
-and from the commands and records that the engine returned. So a decision breaks no law if it is
-wrong because of a cut watch. It breaks a law if it is wrong because of a defect in the engine's
-state.
+and from the commands and records that the engine returned. A cut watch withholds changes from both
+the engine and this model. So a decision that is wrong because of a cut watch breaks no law, but a
+decision that is wrong because of a defect in the engine's state breaks a law.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class Auditor:
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        Only a write that adds an outage taint counts for the eviction rate. A write that only
-        removes a taint does not count, although it lists the taints that stay.
+        A write of taints contains all taints that the node then has. Only a write that adds an
+        outage taint counts for the eviction rate; a write that only removes a taint does not.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()
@@ -327,8 +327,8 @@ class Auditor:
 
         The node must have room for the pod's requests and for one more pod. `began` is the time at
         which the pod's scheduling cycle began. If that is before now (because an extender took time
-        to answer), other pods that arrived at that time or later are not counted. If the node
-        changed after that time, nothing is checked.
+        to answer), other pods that got the node at `began` or later are not counted. If the node's
+        capacity changed after `began`, nothing is checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:
@@ -404,8 +404,8 @@ class Auditor:
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
         """Check that a taint write respects the eviction rate of `zone`.
 
-        `sent` contains the possible times of the write. The time between at least one of them and
-        the previous taint write in the zone must be as long as the rate requires.
+        `sent` contains the possible times of the write. At least one of them must be far enough
+        from the time of the previous taint write in the zone.
         """
         rate, last = self._rates.get(zone, 0.0), self._last_taint_sent.get(zone)
         self._last_taint_sent[zone] = sent[0]
@@ -434,10 +434,10 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check the engine's sums for each node, and its pods on each node.
+        """Check the sums and the pods that the engine's state has for each node.
 
-        The sums must match the engine's pods on the node. These pods must be the pods that the
-        auditor's model has there. Raises LawBrokenError if there is a difference.
+        The sums must match the pods, and the pods must be those that the auditor's model has on
+        the node. Raises LawBrokenError if there is a difference.
         """
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table

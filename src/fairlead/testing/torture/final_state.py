@@ -79,9 +79,10 @@ class FinalState:
         """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
 
         The caller has run a second process on `store`. The second process may remove a Node that
-        the first process kept, because it finds room for the Node's pods elsewhere. The results
-        differ because a search depends on earlier searches of the same process: it first tries the
-        places that they found, and then starts after the node where the last search ended.
+        the first process kept, because it finds room for the Node's pods elsewhere. The two
+        processes can differ because they have made different searches before. A search for a
+        pod's place first tries the node that an earlier search found for the pod. Then it tries
+        the other nodes, and starts after the node where the last search ended.
 
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex

@@ -33,10 +33,10 @@ class FaultKind(StrEnum):
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fault of the `nth` command (from 1) of its type for its target.
+    """A fault of one command: the `nth` (from 1) of the type `command` for the object `target`.
 
-    `command` is the type (`Bind`), and `target` is the kind and key (`Pod default/web-1`). `reason`
-    is the reason of a refusal. `delay_ms` is the delay of a late command or answer.
+    `command` is a type such as `Bind`, and `target` a kind and key such as `Pod default/web-1`.
+    `reason` is the reason of a refusal. `delay_ms` is the delay of a late command or answer.
     """
 
     command: str

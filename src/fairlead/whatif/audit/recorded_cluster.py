@@ -60,11 +60,11 @@ _Identity = tuple[str, str, str]  # namespace, name and kind
 
 
 class RecordedCluster(Struct):
-    """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
+    """The objects of a cluster. `apply` changes them; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unfollowed` names the lines of the writes whose effects the log does not show; they were not
-    applied.
+    `unfollowed` names the log lines of the writes that were not applied, because the log does not
+    show their effects.
     """
 
     source: str

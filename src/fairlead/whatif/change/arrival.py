@@ -26,8 +26,8 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
     """Return the indices in `steps` of steps that can add pods, grouped by instant and by object.
 
     A step can add pods if it creates or changes a pod, a workload or a PodGroup. The result has one
-    list for each instant at which such steps change two or more objects. This list contains one
-    list for each object: the indices of the steps that change the object, in ascending order.
+    item for each instant at which such steps create or change two or more objects. An item contains
+    one list for each of these objects: the indices of the object's steps, in ascending order.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):

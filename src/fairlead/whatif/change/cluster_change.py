@@ -7,7 +7,7 @@ workloads are scaled, nodes are cordoned, drained and failed, and the deschedule
 change can delete an object and apply a new object of the same name, or apply a node and cordon it.
 
 A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
-change. Nodes that the change creates can be named.
+change. A node that the change creates can be cordoned, drained or failed by its name.
 """
 
 from __future__ import annotations

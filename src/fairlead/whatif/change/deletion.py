@@ -135,9 +135,10 @@ def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[st
 def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     """Return (the commands that delete `target`, a note or "").
 
-    If no simulated controller removes a finalizer of `target`, one of the commands removes this
-    finalizer before the deletion. Finalizers of Nodes and Pods stay: the engine removes those of a
-    Node, and a Pod counts as removed even while a finalizer keeps it.
+    Some finalizers of `target` may belong to controllers that are not simulated. The first command
+    then removes these finalizers, and the second command deletes `target`. Finalizers of Nodes and
+    Pods stay: the engine removes the finalizers of a Node, and a Pod that only a finalizer keeps
+    counts as removed.
     """
     delete = commands.delete(target.ref)
     finalizers = () if target.kind in (NODE, POD) else target.metadata.finalizers

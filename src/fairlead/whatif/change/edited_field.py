@@ -26,8 +26,9 @@ class EditedFields:
     def add(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
         """Add the fields of `target` that `option` sets.
 
-        `places` maps the path of each field to its name in error messages. Raises InputError if a
-        field replaces an earlier value. A value for a part of an earlier value is accepted.
+        `places` maps the path of each field to its name in error messages. Raises InputError if an
+        earlier edit of `target` set one of these fields or a part of it. If an earlier edit set a
+        whole object or list, a later edit may set a part of it.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

@@ -101,7 +101,8 @@ def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
     """Return the place that `step` selects in the value at `place`.
 
     If there is no value at `place`, an empty object is used instead. If `creates` is set, this
-    object is also stored at `place`. `done` is the path up to `step`. Raises SetFieldError.
+    object is also stored at `place`. Raises SetFieldError if the value has no place for
+    `step`. The error's `field` is `done`, the path that ends with `step`.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type

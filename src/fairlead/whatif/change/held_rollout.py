@@ -3,8 +3,8 @@
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
 OnDelete, ReplicaSets, and ReplicationControllers. The rollout of a StatefulSet with the policy
-OrderedReady waits while one of its pods is not ready, and a partition keeps the first pods of a
-StatefulSet.
+OrderedReady waits while one of its pods is not ready. If a StatefulSet has a partition, its first
+pods are not replaced.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -42,7 +42,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
     the pods. The result is "" if the template does not change, if the rollout replaces all pods, or
-    if `before` is not a workload with pods of its own, such as a custom resource.
+    if `before` is not a Deployment, StatefulSet, DaemonSet, ReplicaSet or ReplicationController.
     """
     if before.kind not in _WITH_TEMPLATE or _template(after) == _template(before.value):
         return ""

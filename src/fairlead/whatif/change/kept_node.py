@@ -1,9 +1,9 @@
 """Kept nodes: the nodes that a what-if names, which no autoscaler may remove before the change.
 
-A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before.
-If it removed a node that the change names, the question would have no answer. Therefore both runs
-begin with an annotation on these nodes that prevents their removal, and the change removes the
-annotation. In the run without the change, the nodes keep it.
+A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before
+the change. If it removed a node that the change names, the question would have no answer. Therefore
+both runs begin with an annotation on the named nodes that prevents their removal. The change
+removes the annotation. In the run without the change, the nodes keep the annotation.
 """
 
 from __future__ import annotations

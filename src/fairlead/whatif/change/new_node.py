@@ -2,11 +2,11 @@
 
 The copied node is the model of the new nodes. A new node runs the static pods of its model.
 
-The new node has the labels, size, volume limits (CSINode), room for local volumes
-(CSIStorageCapacity) and devices (ResourceSlices) of its model, and the taints that no controller
+The new node gets the following from its model: labels, size, volume limits (CSINode), room for
+local volumes (CSIStorageCapacity), devices (ResourceSlices), and those taints that no controller
 manages. A label that identifies the model alone (`own_labels`) gets the name of the new node as its
 value. The new node has neither the images nor the cordon of its model. If its instance type is not
-that of the model, it has no devices, because they are unknown.
+that of the model, the new node has no devices, because the devices of that type are unknown.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ def rolling_drain(
     """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
     Each node is out of service for the duration `down`. `selection` is the text that selects the
-    nodes. It is one of the settings, and nodes with equal settings belong to one drain, so nodes of
-    different selections belong to different drains. Raises InputError; its message names `source`
-    (an option or file) and `field` (a field of that file).
+    nodes. The settings contain it to tell drains apart: nodes with equal settings belong to the
+    same drain. Raises InputError if `unavailable` is not allowed; the message names `source` (an
+    option or file) and `field` (a field of that file).
     """
     require_pace(source, unavailable, field)
     return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))

@@ -64,9 +64,10 @@ def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SC
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    The note names a HorizontalPodAutoscaler, or a custom resource that owns the workload or its
-    autoscaler. At 0 `replicas`, a HorizontalPodAutoscaler does nothing, so it is mentioned
-    only if a custom resource owns it.
+    The note names the workload's HorizontalPodAutoscaler and the autoscaler's owner, if it has one.
+    An autoscaler without an owner is not named if `replicas` is 0, because it does not scale a
+    workload with 0 replicas. If no autoscaler is named, the note names the custom resource that
+    owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller

@@ -23,11 +23,13 @@ class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together at the time `after` (ns).
 
     `after` counts from the moment at which a what-if makes its change, or from the start of a
-    scenario's run. `source` and `what` name the option or scenario field in error messages. If an
-    autoscaler acts, the commands come from `commands_for` (if it is set), which gets the nodes that
-    exist when the step is performed. If `commands_for` raises InputError, for example because a
-    node is gone, `commands` are performed instead. `capacity_outage` is an outage of the
-    autoscaler's provider; its times count from the step.
+    scenario's run. `source` and `what` name the option or scenario field in error messages.
+
+    In a run with a node autoscaler, `commands_for` (if it is set) returns the commands that are
+    performed. Its argument is the list of the nodes that exist when the step is performed. If it
+    raises InputError, for example because a node is gone, `commands` are performed. In other runs,
+    `commands` are always performed. `capacity_outage` is an outage of the autoscaler's provider;
+    its times count from the step.
     """
 
     after: DurationNs

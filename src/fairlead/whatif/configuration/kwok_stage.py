@@ -165,9 +165,9 @@ class PodStage(Struct, frozen=True):
     def selects(self, pod: Pod) -> bool:
         """Return whether the selector of the stage matches `pod`.
 
-        The status in `pod` is ignored. The selector needs to match only one of the statuses that a
-        pod can have before the stage takes effect. For the role `ready`, for example, these are
-        statuses of a pod that does not run yet.
+        The status in `pod` is ignored. Instead, the selector is tested with each status that a pod
+        can have before the stage takes effect, and one match suffices. For the role `ready`, for
+        example, these are statuses of a pod that does not run yet.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector

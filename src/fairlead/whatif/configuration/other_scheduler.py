@@ -47,11 +47,11 @@ def _scheduler_name(manifest: Manifest) -> str:
 def with_other_schedulers(
     scheduler: SchedulerConfig, names: Collection[str], owned: Collection[str]
 ) -> tuple[SchedulerConfig, str]:
-    """Return `scheduler` with a profile for each of `names`, and a note about the new profiles.
+    """Return `scheduler` with new profiles for `names`, and a note about the new profiles.
 
-    A new profile is a copy of the default profile, or else of the first profile. Names in `owned`
-    get no profile, because they belong to the batch scheduler. The note is "" if no profile is
-    missing.
+    A name gets a new profile if it has none and is not in `owned`, the names of the batch
+    scheduler. The new profile is a copy of the profile `default-scheduler`, or of the first profile
+    if there is no such profile. The note is "" if no profile is added.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

@@ -74,8 +74,9 @@ def chosen_configuration(
 ) -> str | Document:
     """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    A `text` without such a prefix names a file, and is returned unchanged. Raises InputError, with
-    `option` in its message, if `text` selects no or several configurations in ConfigMaps.
+    If `text` does not start with one of PREFIXES, it names a file and is returned unchanged. Raises
+    InputError, with `option` in its message, if the ConfigMap does not exist, or if `text` selects
+    no configuration or more than one.
     """
     if not text.startswith(PREFIXES):
         return text

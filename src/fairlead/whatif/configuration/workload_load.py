@@ -12,8 +12,8 @@
     - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
 
 Times count from the start of the run. In a CSV file they may be RFC 3339 timestamps instead; the
-first timestamp in the file then stands for the start of the run. If the name of the --load file
-itself ends with .csv, it is such a CSV file.
+first timestamp in the file then stands for the start of the run. A --load file whose name ends with
+.csv is itself such a CSV file.
 """
 
 from __future__ import annotations

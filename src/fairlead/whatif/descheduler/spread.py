@@ -183,10 +183,11 @@ def _surplus(
 ) -> Iterable[Pod]:
     """Yield the pods to evict so that the scheduler can even out the domains.
 
-    Pods move from the largest domain (index `high`) to the smallest domain (index `low`). The
-    number of moving pods is (difference of the two sizes - maxSkew) / 2, rounded up. It is at most
-    the difference between either size and the average size, also rounded up. Example: with sizes
-    2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to the domain of 2.
+    The domains are sorted by size. Pods move from a large domain (index `high`) to a small domain
+    (index `low`). The number of pods that move is the smallest of three numbers, each rounded up:
+    (large size - small size - maxSkew) / 2, large size - average size, and average size - small
+    size. Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of
+    8 to the domain of 2.
 
     upstream: topologyspreadconstraint.go:balanceDomains
     """

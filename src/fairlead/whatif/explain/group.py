@@ -87,9 +87,9 @@ def explain_group_of(
     """Return the explanation of a group in `snapshot`.
 
     `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
-    the batch scheduler. Pods that name a group in a label belong to it also if another scheduler
-    schedules them, such as one with the plugin Coscheduling. Raises InputError if there is no such
-    group.
+    the batch scheduler. A pod that names a group in a label belongs to that group even if another
+    scheduler schedules the pod, for example a kube-scheduler with the plugin Coscheduling. Raises
+    InputError if there is no such group.
     """
     if options.source == SINGLE_PODS:
         problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"

@@ -193,10 +193,10 @@ def _ref_of(workload: Manifest) -> WorkloadRef:
 def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     """Return whether `workload` controls `pod`, directly or through a ReplicaSet or Job.
 
-    `ref` is that of `_ref_of`.
+    `ref` is the result of `_ref_of(workload)`.
 
-    The controllers of Deployments and CronJobs control no pod directly; Flink's pods that name a
-    Deployment as their controller are a workload of their own.
+    A Deployment controls pods only through ReplicaSets. Pods that name a Deployment itself as their
+    controller, as Flink's do, are a workload of their own, so the result is False for them.
     """
     if workload_of(pod.pod) == ref:
         return True

@@ -57,8 +57,9 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
-    Each member has its own decompressor, which copies the input that follows the member. `data` is
-    passed in pieces, so that a decompressor does not copy the whole rest of `data`.
+    Each member has its own decompressor. At the end of the member, the decompressor copies all
+    input that it was given but did not use. So it is given `data` in pieces: then it copies at most
+    one piece, not all members that follow.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     room, at, size = bytes_max, 0, _PIECE_BYTES

@@ -103,9 +103,9 @@ def read_listings(
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. An empty file in a directory is skipped, unless all
-    files are empty: kubectl leaves one behind if its command names a kind that the cluster lacks.
-    `on_empty` gets its name. Raises InputError.
+    `on_read` gets the progress of reading. An empty file in a directory is skipped, and `on_empty`
+    gets the name of the file. Such a file is left by `kubectl get KIND > FILE` if the cluster lacks
+    the kind. Raises InputError, also if all files in the directory are empty.
     """
     if path == "-":
         stream = stdin or sys.stdin.buffer

@@ -46,10 +46,10 @@ class InputError(ValueError):
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Add `source` and `field` to errors of the `with` block that are about another file.
+    """Add `source` and `field` to the errors of the `with` block.
 
-    The block reads the file that the field `field` of `source` names. Errors about `source` itself
-    or about a command-line option stay as they are.
+    The block reads a file that the field `field` of the file `source` names. Errors about `source`
+    itself or about a command-line option stay as they are.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """

@@ -5,11 +5,12 @@ snapshot file contains the first pod as JSON, and a column for each string that 
 has one entry for each pod:
 
     {"like": {"metadata": {"name": "web-x2k"}, "spec": {"nodeName": "n1"}},
-     "positions": [4, 5], "strings": [1, 4], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
+     "positions": [4, 5], "strings": [2, 5], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
 
-`strings` contains the number of each string that has a column. The strings in the text of `like`
-are numbered from 0, including keys: `"metadata"` is 0. `positions` contains the indices of the
-pods among all objects of the snapshot. An entry of a column is the text of a JSON string without
+The strings in the text of `like`, including keys, are numbered from 0: `"metadata"` is 0, `"name"`
+is 1, `"web-x2k"` is 2. `strings` contains the numbers of the strings that have a column, in the
+order of the columns. `positions` contains the indices of the pods among all objects of the
+snapshot. An entry of a column is the text of a JSON string without
 its quotes but with its escapes, so that the text of each pod is restored byte by byte.
 
 When the file is read, similar pods are kept as columns (`TemplateRows`). The typed view of a pod is

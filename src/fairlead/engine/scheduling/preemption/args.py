@@ -21,8 +21,8 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated; upstream uses its defaults for both fields.
-    Otherwise, the search may stop when the number of candidates is at least
+    If neither field is set, every node is evaluated. (Upstream uses its defaults for both fields
+    then.) If a field is set, the search may stop when the number of candidates is at least
     `min_candidate_nodes_percentage` percent of the potential nodes, and at least
     `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.
     """

@@ -6,10 +6,10 @@ resources decide which pods can stay. If they reject a node, and no pod that may
 their verdict, then preemption cannot help there. Only the remaining nodes need a trial.
 
 Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over the zones z1 and
-z2; z1 has one pod of app a more than z2. A new pod of app a preempts pods of app b. The constraint
+z2; z1 has one pod of app a more than z2. The preemptor is a new pod of app a. The constraint
 accepts all nodes in z2, so there NodeResourcesFit alone determines the victims. The constraint
-rejects all nodes in z1. A node in z1 needs a trial only if one of its pods of lower priority
-belongs to app a as well.
+rejects all nodes in z1. A node in z1 needs a trial only if a pod on it belongs to app a and has a
+lower priority than the preemptor.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class ClusterVerdicts(Struct, frozen=True):
     ) -> Status | None:
         """Return why `node` rejects `pod` if the pods nominated to `node` count as running on it.
 
-        Only nominated pods that compete with `pod` count; None if there are none, or if the node
-        accepts `pod`. `state` is changed, and restored at the end.
+        Only the nominated pods that compete with `pod` count. Returns None if there are no such
+        pods, or if the node accepts `pod` beside them. `state` is changed, and restored at the end.
         """
         framework = self.framework
         rivals = framework.nominator.competing_pods_on(node.name, pod)

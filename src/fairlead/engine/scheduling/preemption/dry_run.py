@@ -1,13 +1,14 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the pod's priority and scheduling-relevant spec (its `Shape`), on
-the node, on the pods on the node or nominated to it, and on the disruption budgets. Results are
-cached per shape and priority, and only changed nodes are evaluated again. With topology spread or
-pod affinity, a result also depends on the pod's namespace and labels, on the pods of all nodes, and
-on related objects. These results are cached until one of these inputs changes. If anti-affinity is
-the only rule that depends on other nodes, a changed pod affects only the nodes in its topology
-domains. The cache is not used if a Filter plugin besides PodTopologySpread and InterPodAffinity
-depends on other nodes, or if a plugin of the profile decides which pods are eligible victims.
+The result for a node depends on the priority and the scheduling-relevant spec (`Shape`) of the
+preemptor, on the node, on the pods on the node or nominated to it, and on the disruption budgets.
+Results are cached per shape and priority, and only changed nodes are evaluated again. With topology
+spread or pod affinity, a result also depends on the preemptor's namespace and labels, on the pods
+of all nodes, and on related objects. Such a result is cached until one of these inputs changes. If
+anti-affinity is the only rule that depends on other nodes, a changed pod on a node affects only the
+results for the nodes in the same topology domains. The final results are not cached if a Filter
+plugin besides PodTopologySpread and InterPodAffinity depends on other nodes, or if a plugin of the
+profile decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
@@ -153,9 +154,10 @@ class _LowestPriorities:
 class _Run(Struct, frozen=True):
     """The dry runs of one cycle, whose results are stored in `columns`.
 
-    If NodeResourcesFit is the only Filter that depends on pods, it is `fit`, and `verdicts` is
-    None. Otherwise, `fit` is None, and `verdicts` gives the verdicts of the Filters that depend on
-    other nodes. If every node needs a trial, `verdicts` is None too.
+    If NodeResourcesFit is the only Filter that depends on the pods of a node, it is `fit`, and
+    `verdicts` is None. If every node needs a trial, `fit` and `verdicts` are both None. In all
+    other cases, `fit` is None, and `verdicts` gives the verdicts of the Filters that depend on
+    other nodes.
     """
 
     pod: PodInfo
@@ -253,7 +255,7 @@ class DryRuns:
         """Mark rows as unknown if a change may affect their results.
 
         A row is affected if the change log of `table` or of the nominations names its node or a
-        node in the same topology domain. The domains are those of the topology keys in `reach` and
+        node in the same topology domain. The domains are those of all topology keys in `reach` or
         in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
         because the affinity terms of placed pods may have changed. Every row is marked if the
         affected rows cannot be determined, for example if a pod has changed and `reach` is None.

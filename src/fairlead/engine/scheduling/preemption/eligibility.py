@@ -22,9 +22,9 @@ def ineligibility(
 ) -> str:
     """Return the reason for which `pod` may not preempt, "" if it may.
 
-    A pod that has already preempted waits until its victims have terminated. The pod does not wait
-    if its nominated node was deleted or now rejects it as UnschedulableAndUnresolvable. `policy`
-    defines the terminating pods for which the pod waits.
+    `pod` may not preempt while its nominated node has a terminating pod for which it must wait,
+    usually one of its own victims; `policy` defines these pods. `pod` does not wait if the
+    nominated node was deleted or now rejects `pod` as UnschedulableAndUnresolvable.
     """
     if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER

@@ -1,14 +1,14 @@
 """Carries out a preemption: evicts the victims, the least important victim last.
 
     CLEARING one by one ──▶ REMOVING all but the last together ──▶ REMOVING the last ──▶ done
-       nominations of lower-priority pods               (once it terminates, the preemptor
-       on the node are cleared                            passes PreEnqueue again)
+       nominations of lower-priority pods               (once it is terminating, the
+       on the node are cleared                            preemptor passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. A victim that is not bound yet, because it waits on Permit or PreBind, is not
 deleted: its binding is canceled, and it goes back to the queue. Each step waits for the outcomes of
-the previous step. A victim that no longer exists counts as removed. If the removal of any other
-victim fails, the current phase is completed, and the preemption ends without the next phase. If any
+the previous step. If a victim no longer exists, it counts as removed. If a victim exists but cannot
+be removed, the current phase is completed, and the preemption ends without the next phase. If any
 command failed, the preemptor is retried when the preemption ends.
 
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
@@ -49,9 +49,10 @@ class PreemptionExecution:
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
     `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
-    could not be removed. `erred` is set if the preemptor must be retried when the preemption ends:
-    a command failed, or the last victim was deleted before it was bound, so that its deletion may
-    not wake the preemptor. NotFound does not count as a failure. If a PodGroup preempts, `group` is
+    could not be removed. `erred` is set if the preemptor must be retried when the preemption ends.
+    This is necessary if a command failed, or if the last victim was deleted before it was bound,
+    because the deletion of an unbound pod may not wake the preemptor. NotFound does not count as a
+    failure. If a PodGroup preempts, `group` is
     that PodGroup and `preemptor` is one of its pods.
     """
 

@@ -1,10 +1,10 @@
 """importance: the order of pods by importance, in which preemption reprieves them.
 
-The search for victims (`victims`) reprieves the pods that a disruption budget protects before the
-other pods, each group in this order. Three functions sort by the parts of the key instead of
-calling `importance`, so they must be changed together with it: `victims._least_important`,
-`victim_columns._by_importance` and `VictimColumns._fill_loaded`. If a plugin replaces the order
-(`policy_of`), these functions are not used.
+The search for victims (`victims`) first reprieves the pods that a disruption budget protects, and
+then the other pods, each group in this order. Three functions do not call `importance`, but sort by
+priority, start and pod key themselves: `victims._least_important`, `victim_columns._by_importance`
+and `VictimColumns._fill_loaded`. They must be changed together with `importance`. If a plugin
+replaces the order (`policy_of`), these functions are not used.
 """
 
 from __future__ import annotations

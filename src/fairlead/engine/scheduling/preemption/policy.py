@@ -60,7 +60,8 @@ class PreemptionPolicy(Struct, frozen=True):
     - `waits_for`: whether a terminating pod of lower priority on the preemptor's nominated node
       prevents another preemption
     - `honors_never`: pods with preemptionPolicy Never do not preempt
-    - `keeps_nomination`: if a search with potential nodes finds no candidate, the nomination stays
+    - `keeps_nomination`: if there are potential nodes, but none of them is a candidate, the
+      preemptor keeps its nomination
     - `groups_violating`: the chosen victims are deleted in two groups: first those whose removal
       violates a disruption budget, then the others. Otherwise, they are deleted in the order of
       importance.

@@ -29,8 +29,8 @@ _WHOLE_CLUSTER = "cluster"
 class Execution(Protocol):
     """Protocol for one preemption in progress, such as `PreemptionExecution`.
 
-    If `is_synchronous` is set, the preemptor's scheduling cycle ends when the preemption is done.
-    If `failed` is then set, the preemptor is not nominated.
+    If `is_synchronous` is set, the preemptor's scheduling cycle does not end before the preemption
+    is done. If `failed` is set at that time, the preemptor is not nominated.
     """
 
     is_synchronous: ClassVar[bool]

@@ -30,7 +30,8 @@ class SynchronousExecution(Struct):
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
     `unbound` rejects victims that are waiting on Permit. `failed` is set if a victim could not be
-    deleted. `erred` is always False, because the cycle itself reports the failure.
+    deleted. `erred` is always False: the scheduling cycle waits for the preemption, and the
+    preemptor is requeued when the cycle ends.
     """
 
     is_synchronous: ClassVar[bool] = True

@@ -1,15 +1,16 @@
 """VictimColumns: the costs of preemption on many nodes together, if only resources matter.
 
-Each node is a column of its pods, sorted by importance and padded:
+The pods of a node are stored in slots, sorted by importance; the remaining slots are empty. The
+index `row` stands for the node:
 
     priority[slot, row]   of the pod; NO_POD if the slot is empty
     kind[slot, row]       index of the pod's shape in `_kinds`; any index if the slot is empty
     start[slot, row]      of the pod; undefined if the slot is empty
 
-A dry run reads the columns of the nodes to evaluate. First it adds up the requests of the pods of
-lower priority, to find the nodes that the preemptor fits without these pods. Then it reprieves pods
-slot by slot, on all nodes together, from the most to the least important pod. Only costs are
-computed here; the victims are determined later, for the chosen node only.
+A dry run reads the slots of all nodes that must be evaluated. First it adds up the requests of the
+pods of lower priority, to find the nodes that the preemptor fits without these pods. Then it
+reprieves pods slot by slot, on all nodes together, from the most to the least important pod. Only
+costs are computed here; the victims are determined later, for the chosen node only.
 
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without

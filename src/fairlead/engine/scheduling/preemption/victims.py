@@ -45,15 +45,15 @@ def select_victims_on_node(
 
     1. Remove all pods that may be victims. If the preemptor does not fit then, the node is no
        candidate.
-    2. Reprieve the pods one by one while the preemptor still fits: first the pods whose removal
-       would violate a disruption budget, then the other pods, each group from the most to the least
-       important.
+    2. Try to reprieve the pods one by one; a pod stays if the preemptor still fits beside it. First
+       try the pods whose removal would violate a disruption budget, then the other pods, each group
+       from the most to the least important.
     3. The pods that could not be reprieved are the victims.
 
-    Example: the preemptor needs 3 cores of 4. The node runs a (priority 9, 1 core), b (priority 5,
-    1 core, protected by a budget) and c (priority 1, 2 cores). Without these pods, the preemptor
-    fits. b is tried first and stays (3 + 1 <= 4). Then neither a nor c fits: the victims are a and
-    c.
+    Example: the preemptor needs 3 cores, and the node has 4. The node runs three pods: A (priority
+    9, 1 core), B (priority 5, 1 core, protected by a budget) and C (priority 1, 2 cores). Without
+    these pods, the preemptor fits. B is tried first and stays (3 + 1 <= 4). Then neither A nor C
+    fits: the victims are A and C.
     """
     lower = policy.victims_among(node.pods.values(), pod)
     if not lower:

@@ -53,9 +53,9 @@ class BackoffClock(Struct, frozen=True):
     def expiry(self, since: Instant, count: int) -> Instant:
         """Return the truncated expiry of backoff number `count` that began at `since`.
 
-        A backoff ends right after the result. If the configuration sets `ends_at_expiry`, the
-        result is 1 ns before the expiry, so that the backoff ends exactly at the expiry. Returns 0
-        if `count` is 0, because there is no backoff then.
+        The backoff is still running at the returned time (`is_on`). If the configuration sets
+        `ends_at_expiry`, the returned time is therefore 1 ns earlier. Returns 0 if `count` is 0,
+        because there is no backoff then.
         """
         if count <= 0:
             return 0

@@ -31,12 +31,12 @@ class QueuedPod(Struct, eq=False):
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected the pod in its last attempt, and the PreEnqueue plugins that have rejected it since
     then. `gated_by` is the PreEnqueue plugin that rejects the pod now, "" if there is none.
-    `equivalence_class` is a version of the pod and the number of that version's equivalence class.
-    The number is valid only while `info` is the same version. `window` is the time at which the
-    pod's backoff ends, 0 if there is no backoff; `BackoffClock` truncates this time. `first_active`
-    is the time at which the pod first entered the active queue. `activations` counts how often the
-    pod was activated at the time `activated_at`. An entry of an `EntryQueue` is valid only if it
-    has the pod's current `token`.
+    `equivalence_class` is (version, number): a version of the pod, and the number of the
+    equivalence class of this version. The pair is valid only while `info` is this version. `window`
+    is the time at which the pod's backoff ends, 0 if there is no backoff; `BackoffClock` truncates
+    this time. `first_active` is the time at which the pod first entered the active queue.
+    `activations` counts how often the pod was activated at the time `activated_at`. An entry of an
+    `EntryQueue` is valid only if it has the pod's current `token`.
     """
 
     info: PodInfo

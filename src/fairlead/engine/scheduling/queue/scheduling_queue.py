@@ -345,7 +345,7 @@ class SchedulingQueue:
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod whose preemption failed to the active queue, even if it backs off.
+        """Move a waiting pod to the active queue after its preemption failed, even during backoff.
 
         If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
         API call may take no time, so a pod's preemption could fail endlessly at the same instant.
@@ -447,7 +447,8 @@ class SchedulingQueue:
         """Take a pod out of the unschedulable pool, unless the same plugin gates it again.
 
         For example, a preemptor is gated until the deletion of its last victim has been requested.
-        A victim that is removed earlier wakes the preemptor, but the preemptor stays in the pool.
+        If another victim is gone before that, this event calls `_retry` for the preemptor, but the
+        preemptor stays in the pool.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:

@@ -121,10 +121,11 @@ def _free_volumes(
 def _free_attachments(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield deletions of single pods on `node` that have volumes, then of several such pods.
+    """Yield deletions of one pod each, then deletions of several pods.
 
-    The least important pods come first. A volume with a VolumeAttachment counts against the node's
-    volume limit even after its pod is deleted. So it is possible that none of the deletions helps.
+    Only pods on `node` that have volumes are deleted, the least important pods first. A volume
+    with a VolumeAttachment counts against the node's volume limit even after its pod is deleted.
+    So it is possible that none of the deletions helps.
     """
     users = [other for other in node.pods.values() if other.shape.has_volumes]
     users.sort(key=importance, reverse=True)

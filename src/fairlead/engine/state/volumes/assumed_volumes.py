@@ -2,10 +2,9 @@
 
     free volume ──assume_volume──▶ assumed bound to a claim ──the API shows a claimRef──▶ (bound)
     unbound claim ──assume_claim──▶ assumed tied to a node ──the API shows the annotation──▶ (tied)
-                        └──────────── restore ────────────┘
 
 The next scheduling cycle treats an assumed volume as taken, and an assumed claim as tied to its
-node.
+node. `restore_volume` and `restore_claim` drop an assumption.
 
 Upstream ends an assumption at any newer version of the object. Here an assumption ends only at a
 version that shows the decision, so that a concurrent update does not end it.

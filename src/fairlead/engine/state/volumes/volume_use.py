@@ -1,4 +1,6 @@
-"""VolumeUse: the claims that placed pods use, and the rows where pods use volumes.
+"""VolumeUse: the claims and disks that placed pods use, and the number of such pods on each node.
+
+A node is identified by its row in `NodeTable`.
 
 Two rules need this index: a claim with access mode ReadWriteOncePod may have only one user in the
 cluster, and some in-tree disks may have only one writer per node. `NodeTable` keeps this index up

@@ -264,8 +264,9 @@ class DaemonSetRule:
         the outdated pod is deleted once it is not ready or the new pod is available.
 
         On a node that should run no daemon pod, an outdated pod is deleted at once if it is not
-        available. If it is available, it is deleted only while more nodes have an available pod
-        than should run one.
+        available. Available outdated pods on such nodes are deleted only if the number of nodes
+        with an available pod exceeds the number of nodes that should run a pod. At most as many are
+        deleted as the difference of these two numbers.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []

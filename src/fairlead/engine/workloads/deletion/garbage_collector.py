@@ -87,9 +87,9 @@ class _Dependent(Struct):
 class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, the commands of this controller are postponed until all other work
-    is done. So the controller of a deleted owner reports the deletion before the dependents are
-    deleted, as in upstream.
+    If `looks_up_owners` is set, an owner that was never observed is looked up. In addition, the
+    commands of this controller are then postponed until all other work is done. So the controller
+    of a deleted owner reports the deletion before the dependents are deleted, as in upstream.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -280,10 +280,11 @@ class GarbageCollector(Struct):
         return commands
 
     def _index(self, one: ApiObject) -> list[Command]:
-        """Index the owner references of `one`; return the commands for its terminating owners.
+        """Index the owner references of `one`; return the commands that its owners require.
 
-        Owners that are already deleted count as well. If a terminating owner waited for `one`, and
-        `one` no longer refers to it, the commands may complete the owner's deletion.
+        If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference.
+        If `one` lost the reference to an owner in foreground deletion that waited only for `one`,
+        the finalizer of this owner is removed.
         """
         meta = one.metadata
         if self.looks_up_owners:

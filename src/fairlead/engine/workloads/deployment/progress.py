@@ -4,7 +4,7 @@
 writes the status on four occasions, with different contents:
 
     a pause begins or ends      `pause_status`, before any other write
-    a ReplicaSet is created     `progress_status`, with the revision
+    a ReplicaSet is created     `progress_status`, in the same write as the new revision
     while scaled or paused      `sized_status`, which keeps the Progressing condition
     rollout in progress         `rollout_status`
 

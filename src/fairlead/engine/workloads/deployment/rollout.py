@@ -118,10 +118,11 @@ class Rollout(Struct):
     def find_current(self, *, is_loaded: bool = False) -> None:
         """Find the ReplicaSet with the Deployment's template and store its key in `current`.
 
-        `is_loaded` is set if the objects come from a snapshot. There, the templates may differ
-        because only one of them contains default values. If no template is equal, the ReplicaSet
-        with the Deployment's revision annotation is used, or else the implied ReplicaSet with the
-        newest pod.
+        `is_loaded` is set if the objects come from a snapshot. In a snapshot, the templates of a
+        Deployment and its ReplicaSet may differ because only one of them contains default values.
+        So if `is_loaded` is set and no ReplicaSet has an equal template, the ReplicaSet with the
+        Deployment's revision annotation is used, or else the implied ReplicaSet with the newest
+        pod.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):

@@ -1,4 +1,6 @@
-"""RolloutSync: one sync of a Deployment, in upstream's order, with at most one step.
+"""RolloutSync: one sync of a Deployment, which takes at most one step of the rollout.
+
+The stages of a sync are in upstream's order:
 
     1 wait        for writes in flight; a change meanwhile leads to another sync
     2 find        the ReplicaSet with the Deployment's template
@@ -6,8 +8,8 @@
     4 step        scale ReplicaSets, or create the new ReplicaSet
     5 write       the Deployment's status as it was before the step (for API clients)
 
-A sync that writes a pause or a revision to the Deployment does not write the status; the next sync
-does. In upstream, the status write of such a sync fails with a conflict.
+If stage 3 writes a pause or a revision to the Deployment, stage 5 is left to the next sync. In
+upstream, the status write of such a sync fails with a conflict.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
 recreate.go, sync.go

@@ -233,9 +233,9 @@ class ResourceClaims(NoDeadlines):
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
         """Remove finished consumers, deallocate unused devices, and delete unused claims.
 
-        The finalizer is removed only after the deallocation is observed, because the deallocation
-        can fail with a conflict. Without the finalizer, the claim could then be deleted while its
-        devices are still allocated.
+        The finalizer `FINALIZER` keeps a claim from being deleted while its devices are allocated.
+        The finalizer is removed only after the deallocation is observed, because the write that
+        deallocates the devices can fail with a conflict.
         """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)

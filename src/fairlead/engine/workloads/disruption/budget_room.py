@@ -38,8 +38,9 @@ class BudgetLimit(Struct, frozen=True):
     `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
     the budget, such as `Cluster db/pg`, or "" if the budget has no owner. `has_scales` is False if
-    maxUnavailable could not replace a number in minAvailable, because the pods have no controller
-    or one of their controllers has no known scale.
+    the budget could not use maxUnavailable instead of its limit: the pods have no controller, or
+    one of their controllers has no known scale. For a limit that is a percentage or maxUnavailable,
+    `has_scales` is always True.
     """
 
     key: str
@@ -196,8 +197,9 @@ class BudgetRoom:
     def _scale(self, state: BudgetState) -> int:
         """Return the sum of the scales of the controllers of the budget's pods.
 
-        If no scale was read from an object, and expectedPods in the budget's status is not 0,
-        return expectedPods instead. Raises BudgetError for a controller without a scale.
+        If the objects of all these controllers are unknown, and expectedPods in the budget's status
+        is not 0, return expectedPods instead. Raises BudgetError for a controller of a kind that
+        has no scale.
         """
         view, owners = state.budget.view, state.budget.owners
         return self._scales.total(view.metadata.namespace, owners, view.status.expected_pods)

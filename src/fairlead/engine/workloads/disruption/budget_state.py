@@ -26,9 +26,9 @@ class BudgetState(Struct):
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
-    set once the status was written or loaded. `failure` is the error text that was written last if
-    the status could not be computed. `warning` is the reason of the last warning event about the
-    budget's pods.
+    set once the status was written or loaded. `failure` is the error text in the status that was
+    written last, "" if that status could be computed. `warning` is the reason of the last warning
+    event about the budget's pods.
     """
 
     budget: DisruptionBudget

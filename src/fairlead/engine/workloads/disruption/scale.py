@@ -134,9 +134,10 @@ class Scales(Struct):
     def total(self, namespace: str, owners: Iterable[OwnerReference], stated: int) -> int:
         """Return the sum of the scales of the controllers that `owners` refer to.
 
-        A Deployment that several ReplicaSets in `owners` belong to is counted once. If no scale
-        was read from an object, and `stated` is not 0, return `stated` instead. Raises BudgetError
-        for a controller without a scale.
+        A Deployment that several ReplicaSets in `owners` belong to is counted once. A controller
+        whose object is unknown counts with its highest number of active pods so far. If the objects
+        of all controllers are unknown, and `stated` is not 0, return `stated` instead. Raises
+        BudgetError for a controller that has no scale, such as a DaemonSet.
         """
         scales: dict[object, int] = {}
         is_known = False

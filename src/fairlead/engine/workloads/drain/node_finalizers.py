@@ -1,14 +1,14 @@
 """NodeFinalizers: removes the finalizers of nodes that are being deleted.
 
 The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
-deletion request. A simulation has none of these programs. Without this controller, a deleted node
-would continue to exist, and its pods would not be replaced on other nodes. The action depends on
-the finalizer:
+deletion request. A simulation has none of these programs, except possibly a simulated Karpenter.
+Without this controller, a deleted node would continue to exist, and its pods would not be replaced
+on other nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   drains the node first (`drain.controller`), as Karpenter does
     others                     removes them at once
 
-If Karpenter is simulated, it drains its nodes itself and removes its finalizer.
+A simulated Karpenter drains its nodes and removes its finalizer itself.
 
 upstream: sigs.k8s.io/karpenter pkg/controllers/node/termination/controller.go:finalize
 """

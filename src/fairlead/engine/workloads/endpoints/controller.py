@@ -277,8 +277,9 @@ class ServiceEndpoints:
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
         """Add topology hints to the slices in `writes`; return an event if the hint state changes.
 
-        The hint state is enabled, disabled, or the reason why no hints can be computed. If the
-        hints of a slice without a write change, a write of this slice is added to `writes`.
+        The hint state is enabled, disabled, or the reason why no hints can be computed. If hints
+        change in a slice that no command in `writes` writes, a write of this slice is added to
+        `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

@@ -1,10 +1,13 @@
 """Limits the Endpoints of a Service to 1,000 addresses; its EndpointSlices contain all addresses.
 
-With more than 1,000 ready addresses, all addresses that are not ready are dropped, and 1,000 ready
-addresses are kept. Each subset keeps a share in proportion to its number of ready addresses.
-Otherwise all ready addresses are kept. The remaining places up to 1,000 are shared in the same way
-among the addresses that are not ready. Shares are rounded up, so the last subsets may get less than
-their share.
+If there are more than 1,000 ready addresses, 1,000 of them are kept, and all addresses that are not
+ready are dropped. Each subset keeps a share in proportion to its number of ready addresses.
+
+If there are at most 1,000 ready addresses, all of them are kept. The remaining places up to 1,000
+are filled with addresses that are not ready. Each subset gets a share of these places in proportion
+to its number of such addresses.
+
+Shares are rounded up, so the last subsets may get less than their share.
 
 Example: subsets with 900 and 300 ready addresses keep 750 and 250.
 

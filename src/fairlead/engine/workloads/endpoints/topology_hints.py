@@ -272,8 +272,9 @@ def _exchange(
 ) -> None:
     """Change hints so that clients in the zones `receivers` use endpoints in the zones `givers`.
 
-    `ready` are the ready endpoints. `givers` and `receivers` have numbers of endpoints by zone,
-    and `hints` has the number of hints for each zone. All three are updated.
+    `ready` are the ready endpoints; their hints are set in place. `givers` and `receivers` map a
+    zone to the number of endpoints that it still has to give or receive. `hints` maps a zone to its
+    number of hints. These three mappings are updated.
     """
     for one in ready:
         zone = one["zone"]

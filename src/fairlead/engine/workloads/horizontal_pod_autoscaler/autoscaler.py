@@ -13,10 +13,10 @@ target stays in one of these four states, no sync changes it:
     the metrics propose more, and the current number is maxReplicas
     the metrics propose nothing, because they failed
 
-The states at coming syncs are predicted, on the assumption that no pod changes. Syncs are skipped
-at most until the first sync in another state. Within a part of the load curve that only rises or
-only falls, bisection finds this sync. Before the next sync is executed, the recommendations of the
-skipped syncs are added to the history, because stabilization reads them.
+The states at coming syncs are predicted, on the assumption that no pod changes. The first sync in
+another state ends the skipping. Within a part of the load curve that only rises or only falls,
+bisection finds this sync. Before the next sync is executed, the recommendations that the skipped
+syncs would have made are added to the history, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -145,8 +145,9 @@ class Autoscaler:
     ) -> list[Command]:
         """Execute one sync and set `due`; return events and the scale patch or the status write.
 
-        `register` stores the selector of the target's pods and fills `pods`. It returns a function,
-        which returns the keys of all autoscalers that select any pod in `pods`.
+        `register` stores the target's pod selector in `self.selector`, and the pods that it selects
+        in `self.pods`. `register` returns a function that returns the keys of all autoscalers that
+        select any of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period
@@ -341,9 +342,9 @@ class Autoscaler:
     ) -> int:
         """Return a number of consecutive syncs, from the one at `at` on, that are all in `state`.
 
-        The sync at `at` must be in `state`. More syncs may be in `state` than are counted: at most
-        `limit` syncs are counted, and after the first sync, only those before `expiry`, the time at
-        which a metric expires.
+        The sync at `at` must be in `state`, and is always counted. Later syncs are counted only if
+        they are before `expiry`, the time at which a metric expires. The result is at most `limit`.
+        The syncs after the counted ones may be in `state`, too.
         """
         if len(self._metrics) != 1:
             return 1

@@ -160,7 +160,7 @@ class Metric:
         return {"type": "ContainerResource", "containerResource": container}
 
     def follows_load(self, current: int) -> bool:
-        """Return whether a higher load is certain never to give a lower proposal.
+        """Return whether it is certain that the proposal does not fall when the load rises.
 
         This is certain if there are `current` counted pods, and no unready or missing pods. In this
         case, the proposal depends only on the ratio of usage to target. It is at most `current` for

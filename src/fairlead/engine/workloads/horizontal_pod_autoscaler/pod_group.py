@@ -1,9 +1,9 @@
 """Groups the pods of a scale target by whether their usage counts, and sums their requests.
 
     ignored   terminating or failed pods: not in the calculation
-    unready   pending pods. For cpu, also pods that have never been ready. For cpu, also pods
-              younger than `cpu_initialization_period` that are not ready, or whose readiness
-              changed less than one metric window ago
+    unready   pending pods. For cpu, also pods that have never been ready. For cpu, a pod younger
+              than `cpu_initialization_period` is also unready if it is not ready now, or if its
+              readiness changed less than one metric window ago
     missing   running pods without a metric
     counted   all other pods: their usage is compared with the target
 
@@ -70,10 +70,10 @@ class PodTotals(Struct):
 class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
-    `serving` is the number of pods that share the load. If the load is known, `weight` is the
-    number of serving pods that are counted. For a container metric, each of these pods adds the
-    container's part of the pod's usage to `weight`, instead of 1. If the load is unknown, `stated`
-    is the usage of the counted pods according to their annotations, in thousandths.
+    `serving` is the number of pods that share the load. If the load is known, `weight` is a sum
+    over the serving pods that are counted. A pod adds 1 to the sum; for a container metric, it adds
+    the container's fraction of the pod's usage. If the load is unknown, `stated` is the usage of
+    the counted pods according to their annotations, in thousandths.
     `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
     is the error text if the requests are unknown, else "". The groups stay the same until the
     instant `until` (None: forever), unless a pod changes.

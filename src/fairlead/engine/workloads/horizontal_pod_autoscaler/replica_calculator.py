@@ -147,9 +147,10 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
     """Return the number of replicas that `new_ratio` proposes.
 
-    `new_ratio` is the ratio of usage to target over `pods` pods: counted, missing and unready
-    pods. `ratio` is the ratio over the counted pods alone. Returns `current` if `new_ratio` is
-    within the tolerances, or if the change would not have the direction that `ratio` indicates.
+    `ratio` is the ratio of usage to target over the counted pods alone. `new_ratio` also includes
+    missing and unready pods (see `_with_uncounted`), and `pods` is the number of all these pods.
+    Returns `current` if `new_ratio` is within the tolerances, or if the change would not have the
+    direction that `ratio` indicates.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

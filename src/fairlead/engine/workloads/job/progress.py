@@ -1,8 +1,9 @@
 """JobProgress: counts the finished pods of a Job.
 
-Each pod is counted once, when it finishes. Pods that the Job itself deleted are not counted, except
-those of a failed Job that have a tracking finalizer (`fail_unfinished`). When the Job is first
-observed, the counts in its status are the initial counts.
+Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted.
+Exception: when a Job fails, its unfinished pods that have a tracking finalizer are counted as
+failed before the Job deletes them (`fail_unfinished`). When the Job is first observed, the counts
+in its status are the initial counts.
 
 If `is_tracked` is set, pods have a tracking finalizer, as in upstream, so that no pod disappears
 before the status counts it (see `tracking_finalizer`):

@@ -8,8 +8,8 @@ A failed pod is replaced after a backoff: 10 s, doubled for each consecutive fai
 Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 + 20 = 32 s. A
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
-A terminating pod counts as failed and is replaced immediately, unless podReplacementPolicy is
-Failed.
+A pod that was not deleted by its Job counts as failed as soon as it is terminating. If
+podReplacementPolicy is Failed, it is neither counted nor replaced before it has finished.
 
 If restartPolicy is OnFailure, the restarts of the containers of unfinished pods are compared with
 backoffLimit as well. They are not added to the failed pods.
@@ -219,9 +219,10 @@ class JobRule:
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
         """Return the pods to delete; `excess` is the number of pods beyond the needed number.
 
-        Pods whose index is finished or duplicate are always deleted, whatever `excess` is. If
-        fewer than `excess` pods have such an index, other pods are deleted as well, unless a
-        creation is in flight.
+        In an indexed Job, three kinds of pods are deleted whatever `excess` is: pods without an
+        index, pods whose index needs no pod, and pods with the same index as an earlier pod. If
+        these are fewer than `excess`, other pods are deleted as well, unless a creation is in
+        flight.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):

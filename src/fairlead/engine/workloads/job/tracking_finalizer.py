@@ -7,9 +7,9 @@ second, and the remaining steps then follow without delay. If the Job does not e
 owns the pod, only the finalizer is removed.
 
 In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer. A new pod gets the finalizer only if its Job does not count
-terminating pods until they have finished. `EndedJobPods` removes the finalizer from the pods of a
-dump and from new pods.
+Pods of a dump may have the finalizer. A new pod gets the finalizer only if its Job has
+podReplacementPolicy Failed. `EndedJobPods` removes the finalizer from the pods of a dump and from
+new pods.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod

@@ -76,9 +76,9 @@ class History(Struct):
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
         """Set `update` to the name of the revision of the owner's current template.
 
-        The name is a new one if no known revision has this template. `pods` are the owner's pods,
-        or a sample in which all their labels occur. On the first call, also set `current` and
-        `first`.
+        The name is a new one if no known revision has this template. `pods` contains each pod of
+        the owner, or another pod with the same revision label in its place. On the first call, also
+        set `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template
@@ -193,8 +193,9 @@ class History(Struct):
     def _truncated(self, live: set[str]) -> list[Command]:
         """Return deletions of the oldest revisions beyond the limit, except revisions in `live`.
 
-        A StatefulSet's limit applies to the revisions that are neither in `live` nor the current or
-        update revision. A DaemonSet's limit applies to all revisions except the update revision.
+        The update revision and a StatefulSet's current revision are not deleted either. For a
+        StatefulSet, only revisions that may be deleted count towards the limit. For a DaemonSet,
+        revisions in `live` count as well, except the update revision.
         """
         # upstream: stateful_set_control.go:truncateHistory, daemon/update.go:cleanupHistory
         others = sorted(

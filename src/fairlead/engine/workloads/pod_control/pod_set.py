@@ -4,9 +4,10 @@
     ACTIVE ────────▶ FAILED ─────┼──▶ gone
         └──────────▶ TERMINATING ┘
 
-Only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in flight are
-*expectations*, as in upstream. A pod whose creation is expected counts as a replica, and a pod
-whose deletion is expected does not. So no pod is created or deleted twice.
+Of the existing pods, only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in
+flight are *expectations*, as in upstream. A pod whose creation is expected counts as a replica
+already, and an ACTIVE pod whose deletion is expected does not count anymore. So no pod is created
+or deleted twice.
 
 Example: a ReplicaSet wants 3 pods, and 1 pod is active. Two CreateObject commands are sent, and
 `creations_expected` contains 2 names. Because 1 + 2 = 3, a second run at this instant creates no
@@ -144,13 +145,13 @@ class PodSet:
 
     `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including this
     pod set. `ended` contains the pods that ended since the last run of the rule, or is None if the
-    rule does not use it. `restarts` maps each unfinished pod to the restarts of its containers; it
-    leaves out pods without restarts, and is None if the rule does not use it. `ready` maps each
-    ready active pod to the time at which it became ready. `succeeded` and `failed` also count pods
-    that no longer exist. `proven` is set after a successful creation and cleared when a backoff
-    starts. While it is not set, only one pod is created at a time (instead of upstream's slow
-    start). `retry_at` is set while the owner is in backoff after a failure. `refusal` is the error
-    message of the last refused creation, "" after a successful creation and when no pod is missing.
+    rule does not use it. `restarts` contains the number of container restarts of each unfinished
+    pod that has any; it is None if the rule does not use it. `ready` maps each ready active pod to
+    the time at which it became ready. `succeeded` and `failed` also count pods that no longer
+    exist. `proven` is set after a successful creation and cleared when a backoff starts. While
+    `proven` is not set, only one pod is created at a time (instead of upstream's slow start).
+    `retry_at` is set while the owner is in backoff after a failure. `refusal` is the error message
+    of the last refused creation. It becomes "" when a creation succeeds or no pod is missing.
     """
 
     key: str

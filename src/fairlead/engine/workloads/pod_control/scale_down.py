@@ -134,10 +134,10 @@ def _by_time(
 ) -> int:
     """Return a negative number if `one` is deleted before `other`, otherwise a positive number.
 
-    `times` are the times at which `one` and `other` became ready, or were created. A pod without a
-    time is deleted first. If both have a time, the pod with the later time is deleted first. If
-    `now` is set, only the binary logarithms of the ages
-    are compared, and the uid decides between equal logarithms.
+    `times` are the times at which the two pods became ready, or at which they were created. A pod
+    without a time is deleted first. If both have a time and `now` is None, the pod with the later
+    time is deleted first. If `now` is set, the pod whose age at `now` has the lower binary
+    logarithm (rounded down) is deleted first; the uid decides between equal logarithms.
     """
     first, second = times
     if first is None or second is None:

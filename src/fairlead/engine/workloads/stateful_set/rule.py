@@ -1,7 +1,7 @@
 """StatefulSetRule: pods with ordinals and stable names, created and deleted in order.
 
-    OrderedReady   one step at a time: a pod that is missing, finished, terminating or not ready
-                   blocks all steps after it
+    OrderedReady   one pod at a time: a pod that is missing, finished, terminating or not ready
+                   blocks all changes that come after it, in its step and in later steps
     Parallel       creations and deletions do not wait for other pods; updates do
 
 The steps are, in this order:

@@ -82,7 +82,8 @@ class ClaimCreator:
         """Remove a deleted object; yield the deletions of claims that depend on it.
 
         If a scale-down of a StatefulSet deleted a pod, the pod's claims are deleted too, unless the
-        StatefulSet retains them. The garbage collector deletes ephemeral claims.
+        StatefulSet retains them. Ephemeral claims are not included: the garbage collector deletes
+        them.
         """
         match gone:
             case Pod():

@@ -57,8 +57,9 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
-    The first write sets only the volume's claimRef. It fails with a conflict if the volume has
-    changed, for example because it was bound to another claim.
+    If the claimRef of `volume` does not refer to `claim` yet, the only write returned is the one
+    that sets it. This write fails with a conflict if the volume has changed in the meantime, for
+    example because it was bound to another claim.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -151,8 +152,9 @@ def provision(
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    `csi_node` contains the driver's topology keys, which are labels of `node`. If `node` is None
-    or has none of these labels, the volume is accessible from every node.
+    The topology consists of the labels of `node` with the topology keys. `csi_node` contains the
+    driver's topology keys; `_topology_keys` describes the keys that are used otherwise. If `node`
+    is None or has none of these labels, the volume is accessible from every node.
     """
     driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

@@ -86,9 +86,9 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` builds the events, annotations and the phase Lost of claims; by default, these are
-        not written. If `is_complete` is not set, the controller creates the claims that the pods of
-        a snapshot need but the snapshot lacks.
+        `output` returns the writes of a claim's events and annotations and of its phase Lost; by
+        default, nothing of this is written. If `is_complete` is not set, the loaded snapshot may
+        lack storage objects, and the controller creates these (`missing_storage`).
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete

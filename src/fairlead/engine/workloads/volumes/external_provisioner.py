@@ -1,7 +1,8 @@
 """ExternalProvisioner: provisions volumes for a stock persistent volume controller.
 
-If a stock kube-controller-manager runs instead of `Volumes`, it only binds claims. This controller
-replaces the provisioners of CSI drivers, which a simulated cluster lacks.
+A stock kube-controller-manager may run instead of `Volumes`. It leaves the creation and deletion
+of provisioned volumes to the provisioners of CSI drivers. A simulated cluster has no CSI drivers,
+so this controller replaces their provisioners.
 
     the stock controller annotates a claim with its provisioner, once its node is known
       └─ after a delay ─▶ a volume for the claim is created; the stock controller binds the two

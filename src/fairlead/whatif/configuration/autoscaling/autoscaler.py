@@ -151,8 +151,9 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
 def _flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the cluster's Cluster Autoscaler; None if it has none.
 
-    The command line is empty if the cloud provider runs the autoscaler: then the cluster has only
-    the ConfigMap with its status. In a cluster with NodePools, this ConfigMap can be a remainder.
+    If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status;
+    the command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because
+    an autoscaler that was removed may have left it.
     """
     manifests = list(manifests)
     flags = installed_flags(manifests)
@@ -170,12 +171,12 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
-    """Return notes that plans do not simulate the autoscaler of the cluster; () if it has none.
+    """Return notes about the cluster's autoscaler, which plans do not simulate.
 
-    `manifests` are the objects of the cluster. `effect` is what the autoscaler would do, but the
-    plan does not: ADDS_NODES or CHOOSES_NODES. For CHOOSES_NODES, no note mentions Cluster
-    Autoscaler, because it does not choose nodes. Another note names nodes that Karpenter has
-    requested but that do not exist yet.
+    `manifests` are the objects of the cluster. One note says what the autoscaler does and the plan
+    does not: `effect`, which is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler does not choose
+    nodes, so it gets no note for CHOOSES_NODES. Another note names nodes that Karpenter has
+    requested but that do not exist yet. Return () if there is nothing to note.
     """
     manifests = list(manifests)
     expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)

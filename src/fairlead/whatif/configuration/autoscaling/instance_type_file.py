@@ -7,8 +7,9 @@
     Azure                az vm list-skus
     OpenCost             the CSV file of prices that module open_cost_price describes
 
-A file of OpenCost contains prices only. The paths `TYPES,PRICES` add its prices to the types in
-another file. The path `PRICES` alone adds them to the instance types of the cluster's nodes.
+OpenCost's file contains prices only. With the paths `TYPES,PRICES`, the prices in the file PRICES
+apply to the types in the file TYPES. With the path `PRICES` alone, they apply to the instance types
+of the cluster's nodes.
 
 A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
 price is estimated from its cores and memory.

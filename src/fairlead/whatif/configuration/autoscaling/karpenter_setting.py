@@ -62,7 +62,7 @@ def karpenter_options(
 
     If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on unless the
     cluster's settings turn it off. If some NodeOverlays come from a file (`adds_overlays`), the
-    gate is on even then.
+    gate is on, whatever the cluster's settings are.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)

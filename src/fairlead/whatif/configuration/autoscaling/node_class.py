@@ -38,9 +38,9 @@ def offered_zones(
 ) -> tuple[list[str], list[str]]:
     """Return (sorted zones, notes about node classes).
 
-    Instance types for which no zones are stated are offered in these zones. If the node classes of
-    `pools` all have subnets in the same, known zones, the result contains these zones. Otherwise,
-    it contains the zones of `nodes`.
+    Instance types for which no zones are stated are offered in the zones of the result. These are
+    the zones of the node classes' subnets if the zones are known for every node class of `pools`
+    and are the same for all of them. Otherwise, they are the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

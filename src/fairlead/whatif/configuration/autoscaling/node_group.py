@@ -310,10 +310,12 @@ def _not_autoscaled(
 ) -> Iterator[tuple[str, str]]:
     """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
 
-    `known` has (the provider's name, limits) of each group that `limits` contain; None for others.
-    A name in `limits` that belongs to no group of nodes can be that of an empty group. If a
-    provider's names need not contain the name in the labels, such a name can also be that of a
-    group of `known`.
+    `known` maps each group that has nodes to (the cloud provider's name of the group, limits), or
+    to None if no name in `limits` was recognised as the name of the group.
+
+    The autoscaler can manage a group with None all the same, because some providers' names of
+    groups do not contain the name in the node labels. A group of such a provider is not yielded if
+    `limits` contain a name that belongs to no other group: it may be the name of this group.
     """
     if not limits.has_all:
         return

@@ -4,12 +4,12 @@ By default, a batch scheduler with the recommended configuration runs if the sch
 is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `--batch-config single-pods`,
 kube-scheduler places the pods with these names one by one and ignores groups.
 
-The manifests of `fairlead run` also deploy a profile with the name `fairlead`, for pods that need
-no batch scheduler. So the batch scheduler does not always schedule the pods with this
-schedulerName. With --batch-config, it does so only if the configuration contains the name. Without
-the option, it does so only if the input contains a PodGroup or a Queue, or if one of these pods
-names a group. In all other cases, a profile of kube-scheduler schedules them
-(`with_deployed_profile`).
+The schedulerName `fairlead` is an exception, because the manifests of `fairlead run` also deploy a
+kube-scheduler profile with this name, for pods that need no batch scheduler. With --batch-config,
+the batch scheduler schedules pods with this schedulerName only if the configuration contains it.
+Without the option, it schedules them only if the input contains a PodGroup or a Queue, or if one of
+the pods with this schedulerName names a group. In all other cases, a profile of kube-scheduler
+schedules them (`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def batch_config(
 ) -> BatchConfig | None:
     """Return the batch scheduler's configuration, None if no batch scheduler runs.
 
-    The result is the configuration that `options` name, which may be in a ConfigMap of `initial`,
-    or else the recommended configuration if a pod in `initial` or `steps` needs a batch scheduler.
+    If `options` name a configuration, the result is this configuration; it may be in a ConfigMap
+    of `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or
+    `steps` needs a batch scheduler.
     Raises InputError, also if two schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
@@ -141,8 +142,8 @@ def _assumed_notes(
 ) -> Iterator[str]:
     """Yield a note that Fairlead's own batch configuration replaces the cluster's.
 
-    There is no note if --batch-config is given. There is also none unless a pod in `initial` with
-    the schedulerName `kube-batch` or `volcano` is bound.
+    The note is yielded only without --batch-config, and only if a bound pod in `initial` has the
+    schedulerName `kube-batch` or `volcano`.
     """
     if options.source is not None or config is None:
         return
