@@ -367,8 +367,9 @@ def _start_times(
 ) -> StartTimes | None:
     """Return the simulated start times of the pods that wait at the end of `after`.
 
-    Return None if no pod waits, if --seeds is 1 and --runtimes is not given, or if no running pod
-    has a known runtime. If --seeds is 1, `DRAWS_DEFAULT` seeds are used.
+    Return None if no pod waits, if no running pod has a known runtime, or if --seeds is 1 and
+    --runtimes is not given. If --seeds is 1 and --runtimes is given, `DRAWS_DEFAULT` seeds are
+    used.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -438,8 +439,8 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
 def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    To find out, it simulates the change with these objects in reverse order. It does so only if
-    pods are preempted or stay pending in `effect`, because only then do pods compete.
+    To find out, the change is simulated again with these objects in reverse order. This happens
+    only if pods are preempted or stay pending in `effect`, because only then do pods compete.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):

@@ -157,10 +157,11 @@ class Driver:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
         Call this before `run` if clients also change the world. Otherwise `run` would handle their
-        changes at the time at which the previous run ended. If work is due already, the time
-        advances by at most `busy_max` ns, so that work with a slightly later due time need not wait
-        until all work that is due now is done. An advance while work is due does not reset the
-        count of steps at one instant; if it did, endless work would never be detected.
+        changes at the time at which the previous run ended.
+
+        If work is due already, the time advances by at most `busy_max` ns. Then work that is due
+        slightly later need not wait for the end of the current work. Such an advance does not reset
+        the count of steps at one instant, because endless work would then never be detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:

@@ -1,8 +1,9 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
 The annotations of a Node set how its kubelet misbehaves, and how much its system daemons use. The
-annotations of a Pod or pod template set how long the pod takes to become ready, runs and takes to
-stop, and its resource usage. An annotation of a workload sets how much all its pods use together.
+annotations of a Pod or pod template set how long the pod takes to become ready, how long it runs,
+how long it takes to stop, and how much it uses. An annotation of a workload sets how much all its
+pods use together.
 """
 
 from __future__ import annotations

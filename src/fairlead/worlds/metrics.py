@@ -2,9 +2,9 @@
 
 The engine's reports update counters and histograms; gauges and plugin times are read on each
 scrape. The durations of plugins are in real seconds, all others in seconds of the world's clock.
-That clock stands still during a unit of work. So in a running cluster, the duration of a scheduling
-attempt also includes the real time of the current unit. Durations of controller passes are left
-out.
+The world's clock stands still during a unit of work. So in a running cluster, the real time that
+the current unit has taken is added to the duration of a scheduling attempt. Durations of controller
+passes are left out.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go

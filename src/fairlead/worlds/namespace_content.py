@@ -1,7 +1,8 @@
 """Deletes the content of a namespace, and then the namespace itself.
 
-upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, which lists after each
-DELETE collection; pkg/registry/core/namespace/storage/storage.go:FinalizeREST
+upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, which lists the
+remaining objects after each DELETE of a collection;
+pkg/registry/core/namespace/storage/storage.go:FinalizeREST
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def perform(
     `RecordEvent` and `CallExtender` do nothing here; the worlds perform them. `write_of` returns
     the user and the field manager for a kind and subresource. `quotas` counts the usage for
     `UpdateQuotaStatus`; without `quotas`, each `UpdateQuotaStatus` counts all objects again.
-    A CommandSucceeded states `issuer`.
+    If the outcome is a CommandSucceeded, it contains `issuer`.
     """
     try:
         match command:

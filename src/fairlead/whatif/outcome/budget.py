@@ -28,16 +28,18 @@ class BudgetResult(StrEnum):
 class BudgetOutcome(Struct, frozen=True, kw_only=True):
     """The effect of a change on one budget.
 
-    `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `allowed`, `needed` and
-    `lowest_healthy` are as in BudgetHistory, for the run with the change.
+    `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `needed` and
+    `lowest_healthy` are as in BudgetHistory, for the run with the change. `allowed` is the number
+    of disruptions allowed at the start. Evictions by the change at that instant are not yet
+    subtracted, except if the rule is new.
 
     `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
     evicted after a refusal, `blocked` pods could not be evicted at all, and `breaches` were
     displaced in violation of the budget. `allowed_at_end` is the number of disruptions allowed at
     the end of the run with the change, and `allowed_without` is that number at the end of the run
     without the change; each is None if the budget does not exist at the end of that run.
-    `shortage` is the highest number of healthy pods that the budget lacked in the run with the
-    change; it is 0 if the budget lacked as many or more without the change.
+    `shortage` is as in BudgetHistory, for the run with the change; it is 0 if the shortage in the
+    run without the change is at least as great.
     """
 
     pdb: str

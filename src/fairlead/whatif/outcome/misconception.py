@@ -224,7 +224,7 @@ class _Evidence(Struct, frozen=True):
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        """Return the changes to `state` after which a zone kept this state for LASTING or longer.
+        """Return the changes of zones to `state`, if the zone then stayed in `state` for LASTING.
 
         For example, a zone may be in PartialDisruption for a moment before it has failed
         completely; that change does not count. The state of a zone at the end of the run always

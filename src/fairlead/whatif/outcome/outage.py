@@ -213,8 +213,8 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
     them run as new pods, `back_with_node` of them run again on the returned node, and the remaining
-    pods are `lost`. `preempted` are other pods that replacements preempted. A first or last instant
-    is None if there was no such event.
+    pods are `lost`. `preempted` are the pods that were preempted to make room for replacements. A
+    first or last instant is None if there was no such event.
     """
 
     concerned: int

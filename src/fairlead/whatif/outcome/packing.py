@@ -5,7 +5,7 @@ Placements are compared by these measures:
     nodes in use             nodes with a pod that is neither static nor of a DaemonSet
     cpu, memory in use       the share of these nodes' cpu and memory that pods request; the same
                              for each other resource that a pod requests, such as nvidia.com/gpu
-    room for largest pods    the number of pods with the largest request that still fit
+    room for largest pods    how many more pods would fit, each as large as the largest pod
     fragmentation            the share of the room that is lost because the free amounts are split
                              among nodes: 20 % if 150 of the largest pods would fit on one node
                              with all free amounts, but only 120 fit on the existing nodes
@@ -56,8 +56,8 @@ def packing(
 ) -> tuple[PackingRow, ...]:
     """Return the measures of three placements, except measures that are unknown for all three.
 
-    `price` returns the hourly price of a node, None if it is unknown. The room in all three is
-    counted in pods with the largest request of the pods in `without`.
+    `price` returns the hourly price of a node, None if it is unknown. For all three placements,
+    the largest pod that defines the room is the largest pod in `without`.
     """
     largest = _largest(without)
     placements = (today, without, changed)
@@ -100,10 +100,10 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return which share (percent) of a workload's pods is at its fullest place, on average.
+    """Return the average share (in percent) of a workload's pods that are at its fullest place.
 
     `place` returns the place of a node, such as its zone. The fullest place of a workload has the
-    most of its pods. The average is over the workloads with several pods, None if there are none.
+    most of its pods. Only workloads with several pods count; return None if there are none.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:

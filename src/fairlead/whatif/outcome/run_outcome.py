@@ -180,7 +180,7 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at any one
-    instant; only instants at which fewer pods were healthy than at an earlier instant count.
+    instant. An instant is ignored if no earlier instant had more healthy pods.
     `selector` selects the pods of the budget, None if the budget was deleted.
     """
 
@@ -239,7 +239,7 @@ class NodeStatusChange(Struct, frozen=True):
 
 
 class ClusterHistory(Struct, frozen=True, kw_only=True):
-    """The changes during a run of the nodes and of the pods on them, ordered by time.
+    """The changes of nodes, and of the pods on them, during a run; ordered by time.
 
     The state at an instant results from the nodes at the end of the run if all changes after that
     instant are reverted, latest first.
@@ -478,8 +478,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def displaced(self) -> list[PodEnd]:
         """Return the pods that were preempted or evicted, or whose node was deleted.
 
-        A pod occurs as often as it was displaced. If a node was deleted, its DaemonSet pods, static
-        pods, completed pods and terminating pods do not count as displaced.
+        A pod that was displaced several times occurs several times. If a node was deleted, its
+        DaemonSet pods, static pods, completed pods and terminating pods do not count as displaced.
         """
         left = [one.pod for one in (*self.preempted, *self.evicted)]
         of_deleted_nodes = (self.on_deleted_nodes or {}).values()

@@ -62,8 +62,8 @@ class WorkloadRef(Struct, frozen=True, order=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
     If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group
-    (`full_kind`). The workload of pods that a program created has the kind "program in Pod" or
-    "program in Deployment", and the name of that object.
+    (`full_kind`). If a program in a Pod or Deployment created pods, their workload has the kind
+    "program in Pod" or "program in Deployment", and the name of that Pod or Deployment.
     """
 
     kind: str

@@ -66,7 +66,7 @@ def read_baseline(
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
     If workloads lack pods, the baseline is the end of a simulation in which controllers create
-    them. `autoscale` selects the autoscaler that acts in the plan, if any (`plan_notes`).
+    them. `autoscale` is used only for the notes (`plan_notes`).
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
     notes = plan_notes(snapshot, model, choice, autoscale)
@@ -155,11 +155,12 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 
 
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
-    """Return the workloads that have fewer `existing` pods than `spec.replicas`.
+    """Return the workloads that have fewer `existing` pods than they want.
 
-    A DaemonSet is included only if it has no pods, because only its controller knows how many pods
-    it needs. A Job that has already started is left out, because it may lack pods only while it
-    waits before a retry. Workloads in namespaces that are being deleted are left out.
+    The number wanted is `spec.replicas`, or `spec.parallelism` of a Job. A DaemonSet is included
+    only if it has no pods, because only its controller knows how many pods it needs. A Job that has
+    already started is left out: it may lack pods for a moment because it waits before a retry.
+    Suspended Jobs and workloads in namespaces that are being deleted are left out.
     """
     lacking = []
     ending = ending_namespaces(model.objects)

@@ -133,7 +133,7 @@ class _Placed(Struct, frozen=True):
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
-    `objects` are the objects of the snapshot and the storage objects that it lacks
+    `objects` are the objects of the snapshot, plus the storage objects that the snapshot lacks
     (`missing_storage`); `now` is the time of the snapshot. If `preempts` is set, pods that fit
     nowhere try preemption. Extenders are not called.
     """

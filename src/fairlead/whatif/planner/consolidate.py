@@ -164,8 +164,8 @@ def _tried_alone(
 ) -> tuple[list[str], list[Blocker]]:
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
-    `failed` maps each of `names` to the blocker that was found when it was emptied after other
-    nodes. The pods of the blocker's workload are placed first, to find a failure soon.
+    `failed` maps each of `names` to the blocker that kept the node from being emptied after other
+    nodes. The pods of the workload that this blocker names are tried first, to find a failure soon.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
@@ -198,8 +198,8 @@ def _stuck_without_rules(
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
     The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose
-    `blockers` have the same causes are emptied together, because `--ignore` would unblock all of
-    them at once.
+    `blockers` have the same causes are emptied together, because a user who ignores these causes
+    with the option `--ignore` unblocks all of these nodes.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:

@@ -63,10 +63,11 @@ class FitResult(Struct):
     nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" (such as an error
     in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
     first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
-    of its victims) for each budget that allows fewer evictions than it has victims. `disks` are the
-    claims that all new pods share and whose volumes can be attached to only one node at a time.
-    `group` is the group that the new pods name and start with, "" without one.
-    `fits_by_preemption` is set if preemption was not allowed, and would place the next pod.
+    of `victims` that it protects) for each budget that allows fewer evictions than this number.
+    `disks` are the claims that all new pods share and whose volumes can be attached to only one
+    node at a time. `group` is the group that the new pods name, if the pods of the group start only
+    together, else "". `fits_by_preemption` is set if the next pod would fit after a preemption, but
+    preemption was not allowed.
     """
 
     count: int = 0

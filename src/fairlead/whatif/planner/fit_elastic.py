@@ -269,9 +269,10 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return the `stop` and the `refused_by` of ElasticFit for the new pods without a node.
 
-    `own` are the created pods. If some of them are pending, the reason is that of one of them,
-    preferably one that never had a node. Otherwise it is the first of `outcome.errors` about
-    `subject`, the name of the workload. Return ("", "") if there is no such error.
+    `own` are the created pods. If some of them are pending, `stop` is the reason why one of them is
+    pending, preferably a pod that never had a node. If none is pending, `stop` is the first of
+    `outcome.errors` about `subject`, the name of the workload. Return ("", "") if there is no such
+    error.
     """
     bound = {one.pod for one in outcome.waits if one.until is not None}
     pending = (pod for pod in own if pod.is_pending)

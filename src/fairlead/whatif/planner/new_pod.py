@@ -2,8 +2,9 @@
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
 pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
-copies of one of its pods, and get their own claims if a claim of this pod has its name, such as
-`data-db-1`: operators create such a claim for each pod.
+copies of one of its pods. If the name of a claim contains the name of the copied pod, such as
+`data-db-1` for the pod `db-1`, and its volume cannot be used on several nodes, each copy gets its
+own claim: operators create such a claim for each pod.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def custom_hint(found: Iterable[Manifest]) -> str:
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
-    """Return a template for more pods of `manifest` if it is a workload, or copies if it is a pod.
+    """Return a template for more pods of the workload `manifest`, or for copies of a pod.
 
     For a custom resource, such as a CloneSet, the template is its newest pod in `inventory`.
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods

@@ -5,8 +5,9 @@
                   ordinal and the partition of the StatefulSet (also with OnDelete)
     DaemonSet     the present template
     any           the requests and limits of the template, if the pod was resized in place
-    any           the nodeSelector of a new pod, if the template has scheduling gates: the program
-                  that removes the gates assigns each pod to its node (`observed_mutation`)
+    any           the nodeSelector that a pod has when it is created, if the template has scheduling
+                  gates: the program that removes the gates may have changed the nodeSelector, to
+                  assign the pod to its node (`observed_mutation`)
 
 To pods of other owners, such as ReplicaSets, only the rows for any owner apply. A pod counts as
 resized if its spec was changed since its creation (metadata.generation) and its requests or limits

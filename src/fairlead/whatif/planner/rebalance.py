@@ -215,10 +215,11 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Return the move with the highest gain from the fullest node that has any helpful move.
+        """Return the best move of a pod on the fullest node that has a helpful move.
 
-        A helpful move gains more than `_GAIN_MIN`, and its target does not become fuller than its
-        origin was. Return None if none of the `_NODES_TRIED_MAX` fullest nodes has one.
+        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`, and if its
+        target does not become fuller than its origin was. The best move lowers the sum most. Return
+        None if none of the `_NODES_TRIED_MAX` fullest nodes has a helpful move.
         """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -315,8 +316,9 @@ class Rebalancer:
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        This time, a tie-break can choose another node. If the move then fails, or if it serves no
-        `waiting` pod and no longer makes the nodes more even, return None without a change.
+        This time, a tie-break can choose another node. If the move then fails, return None without
+        a change. If `waiting` is None, do the same for a move that no longer makes the nodes more
+        even, or that makes its target fuller than its origin was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -31,13 +31,14 @@ class NodeLine(TypedDict):
 
 
 class AutoscalingSection(TypedDict, total=False):
-    """The effects of a node autoscaler; each number over time is valid until the next `t_s`.
+    """The effects of a node autoscaler.
 
-    `by_group` and `by_type` are lines of node counts, by group and by instance type; the line with
-    the largest peak comes first. `nodes_without`, `cost_without` and `spent_without` describe the
-    run without the change; they are None in a simulation. `cost` is per hour, `spent` is
-    the sum since the start; both are None if a price is unknown. The other fields are as in the
-    JSON of the result (docs/results.md).
+    Lists over time have one value for each time in `t_s`. A number of nodes or a cost per hour is
+    valid from this time until the next time in `t_s`. `by_group` and `by_type` are lines of node
+    counts, by group and by instance type; the line with the largest peak comes first.
+    `nodes_without`, `cost_without` and `spent_without` describe the run without the change; they
+    are None in a simulation. `cost` is per hour, `spent` is the sum since the start; both are None
+    if a price is unknown. The other fields are as in the JSON of the result (docs/results.md).
     """
 
     autoscaler: Required[str]

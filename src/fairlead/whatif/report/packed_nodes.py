@@ -68,8 +68,8 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
     """Return the nodes of both runs, including deleted nodes; each name occurs once.
 
-    If several nodes have the same name, a node that exists at the end of its run comes before a
-    deleted one, then a node of `after` before one of `before`.
+    Of several nodes with the same name, the first in this order is returned: a node at the end of
+    `after`, a node at the end of `before`, a node deleted in `after`, a node deleted in `before`.
     """
     sides = [after] if before is None else [after, before]
     listed = [node for side in sides for node in side.nodes]

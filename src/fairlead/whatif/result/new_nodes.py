@@ -3,14 +3,16 @@
 A node is suitable if each of the waiting pods would fit
 on a copy that runs only static pods and pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
-only if they have no taints, and if no rule, such as affinity, keeps a waiting pod off any node.
+only if they have no taints, and if no node rejected a waiting pod because of a rule, such as
+affinity.
 Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
 
-Pods that wait for devices (DRA) need a node that runs pods of their workloads, and a copy takes as
-many of them as this node runs, because the copy has equal devices.
+For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
+has equal devices, so it takes as many of the waiting pods as the copied node runs pods of these
+workloads.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
     3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
@@ -64,8 +66,8 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
-    The new nodes are copies of one of `nodes`. `known` are the nodes of another run. A node that
-    runs pods of the same workloads in that run is preferred, too.
+    The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
+    are preferred. `known` are the nodes of another run; pods that a node runs there count, too.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)
@@ -121,10 +123,12 @@ def node_to_copy(
 
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
     pod if a rule, such as affinity or topology spread, keeps the pod off other nodes, or if no node
-    rejects the pod for lack of room. The copy does not help if nodes reject the pod only because of
-    their labels or because they are cordoned, and another working node has the same labels.
+    rejects the pod for lack of room. Even then, the copy does not help if nodes reject the pod only
+    because of their labels or because they are cordoned, and another working node has the labels of
+    the node that the pod left.
 
-    Return the one of `nodes` whose copy may help the most pods that left it; None if no copy helps.
+    If copies of several of `nodes` may help, the node whose copy may help the most pods is
+    returned; None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))

@@ -4,8 +4,8 @@ The steps come from a table with a row per kind of outcome. The last step after 
 the command that performs it.
 
 Requests and budgets do not always show whether a step helps: other pods may take the room first, or
-replicas may be placed on nodes that fail. Such a step is tried in another simulation, and a step
-that does not help is left out.
+replicas may be placed on nodes that fail. A step whose effect is uncertain in this way is tried in
+another simulation, and is left out if it does not help.
 """
 
 from __future__ import annotations
@@ -186,8 +186,9 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
     """Return how many more replicas `budget` needs; None if no number of them helps.
 
-    `wanted` is the present number. New replicas are assumed to be lost like the others, or, if
-    the rule is a percentage, in proportion to the failed nodes.
+    `wanted` is the present number of replicas. The same share of the new replicas is assumed to be
+    lost as of the present ones. If the rule of `budget` is a percentage, the share of the nodes
+    that fail is assumed instead.
 
         half of 8 replicas fail, minAvailable 6        4, because half of 12 is 6
         half of 8 replicas fail, maxUnavailable 2      None, because 4 fail anyway
@@ -239,8 +240,8 @@ def _unbreached(
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, the what-if adds replicas: as many as the budget lacked healthy
-    pods at its lowest point, at least 1.
+    If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
+    budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
     Otherwise, the what-if changes the budget, unless the question may already change it. If none of
     the budget's pods has a controller, the budget gets a number as `minAvailable`. Otherwise, its
@@ -414,10 +415,10 @@ def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]
 
 
 def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
-    """Return whether fewer pods wait with `more` nodes than with the `added` nodes of the question.
+    """Return whether fewer pods wait if the question adds `more` nodes to its `added` nodes.
 
-    The `added` nodes were not enough, although they may have had enough room for the pods that
-    wait: the scheduler may place other pods there first, and then also on `more` nodes.
+    Even if the `added` nodes had enough room for the waiting pods, the scheduler may have placed
+    other pods there first. It may do the same with the `more` nodes.
     """
     before = len(case.answer.difference.pending)
     tried = case.ask(replace(case.answer.change, add_nodes=added + more.count))
@@ -539,8 +540,9 @@ def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
 def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield the command that lets the pods of `one` be replaced on other nodes, if it helps.
 
-    It is for machines that are shut down, so not for nodes that come back or whose kubelets still
-    work. It helps if more pods of the workload are ready at the end.
+    The command is for machines that are shut down. There is no command if the nodes come back, or
+    if their kubelets still work. The command helps if it leads to more ready pods of the workload
+    at the end.
     """
     effect, change = case.answer.effect, case.answer.change
     outage, failures = effect.changed.outage, change.failures

@@ -1,7 +1,7 @@
 """EndState: the nodes and pods at the end of a run.
 
-`keep` computes the results for all nodes and pods before the process is forked. Both runs of a
-what-if share these results, and compute new ones only for nodes and pods that change later.
+`keep` makes the NodeEnds and PodEnds of all nodes and pods before the process is forked. Both runs
+of a what-if share these objects, and make new ones only for nodes and pods that change later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EndState:
         self._workloads_total = 0
 
     def keep(self) -> Sequence[object]:
-        """Compute the results for the present nodes and pods, and keep them.
+        """Make the NodeEnds and PodEnds of the present nodes and pods, and keep them.
 
         Return the kept objects. For nodes and pods that do not change, later calls of `nodes` and
         `pods` return the kept objects.

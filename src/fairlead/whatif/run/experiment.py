@@ -67,9 +67,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
     the time at which the cluster is at rest. `notes` are added to the outcome. If
     `compares_packings` is set, pods that run in the cluster are made pending at the start. They
     are not ready until they are placed again, so ready pods are counted only at the end.
-    `known_failures` are names of nodes whose failures are not part of the outcome. If nodes have
-    come or gone when the steps begin, `steps_for` returns the steps for the present nodes and pods;
-    if it raises InputError because a named object is gone, `steps` are performed.
+    `known_failures` are names of nodes whose failures are not part of the outcome.
+
+    If nodes have come or gone by the time at which the steps begin, `steps_for` is called with the
+    present nodes and pods, and the steps that it returns replace `steps`. If it raises InputError
+    because a named object is gone, `steps` are performed.
+
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
     the uids and the generated names of new objects; if it is None, `seed` determines them.
@@ -114,8 +117,9 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    Pods that `steps` create can also need it. With the option SINGLE_PODS, there is no batch
-    scheduler. The scheduler gets profiles for `other_schedulers`. Raises InputError.
+    Pods that `steps` create can also need the batch scheduler. With the option SINGLE_PODS, there
+    is none. The Kubernetes scheduler gets profiles for `experiment.other_schedulers`. Raises
+    InputError.
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names

@@ -588,8 +588,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload is left out if the number of displacements is at most its wanted number of pods:
-        a rolling update of another workload can displace each pod of this workload once.
+        If a workload was displaced at most as many times as it wants pods, its recurrence is left
+        out: a rolling update of another workload can displace each pod of this workload once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -669,7 +669,8 @@ def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
     """Update the status of the quota that a step has `written`; do nothing for other objects.
 
     A quota limits nothing before its status is written. A real quota controller writes the status
-    soon after a change, but the commands of a step follow each other without a pause.
+    soon after a change. The commands of a step follow each other without a pause, so the status is
+    written at once here.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

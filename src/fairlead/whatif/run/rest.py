@@ -28,8 +28,8 @@ def rest_of(
 
     The cluster comes to rest at the first pause that is longer than `gap`. A pause is a time in
     which no pod of a permanent workload has a transition. `settled` is True if the run ended
-    because nothing changed any more; the cluster then came to rest after the last transition at the
-    latest.
+    because nothing changed any more. Such a run is at rest after its last transition, even if no
+    pause was long enough.
     """
     episode: list[PodTransition] = []
     is_over = settled

@@ -10,9 +10,9 @@ percentiles, over all draws, of its start time:
     workload    when all its waiting pods have a node
     gang        when the number of its pods with a node reaches the number that it needs
 
-If a draw ends before the start, the start time in this draw is unknown, and counts as later than
-all others. For example, if the start happens in 15 of 20 draws, p50 is the 10th start, and p90 is
-unknown.
+If the pod, workload or gang has not started when a draw ends, its start time in this draw is
+unknown, and counts as later than all others. For example, if a pod starts in 15 of 20 draws, p50 is
+the 10th of its start times in ascending order, and p90 is unknown.
 """
 
 from __future__ import annotations

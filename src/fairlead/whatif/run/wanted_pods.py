@@ -68,8 +68,9 @@ def _is_created_again(pod: Pod) -> bool:
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
-    For a Rollout, these are the pods of its ReplicaSets, because its own controller is not
-    simulated. Return None if the workload is not in `store`, or if its kind states no number.
+    For a Rollout, this is the number of pods that its ReplicaSets should have, because the
+    Rollout's own controller is not simulated. Return None if the workload is not in `store`, or if
+    its kind states no number.
     """
     if ref.kind == ROLLOUT:
         return _pods_of_rollouts(store, ref.namespace).get(ref)
@@ -93,10 +94,10 @@ def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, 
 
 
 def wanted_by(owner: Json) -> int:
-    """Return how many pods the controller of the workload `owner` keeps.
+    """Return how many pods the controller of the workload `owner` should keep.
 
-    For a Job, these are the pods that should run now: at most `spec.parallelism`, and none if the
-    Job is suspended or has finished.
+    For a Job, this is the number of pods that should run now: at most `spec.parallelism`, and 0 if
+    the Job is suspended or has finished.
 
     upstream: pkg/controller/job/job_controller.go: manageJob
     """

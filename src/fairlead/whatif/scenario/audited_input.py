@@ -232,10 +232,11 @@ class _Reader:
         return owner is None and self._is_controllers(write, obj)
 
     def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether a controller of the simulation writes `obj`, an object without an owner.
+        """Return whether `write` is left to the simulation's controllers; `obj` has no owner.
 
-        This is so for claims of a known StatefulSet, for provisioned volumes, and for all writes of
-        a controller except those to the subresource `scale`.
+        This is so if the object is a provisioned volume, or if a controller made the write. There
+        are two exceptions: writes to the subresource `scale`, and the StatefulSet controller's
+        writes of claims whose StatefulSet is unknown.
         """
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)

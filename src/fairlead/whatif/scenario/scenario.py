@@ -356,8 +356,9 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    Only a pod that never ran is ended by a step, which lets it fail. If the step deleted the pod,
-    the pod's Job would replace it. `path` is the file in error messages. Raises InputError.
+    A pod that never ran in the trace is ended by a step, which makes the pod fail. The step does
+    not delete the pod, because the pod's Job would replace it. `path` is the file in error
+    messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

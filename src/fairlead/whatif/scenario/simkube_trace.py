@@ -10,8 +10,9 @@ to the recorded object. The simulation starts at the first event. As in SimKube,
 cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
-and ended. In a simulation, the n-th pod of an object to start runs as long as the object's n-th
-recorded pod. After the last recorded pod, the first one is used again.
+and ended. In a simulation, the pods of the object get the recorded runtimes in the order of their
+starts: the n-th pod to start runs as long as the n-th recorded pod. If more pods start than were
+recorded, the recorded runtimes are used again, from the first one.
 
 upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.rs
 """

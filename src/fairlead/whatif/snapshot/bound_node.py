@@ -1,4 +1,4 @@
-"""Checks that applied pods, and templates of pods, are bound to nodes that exist.
+"""Checks that a node exists if an applied pod or pod template is bound to it.
 
 The API server accepts every `spec.nodeName`. Pod garbage collection deletes a pod that is bound to
 a missing node, and the controller of the pod creates it again.

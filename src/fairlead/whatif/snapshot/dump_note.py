@@ -3,8 +3,8 @@
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
 if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas, so their absence alone proves nothing. A note mentions it in two cases: another kind is
-missing, too; or the dump has neither Leases nor budgets.
+and quotas, so their absence alone proves nothing. A note names absent budgets or quotas only if
+another kind is missing, too, or if the dump has neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 

@@ -272,10 +272,10 @@ class Inventory:
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.
 
-        A plain name of a built-in kind that every cluster serves is not the name of a custom
-        resource. If several custom
-        resources have this name, the result is the first with the object `of_object` (namespace,
-        "" for any, and name), or else the first.
+        If `name` is that of a built-in kind that every cluster serves, the result is this kind. If
+        several custom resources have the name, the result is the first of which the inventory
+        contains the object `of_object`, or else the first. `of_object` is a namespace ("" for any)
+        and the object's name.
         """
         known = find_kind(name)
         if known is not None and not (known.is_custom or known.feature_gate):

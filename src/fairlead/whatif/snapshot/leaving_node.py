@@ -42,8 +42,9 @@ def nodes_to_be_deleted(
 ) -> list[str]:
     """Return the nodes that autoscalers were removing at `at`, but had not deleted yet.
 
-    The nodes of an autoscaler are left out if its argument is False: a simulated autoscaler
-    removes its taint at the start, and decides anew.
+    If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes of this autoscaler are left
+    out. Callers pass False for an autoscaler that they simulate, because it removes its taints at
+    the start and decides anew.
     """
     return [
         one.metadata.name

@@ -55,7 +55,7 @@ class LiveObjects(Struct, frozen=True):
     unreadable: tuple[LiveResource, ...]
 
     def __repr__(self) -> str:
-        """Return a text without the objects, because that of all objects would be very long.
+        """Return a text without the objects, because a text with them would be very long.
 
         `asyncio.run` ends with a call of `signal.signal`, which makes a repr of the replaced signal
         handler. That repr contains the finished task and its result, which is this object.

@@ -64,9 +64,9 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys of those `labels` of a node that state its zone.
 
-    Volume drivers repeat the zone in a label of their own, such as topology.gke.io/zone. Except
-    for the labels in _ZONE_LABELS, a label states the zone only if its value is that of
-    topology.kubernetes.io/zone. The values differ on an Azure node that is in no zone: there,
+    The labels in _ZONE_LABELS always state the zone. Volume drivers repeat the zone in a label of
+    their own, such as topology.gke.io/zone. Such a label counts only if its value is that of
+    topology.kubernetes.io/zone. The two values differ on an Azure node that is in no zone: there,
     cloud-provider-azure sets topology.kubernetes.io/zone to a fault domain, but the driver leaves
     topology.disk.csi.azure.com/zone empty.
     """
@@ -127,10 +127,10 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
 
 
 def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
-    """Return a template for each zone of `nodes` other than the zone of the first node.
+    """Return a template for each zone of `nodes` other than the zone of `nodes[0]`.
 
-    Each template has the properties of the first node. Only its labels about the zone and place
-    are those of the first node of `nodes` in that zone.
+    Each template has the properties of `nodes[0]`. Only its labels about the zone and place come
+    from another node: the first one in the template's zone.
     """
     model = node_template(nodes[0])
     kept = _without_zone(model["metadata"]["labels"])

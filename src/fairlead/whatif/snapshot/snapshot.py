@@ -199,9 +199,9 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
 
-    If a pod replaced another pod in a simulation, its annotation REPLACES contains the name of the
-    replaced pod. The annotation is left out, so that answers about the new snapshot show the pod's
-    own name.
+    If a pod replaced another pod in a simulation, the new pod's annotation REPLACES contains the
+    name of the replaced pod, and answers show that name. The annotation is left out here, so that
+    answers about the new snapshot show the new pod's own name.
     """
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]

@@ -223,8 +223,8 @@ class _Cluster:
     def _model(self, labels: Mapping[str, str]) -> Node | None:
         """Return a Ready node with the pool and instance type in `labels`; None if there is none.
 
-        Nodes that are not in `_starting` are preferred, and of these the newest. Of other nodes,
-        the one with the most kinds of allocatable resources is returned.
+        If there are several, the result is the newest that is not in `_starting`. If all of them
+        are in `_starting`, it is the one with the most kinds of allocatable resources.
         """
         key = _pool_and_type(labels)
         if not any(key):

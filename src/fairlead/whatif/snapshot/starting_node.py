@@ -3,12 +3,11 @@
 A node is starting if it is younger than STARTING_MAX, and its Ready condition
 
     has been False since the node registered, so the node has never been Ready
-    is True, but its startup taints are not removed yet, or its devices are not reported yet
+    is True, but the node's startup taints are not removed or its devices not reported yet
     is absent, and the node has startup taints
 
-Starting nodes are rewritten once, after the dump is read (`started_node`). A node has failed if its
-Ready condition is Unknown, or has become False since the registration. Failed nodes are not
-rewritten.
+Starting nodes are rewritten once, after the dump is read (`started_node`). Failed nodes are not
+rewritten: their Ready condition is Unknown, or became False only after the node had registered.
 """
 
 from __future__ import annotations

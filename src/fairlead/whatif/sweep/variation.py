@@ -77,9 +77,9 @@ class FieldVariation(Struct, frozen=True):
 class LossVariation(Struct, frozen=True):
     """A variation in which each node or zone in `values` fails at the time `at`.
 
-    For the value None, nothing fails. The failure is added to the scenario as an event; `event` is
-    the field of this event that contains the name of the node or zone. `parts_of` returns the names
-    of the nodes or zones of a scenario.
+    For the value None, nothing fails. The failure is added to the scenario's `events`. `event` is
+    the name of the field in which the added event names the node or zone, such as `fail-node`.
+    `parts_of` returns the names of the nodes or zones of a scenario.
     """
 
     name: str

@@ -76,9 +76,10 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. `node` is set for a binding: then any version is enough if the pod is bound, even to a
-    node other than `node`. If `is_deletion` is True, the object must be gone or have a deletion
-    timestamp. If `is_removal` is also True, the object must be gone.
+    exists. For a binding, `node` is set and the version does not matter: the watch must show that
+    the pod is bound, even if to a node other than `node`. If `is_deletion` is True, the object
+    must be gone or have a deletion timestamp. If `is_removal` is also True, the object must be
+    gone.
     """
 
     ref: ObjectRef
@@ -132,7 +133,8 @@ def perform(
     `resources` are keyed by the kinds that commands name. `known` maps the type of each present
     condition of the target to the status of the condition. The transition time of a condition is
     kept if its status does not change. `jitter` returns random numbers in [0, 1) for pauses. A
-    command that is not performed in a running cluster fails as INVALID.
+    command that only simulations perform, such as DeleteCollection, causes no request and fails as
+    INVALID.
     """
     match command:
         case Bind():

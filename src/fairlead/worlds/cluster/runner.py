@@ -274,8 +274,9 @@ class ClusterRunner:
     def _notice(self, reflector: Reflector) -> None:
         """Log whether the reflector's resource has become unreadable, or readable again.
 
-        Objects that cannot be decoded are logged too. The first time that this replica has no
-        permission to read the resource, this is logged, or ends the run if it is in REQUIRED.
+        Objects that cannot be decoded are logged too. If this replica has no permission to read a
+        resource in REQUIRED, the run ends. For any other resource, the lack of permission is
+        logged once.
         """
         name, log = reflector.resource.name, self._options.log.problem
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem

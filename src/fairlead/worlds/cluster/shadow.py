@@ -6,11 +6,12 @@
 
 A shadow replaces an engine and issues no commands. It compares in the state before the update. The
 other scheduler may have decided in a different state, because two bindings may be observed in a
-different order than they were decided. Some reported differences have no other cause.
+different order than they were decided. This alone causes some of the reported differences.
 
-The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). If at
-least n feasible nodes, including the chosen one, have at most the score of the chosen node, it can
-be the best node of such a sample. Then the placement is reported as `sampled`.
+The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
+chosen node may be the best node of such a sample, though not the best of all. This is possible if
+at least n feasible nodes, including the chosen one, have at most the chosen node's score. Then the
+placement is reported as `sampled`.
 """
 
 from __future__ import annotations

@@ -63,11 +63,12 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a description of a kubelet's status write, for `copied` (see PodWriteCopies).
+        """Return the description of `command`, a kubelet's status write.
 
-        `command` does not yet contain the container statuses and IPs; `inputs` are the values from
-        which these would be made. Returns None if the write must go through webhooks and policies,
-        or cannot be described.
+        The method `copied` takes the description; PodWriteCopies explains it. `command` contains no
+        container statuses and IPs yet; `inputs` are the values from which `PodDetails` would make
+        them. Returns None if the write must go through webhooks and policies, or cannot be
+        described.
         """
         if judges_users(self._store.storage):
             return None
@@ -87,11 +88,10 @@ class AdmissionGateway:
     def perform(
         self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None = None
     ) -> Outcome | None:
-        """Perform `detailed`, the complete form of an issued command; return its outcome.
+        """Perform `detailed`, the command of `issued` with all details; return its outcome.
 
         `report` is the description that `described_report` returned for a kubelet's status write;
-        None if there is none. Returns None if the command is pending, because it waits for a
-        webhook.
+        None if there is no description. Returns None if the command waits for a webhook.
         """
         if not judges_users(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)

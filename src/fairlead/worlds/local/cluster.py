@@ -78,8 +78,9 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust.
     `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
-    contains the names of PARTS that do not run. `pods_max` limits the number of pods. `release` is
-    the Kubernetes version to follow. `logging` wraps a reporter in a reporter that logs decisions.
+    contains those names in `PARTS` whose parts do not run. `pods_max` limits the number of pods.
+    `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter that
+    logs decisions.
     `job_duration` is how long pods with restartPolicy Never or OnFailure run, None for forever.
     `limited` are resources that can be used only if a quota covers them. `objects` are the objects
     of another cluster; if there are any, no new nodes are created.

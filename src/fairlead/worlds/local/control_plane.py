@@ -100,8 +100,9 @@ class ControlPlane:
         contains the names of engine parts that do not run. `controllers` run in addition to the
         engine's own controllers. `listeners` receive each change before the engine does. `host` is
         the host name that controllers report. `metrics` receives the reports of the engine;
-        `logging` wraps `metrics` in a reporter that logs. `interpose` returns the engine and
-        the world to use; it can wrap them, for example to inject faults.
+        `logging` wraps `metrics` in a reporter that logs. `interpose` takes the engine and the
+        world, and returns the engine and the world to use. For example, tests pass a function
+        that wraps both to inject faults.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (

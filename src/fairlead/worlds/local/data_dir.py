@@ -8,7 +8,7 @@
     DIR/used              exists once objects.db has contained objects, to detect lost objects
     DIR/address           the server's host and port, while the cluster runs
 
-Only the user can read these files.
+Only the operating-system user who runs the cluster can read these files.
 
 upstream: kube-apiserver's --token-auth-file has the format of `tokens`
 """

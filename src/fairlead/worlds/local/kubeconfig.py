@@ -31,7 +31,8 @@ def kubeconfig(
 
     `token` is the administrator's token. `others` are the tokens of other users, keyed by name;
     each user gets a context with the user's name. `pairs` are client certificates with their keys,
-    keyed by context name; these users authenticate by certificate instead of token.
+    keyed by context name. The user of a context in `pairs` authenticates by certificate instead of
+    token.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:

@@ -12,14 +12,16 @@ store the same result, except that each result contains the strings of its own p
     text       {"startTime": "<marker 0>", ... "podIP": "<marker 2>"}
     strings    2026-01-01T00:00:09Z, 2026-01-01T00:00:12Z, 10.0.0.7
 
-Markers number the strings of each kind in ascending order, so two texts are equal only if equal
-strings are at the same places and their order is the same. A string is replaced only if it is a
-whole JSON string, or the key of an address in managed fields.
+Markers are numbered: first the times in ascending order, then the IP addresses in ascending order,
+then the uid. So two texts are equal only if equal strings are at the same places and the order of
+the strings is the same. A time or IP address is replaced only if it is a whole JSON string, or the
+key of an address in managed fields.
 
 A kubelet's status write also has a second description, which contains the inputs of its details
 (`ReportInputs`) in place of the details. If an earlier write had the same second description, the
-details need not be made. In the second description, each set of managed fields is replaced by a
-number and the IP addresses in the set.
+details need not be made. In place of each set of managed fields, the second description contains a
+number and the IP addresses in the set. Sets that differ only in their IP addresses have the same
+number.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ cluster. The Leases of two nodes differ only in a few strings:
     shared          everything else
 
 So the first Lease goes through all stages of `Store.create`, and later Leases are copies with their
-own strings. A copy equals the Lease that the stages would create:
+own strings. Three rules ensure that a copy equals the Lease that the stages would create:
 
-- If an own string is not valid, the Lease is not a copy: it goes through all stages.
-- Admission reads only namespaces and quotas for a Lease. The template is dropped when a namespace
-  or a quota changes, and no template is made while there are quotas.
+- A Lease with an own string that is not valid goes through all stages.
+- When a Lease is created, admission reads only namespaces and quotas. The template is dropped when
+  a namespace or a quota changes, and no template is made while there are quotas.
 - The caller uses LeaseCopies only while no webhook or policy binding exists.
 """
 

@@ -2,7 +2,7 @@
 
 When a zone fails, tens of thousands of pods become unready; later they restart and become ready
 again. Controllers read the views of these pods, but hardly anything reads their JSON values. So a
-write that only changes conditions and container statuses makes the next view from the newest one,
+write that only changes conditions and container statuses makes a new view from the previous view,
 and stores a PatchedPod without a JSON value:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)

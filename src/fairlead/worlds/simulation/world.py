@@ -1,10 +1,10 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Three kinds of events change the store: commands of the engine, entries of the script (`at`), and
-commands that were delayed by their latency. Events happen one at a time. After each event, the
-engine first receives the net changes to the store and then, if the event was a command, the outcome
-of the command. So the engine knows the effects of a command before it learns that the command
-succeeded.
+Three kinds of events change the store: commands that are performed at once, commands that are
+performed later because they have a `Latency`, and entries of the script (`at`). Events happen one
+at a time. After each event, the engine first receives the net changes to the store and then, if the
+event was a command, the outcome of the command. So the engine knows the effects of a command before
+it learns that the command succeeded.
 
 Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
 pods calls an API server, but a simulation has none. If an extender reports that it has bound the

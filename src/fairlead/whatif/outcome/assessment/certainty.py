@@ -44,7 +44,8 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
     """An outcome, and in how many runs with different seeds it occurs.
 
     `what` happens to `subject` in `seeds` of `total` runs. `least`, `median`, `p90` and `most`
-    describe its amounts in these runs: numbers of pods, or seconds. They are None for a verdict.
+    describe its amounts in these runs: numbers of pods, or seconds. If `subject` is VERDICT, `what`
+    is a kind of verdict, and the amounts are None.
     """
 
     subject: str

@@ -193,14 +193,15 @@ class FailOnFlag(Struct, frozen=True):
 
 
 class FailOnWorkload(Struct, frozen=True):
-    """The condition that a workload had fewer ready pods than `amount`.
+    """The condition that a workload had fewer ready pods than `amount` at any time.
 
-    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. Two
-    kinds of workloads are ignored:
+    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
+    workload is ignored in two cases:
 
-    - workloads that had at least one ready pod before the change, if fewer pods than `amount` were
-      ready then or are wanted
-    - workloads that never had fewer ready pods than before, and have all wanted pods at the end
+    - It had ready pods before the change, but already fewer than `amount`; or it had ready pods,
+      and wants fewer than `amount`.
+    - It never had fewer ready pods than before the change, and all wanted pods are ready at the
+      end.
     """
 
     text: str

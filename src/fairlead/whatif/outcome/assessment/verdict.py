@@ -578,7 +578,8 @@ def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
     Such pods were deleted and created again, or got their first node after the change. Return None
-    if there are no such pods, and with --reschedule, because `_repacked` counts them then.
+    if there are no such pods. Also return None with --reschedule, because the sentence of
+    `_repacked` then includes these pods.
     """
     if effect.packing:
         return None

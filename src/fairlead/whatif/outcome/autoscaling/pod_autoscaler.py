@@ -86,10 +86,10 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run, with the note about `autoscalers` without a load replaced.
+    """Return the `notes` of a run; the note about missing loads is limited to `workloads`.
 
-    The new note names only the autoscalers without a load that scale one of `workloads`. If there
-    are no such autoscalers, the note is left out.
+    This note says which of `autoscalers` have no load. It is replaced by a note about only those
+    that scale one of `workloads`. If there are none, the note is left out.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

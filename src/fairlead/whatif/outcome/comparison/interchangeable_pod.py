@@ -1,9 +1,9 @@
 """Exchanges the names of two pods of one workload if the change only swaps their states.
 
 A displaced pod goes to the end of the scheduler's queue. Another pod of its workload, which is
-pending in the run without the change, may then get a node first. The workload has as many running
-pods in both runs. So the two pods exchange their names, and the answer does not report that the
-displaced pod is pending because of the change.
+pending in the run without the change, may then get a node first. The workload has the same number
+of running pods in both runs. So the two pods exchange their names, and the answer does not report
+that the displaced pod is pending because of the change.
 
     without the change   web-1 on a     web-2 pending
     with the change      web-1 pending  web-2 on b

@@ -21,10 +21,10 @@ NO_POOL: Final = "no pool"
 class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     """The nodes of one pool at the end of the run with the change, and of the run without it.
 
-    `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` of
-    them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
-    millicores, other resources in units; `pods` is a resource, too. `is_cordoned_anew` means that
-    the change cordons or uncordons nodes of the pool.
+    `nodes` is the number of nodes with the change; `not_ready` of them are not ready and `cordoned`
+    of them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
+    millicores, other resources in units. "pods" is one of the resources. `is_cordoned_anew` means
+    that different nodes of the pool are cordoned at the end than without the change.
     """
 
     name: str

@@ -10,8 +10,8 @@ with pods of the same node, even if the new pod still waits for that node.
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 
 A pod that existed before the change has the same name in both runs. If only the run with the change
-deletes it, for example because of fewer replicas, it has been removed; a pod that a later scale-up
-creates is another pod. Only the replacement of a displaced pod counts as the same pod.
+deletes such a pod without displacing it, for example because of fewer replicas, the pod has been
+removed. A pod of the same revision that a later scale-up creates is not its counterpart.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class PodRole(Struct, frozen=True):
     def is_displaced(
         self, displaced: Collection[str], without: RunOutcome, lost: Collection[str]
     ) -> bool:
-        """Return whether the pod left the node on which it ran before the change, and exists again.
+        """Return whether the change displaced the pod from its node.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
-        whose nodes the change deleted. A pod that got its first node after the change was not
-        displaced.
+        whose nodes the change deleted. A pod in `lost` does not count if it got its first node only
+        after the change.
         """
         if self.after.key in displaced:
             return True

@@ -33,8 +33,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `elsewhere` counts the `moved` pods that were not displaced, and `recreated`
-    counts those of them that were deleted and created again. `moved_alike` counts the `returned`
+    frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
+    the pods in `elsewhere` that were deleted and created again. `moved_alike` counts the `returned`
     pods that both runs moved to the same node. `completed` and `failed` pods started after the
     change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
     existed in the run with the change. `missing` counts the pods that the workload wants and could
@@ -46,8 +46,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
     pending. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
-    `waited` displaced pods found a node only after WAITED_MIN or more, and the longest of these
-    waits took `waited_for`.
+    `waited` counts the displaced pods that found a node only after WAITED_MIN or more;
+    `waited_for` is the longest of these waits.
     """
 
     workload: WorkloadRef
@@ -144,7 +144,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def short_words(self) -> str:
-        """`words` for a narrow column: without reasons and redundant evictions.
+        """`words` for a narrow column; reasons and redundant evictions are left out.
 
         Evictions are redundant if other counts include all evicted pods.
 
@@ -214,8 +214,8 @@ def workload_effects(
     If the readiness of a workload is the same in both runs, its unready pods alone do not count as
     an effect of the change.
 
-    `lost` are the pods of failed nodes that are lost because of the change, and `waited` the pods
-    that waited long for a node.
+    `lost` are the pods that were on failed nodes and do not run again because of the change.
+    `waited` are the pods that waited long for a node.
     """
     tallies = _tallies(without, changed, difference, lost)
     _add_waits(tallies, difference, waited)

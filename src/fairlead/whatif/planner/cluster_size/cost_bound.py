@@ -5,8 +5,8 @@ relaxed problem is a linear program, and by duality every vector of unit prices 
 
     y · capacity(k) <= price(k)        for every kind of node k
 
-proves that the cost is at least y · demand. The best y is a vertex of this polytope; there are few
-resources, so all vertices are computed.
+proves that the cost is at least y · demand. These vectors form a polytope, and the best y is one of
+its vertices. There are few resources, so the vertices can be enumerated.
 
 Example: demand 10 cores and 40 GiB; one kind of node with 4 cores and 16 GiB for 1.00. The vector
 y = (0.25, 0) is feasible and proves a cost of 2.50; 3 nodes cost 3.00.

@@ -1,9 +1,9 @@
-"""NodeSets: the sets of N nodes whose loss a search tries, and the number of sets they represent.
+"""NodeSets: the sets of N nodes whose loss a search tries, and how many of all sets they cover.
 
-If there are few sets of N nodes, the loss of each set is tried. Otherwise, two new nodes are in one
-class if they are copies of the same kind and run equal pods. Sets with the same number of nodes of
-each class are equivalent, and only one of them is tried. If there are still too many sets, only
-those whose loss is hardest to survive are tried.
+If there are few sets of N nodes, the loss of each set is tried. Otherwise, the nodes are divided
+into classes: two new nodes are in one class if they are copies of the same kind and run equal pods.
+Sets with the same number of nodes of each class are equivalent, and only one of them is tried. If
+there are still too many sets, only those whose loss is hardest to survive are tried.
 
 Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
 10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes; an equal node and the
@@ -107,9 +107,9 @@ def _hardest(
 ) -> Iterator[tuple[str, ...]]:
     """Yield sets of `count` nodes whose loss is hard to survive; a set can occur several times.
 
-    There are five lists of all nodes. They are sorted by requested cpu, requested memory, number of
-    pods, allocatable cpu and allocatable memory, highest first. The first five sets are the first
-    `count` nodes of each list.
+    Five lists contain all nodes. Each is sorted by another amount, highest first: requested cpu,
+    requested memory, number of pods, allocatable cpu, or allocatable memory. The first five sets
+    are the first `count` nodes of each list.
 
     Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
     one more set: the first `count` nodes in the list that belong to the group. If the group has

@@ -213,7 +213,7 @@ class SizeSearch:
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
 
-        In a trial, the pods of the new nodes that a drain would evict are removed, and their
+        In a trial, the pods that a drain would evict are removed from the new nodes, and their
         replacements are scheduled in queue order. The model is unchanged afterwards.
         """
         model = self._model
@@ -479,8 +479,9 @@ class SizeSearch:
         """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
 
         If `pool` is None, the nodes of all pools are replaced. Each of `kinds` is the list of the
-        indexes of its offers. For each kind, at most `_COUNTS_MAX` numbers of nodes are tried. They
-        start at a lower bound and end where the nodes would cost as much as the present nodes.
+        indexes of its offers. For each kind, up to `_COUNTS_MAX` different numbers of nodes are
+        tried. The first number is a lower bound (`_fewest`). Every number is so small that the
+        nodes can cost less than the present nodes.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
         with self._model.hypothesis():
@@ -528,8 +529,8 @@ class SizeSearch:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
         More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the
-        placement of the pods costs as much as the old nodes, or if a pod is added to `pinned` that
-        was not there before.
+        placement of the pods costs as much as the old nodes, or if `pinned` would get a pod that it
+        did not contain before.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
         inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]

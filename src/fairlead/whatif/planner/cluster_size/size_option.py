@@ -44,10 +44,11 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def check_survival(survival: Survival, zones: Sequence[str]) -> None:
-    """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
+    """Raise InputError if a zone is to fail but no node has one, or if too many nodes are to fail.
 
-    `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are
-    accepted even if the file contains fewer nodes, for example only one node of each pool.
+    `zones` has the zone of each node, "" for a node without one. Not more nodes can fail than the
+    file contains, but up to 10 are always accepted, because the file may describe only a part of
+    the cluster, for example one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

@@ -107,9 +107,9 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`, with the nodes that it `helps` to empty.
 
-    If the edit makes a pod fit another node, it helps only one node, because the pod then takes
-    the free resources. Instead of that node, the edit could help one of the nodes in `instead`.
-    The nodes in `alone`, which are also in `helps` or `instead`, need no other edit.
+    If the edit makes a pod fit another node, it helps to empty only one node: the pods of this node
+    take the room that the edit makes. Instead of this node, the edit could help one of the nodes in
+    `instead`. The nodes in `alone`, which are also in `helps` or `instead`, need no other edit.
     """
 
     form: str

@@ -133,8 +133,8 @@ def plan_drains(
 ) -> DrainPlan:
     """Return the plan for draining `nodes`; the model is unchanged afterwards.
 
-    The drained nodes stay out of service, unless `return_again` is set. Raises InputError if
-    `begun_plan` does; the nodes are those of the option --nodes.
+    The drained nodes stay out of service, unless `return_again` is set. Raises InputError for the
+    option --nodes if all `nodes` are exempt from drains (`begun_plan`).
     """
     start = begun_plan(planner.model, nodes, "--nodes")
     nodes = start.nodes

@@ -8,7 +8,8 @@ A node is checked in up to three steps (`refusals`, `has_room_elsewhere`, `empty
                   replacement fits no node, the pods of its workload are placed first in another try
 
 Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
-pods stay on their new nodes, so all nodes that were emptied one after another are empty together.
+pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty
+at the end.
 
 The order matters: if a pod fits only a few nodes, pods that are placed before it can fill them. In
 a real drain, budgets and the speed of controllers decide the order.
@@ -174,8 +175,8 @@ class DrainPlanner:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
         Three obstacles are found: a kubelet that does not answer (`_never_ends_pods`), budgets that
-        refuse an eviction (`budget_blockers`), and terminating pods that a finalizer of another
-        program keeps. A drain waits until such pods are gone.
+        refuse an eviction (`budget_blockers`), and terminating pods with a finalizer that no
+        controller of Kubernetes removes. A drain waits until these pods are gone.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -357,8 +358,8 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
-        Return an Unplaced if a replacement fits no node. A replacement that may fit after other
-        pods have been placed (`_may_follow`) is first tried again after them.
+        A replacement that fits no node is tried again after the others if it may fit then
+        (`_may_follow`). Return an Unplaced for a replacement that fits no node in the end.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -487,9 +488,9 @@ def _wrong_order(
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
-    the pod that finds no node in queue order. If labels select exactly the pods of each workload
-    in `first`, the edit contains a command for each of these workloads, with the flags that kubectl
-    needs for its pods.
+    the pod that finds no node in queue order. The edit contains a kubectl command for each workload
+    in `first`, with the flags that its pods need. It contains no commands if the pods of one of
+    these workloads have no labels that select them and no others of `pods`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
@@ -573,11 +574,11 @@ def _name(limit: BudgetLimit) -> str:
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
     """Yield blockers for `pod`, whose budget allows no eviction now; each has an edit.
 
-    If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
-    pods would be ready even after this edit, a second blocker follows.
+    If the budget never allows an eviction, the edit changes the budget's rule or adds a replica. If
+    too few pods would be ready even after this edit, a second blocker follows.
 
-    If no controller of the pods has a scale, a changed rule requires `spare` fewer ready pods than
-    exist today.
+    If `limit.lacks_scale` is set or `limit.has_scales` is not, the changed rule is a minAvailable
+    that leaves room for `spare` evictions. Otherwise, the changed rule is maxUnavailable 1.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:

@@ -89,7 +89,8 @@ class _Baseline(Struct, frozen=True):
     the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
-    again. `next_end` is the next instant at which a pod or a Job would end by itself.
+    again. `next_end` is the first instant after the simulation at which a pod or a Job would have
+    ended by itself, None if there is none.
     """
 
     after: DurationNs

@@ -41,11 +41,11 @@ def check_alone(
     *,
     return_again: bool = False,
 ) -> DrainPlan:
-    """Return a plan without runs whose drains and blockers are those of each node alone.
+    """Return a plan with the drains and blockers that are found if each node is drained alone.
 
-    The drains are sorted by effort, the lowest first. Nodes return to service if `return_again` is
-    set. The model is unchanged afterwards. Raises InputError, for the dump `source`, if
-    `begun_plan` does.
+    The plan has no simulated `runs`. The drains are sorted by effort, the lowest first. Nodes
+    return to service if `return_again` is set. The model is unchanged afterwards. Raises InputError
+    for the dump `source` if all `nodes` are exempt from drains (`begun_plan`).
     """
     plan = begun_plan(planner.model, nodes, source)
     progress.begin("checking nodes", len(plan.nodes))

@@ -177,10 +177,11 @@ def unplaced_blockers(
 ) -> list[Blocker]:
     """Return a blocker for each workload whose pods on the node do not all fit other nodes.
 
-    `found` is the blocker that `empty` returned for the node. The blocker of the same workload
-    comes first. The `edit` of a blocker is a change that would help, "" if none was found; it adds
-    a node only if `new_nodes` is set. If `returns` is set, the node returns to service, and pods
-    that then fit on it cause no blocker. The model does not change.
+    `found` is the blocker that `empty` returned for the node. If the result has a blocker of the
+    workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
+    help, "" if none was found; it adds a node only if `new_nodes` is set. If `returns` is set, the
+    node returns to service, and pods that then fit on it cause no blocker. The model does not
+    change.
     """
     if found.cause not in UNPLACED:
         return [found]
@@ -260,7 +261,7 @@ def _proven(
     """Return the text of the first candidate that passes a trial; "" if none passes.
 
     A trial passes if every pod fits a node, except pods of workloads in `others`. If a pod of the
-    blocker's workload does not fit, the candidates for this pod are tried next.
+    workload `blocker.owner` does not fit, the changes that would help this pod are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:
@@ -300,8 +301,8 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 def _is_plausible(remedy: Remedy, pod: Pod, node: Node) -> bool:
     """Return whether an operator could make the changes of `remedy` to `pod` and `node`.
 
-    A pod does not run with less than half of its requests, and a label that a node already has
-    states what the node is, so that another value would be wrong.
+    A change is not plausible if it leaves a pod less than half of a request, or if it gives another
+    value to a label that the node already has. Such a label states what the node is.
     """
     for change in remedy.changes:
         if change.pod is not None:

@@ -1,9 +1,9 @@
 """Runtimes: the times that pods run until they complete, from a dump's completed pods or a file.
 
 A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
-is used for pods of the same owner (for a Job of a CronJob, the CronJob), and for pods of the same
-template. Pods that the node or a controller stopped (`status.reason: Evicted`) and pods that
-restart forever (restartPolicy Always) are ignored.
+is used for pods of the same owner and for pods of the same template. If the owner is a Job of a
+CronJob, the CronJob counts as the owner. Pods that the node or a controller stopped
+(`status.reason: Evicted`) and pods that restart forever (restartPolicy Always) are ignored.
 
 The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
 

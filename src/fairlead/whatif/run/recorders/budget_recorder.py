@@ -102,9 +102,10 @@ class BudgetRecorder(Struct):
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
         """Record a breach of each budget that does not allow the deletion of `pod`.
 
-        A budget's status does not count yet the pods that were already deleted at `at`. So each of
-        them reduces the number of disruptions that the budget still allows. An unready pod does
-        not reduce this number if the budget permits its loss (`_spares_unready`).
+        Several pods may be lost at the instant `at`, and a budget's status does not reflect these
+        losses yet. So each loss is subtracted here from the number of disruptions that the budget
+        still allows. The loss of an unready pod is not subtracted if the budget permits it
+        (`_spares_unready`).
         """
         if self._lost_at != at:
             self._lost_at = at
@@ -169,10 +170,12 @@ class BudgetRecorder(Struct):
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     """Return whether the loss of an unready pod breaks no rule of `pdb`.
 
-    The policy AlwaysAllow permits every such loss. Otherwise, the budget must have all the healthy
-    pods that it needs, and its status must be computed. A status that needs 0 healthy pods may not
-    be computed yet, so the eviction API does not spare unready pods then. This function spares them
-    if the status expects pods, because it is computed then.
+    The policy AlwaysAllow permits every such loss. Otherwise, the budget's status must have been
+    computed, and the budget must have all the healthy pods that it needs.
+
+    If `desiredHealthy` is 0, the status may not have been computed yet. The eviction API therefore
+    does not spare unready pods in this case. This function spares them if `expectedPods` is above
+    0, because this shows that the status has been computed.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """

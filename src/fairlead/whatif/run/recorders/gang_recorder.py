@@ -161,7 +161,7 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """Add to `_incomplete` the resource use of `gang` since its last change, if incomplete.
+        """If `gang` is incomplete, add its resource use since its last change to `_incomplete`.
 
         The use is the requests of the running members, multiplied by the time since that change. A
         gang is incomplete while some, but too few, of its members run.

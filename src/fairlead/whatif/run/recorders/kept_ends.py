@@ -5,7 +5,7 @@ before the process is forked, and each run replaces only those that it has chang
 
 A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
 other pods are their own originals. Of several pods with the same original, only one is listed. So
-when a pod changes, all pods with its original are compared again.
+when a pod changes, the listed pod is selected again from all pods with the same original.
 
     pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
 """
@@ -59,7 +59,8 @@ class KeptEnds:
         """Return the ends of `pods`, the existing pods, keyed by original (see `KeptEnds`).
 
         `changed` contains the keys of all pods that were created, changed or deleted since this
-        object was made. The result must not be changed: it is `listed` itself if nothing changed.
+        object was made. The caller must not modify the result: if `changed` is empty, the result is
+        the dictionary `self.listed` itself.
         """
         keys = set(changed)
         if not keys:

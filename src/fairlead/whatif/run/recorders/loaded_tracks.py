@@ -1,7 +1,7 @@
-"""LoadedTracks: the PodTracks and PodEnds of loaded replicas, made when they are first read.
+"""LoadedTracks: makes the PodTracks and PodEnds of loaded replicas when they are needed.
 
-The PodEnds of replicas that run at the start differ only in name, node and creation time, so they
-are copies of one PodEnd. A PodTrack is made only for a pod that changes.
+The PodEnds of replicas that run at the start differ only in name, node and creation time. They are
+made together, as copies of one PodEnd. PodTracks are made one by one, mainly for pods that change.
 """
 
 from __future__ import annotations

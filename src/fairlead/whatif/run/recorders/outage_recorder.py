@@ -493,9 +493,9 @@ class OutageRecorder(Struct):
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is already up again is updated only at two instants. One is `back_at`, because a
-        pod with restartPolicy Never fails when its node returns. The other is `restarted_at`,
-        because the restart of its containers may fail its Job.
+        A pod that is already up again is updated only at two instants, at which it may fail again.
+        At `back_at`, a pod with restartPolicy Never fails if its node has just returned. At
+        `restarted_at`, the restart of the pod's containers may make its Job fail.
         """
         affected = self.affected.get(key)
         if affected is None:

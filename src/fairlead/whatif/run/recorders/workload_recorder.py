@@ -161,13 +161,15 @@ def _readiness(
     """Return a workload's readiness from `since` to `until`.
 
     `deltas` are the changes of the number of ready pods; several changes at one instant count as
-    one. Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from
-    9 s.
+    one. For example, if 3 pods are ready at the end, and `deltas` are (5 s, -1) and (9 s, +1), then
+    3 pods were ready before 5 s, 2 from 5 s, and 3 from 9 s.
 
     `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
-    None if the number is lowest at the end, and less than `wanted`. There is one exception: if
-    `settled` is False (changes continue after `until`), the number fell to the lowest value just
-    at the end, and it had this value before, `lowest_for` is the earlier time with this value.
+    None if the number has this value at the end, and the value is less than `wanted`.
+
+    There is one exception: `settled` is False (changes continue after `until`), and the number fell
+    to its lowest value at `until`, but also had this value earlier. Then `lowest_for` is the total
+    of the earlier times.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

@@ -9,10 +9,12 @@ Each segment is replaced by a code and a number, for example `shop` by the code 
 and `web` 3. All numbers have the same width. A segment has the same replacement in every name. The
 ordinal of a StatefulSet's pod, such as the 0 in `eu/web-0`, is kept.
 
-The pseudonyms sort in the same order as the original names. A code is therefore a digit for a
-segment that begins with a digit, and letters otherwise. The segments of Kubernetes' own names
-(KEPT) are not replaced. The code of a segment that lies between two segments of KEPT also lies
-between these two: `shop` lies between `public` and `system`, and so does its code `q`.
+The pseudonyms sort in the same order as the original names. Digits sort before letters, so the code
+is the digit 0 for a segment that begins with a digit, and letters otherwise.
+
+The segments of Kubernetes' own names (KEPT) are not replaced. The code of a segment that lies
+between two segments of KEPT also lies between these two: `shop` lies between `public` and
+`system`, and so does its code `q`.
 """
 
 from __future__ import annotations

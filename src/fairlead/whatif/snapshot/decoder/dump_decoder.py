@@ -1,9 +1,9 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-To build JSON values, check them and convert them to views would take ten times as long. The direct
-way works for objects of the common kinds in stored form (`StoredForm`); other objects are decoded
-as JSON. Most pods are not decoded at all, because they match the template of another pod's text
-(`PodTexts`).
+Decoding to JSON values, checking these and converting them to views would take ten times as long.
+The direct way works for objects of the common kinds in stored form (`StoredForm`); other objects
+are decoded as JSON. Most pods are not decoded at all, because they match the template of another
+pod's text (`PodTexts`).
 
 The views lack the timestamps of the status. The status is therefore decoded a second time, to find
 the newest timestamp.
@@ -152,10 +152,11 @@ class DumpDecoder:
         return self._pods.with_rows(items)
 
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
-        """Return (pods, their newest timestamp) for the `texts` of pods that match one template.
+        """Return (pods, their newest timestamp) for `texts`, which all match one template.
 
-        Returns None for a single pod, or if a check of the columns fails; the caller must then
-        decode each text. Raises msgspec.DecodeError for a text that is not JSON.
+        Returns None for a single pod, for an unusable template, or if a check of the pods fails;
+        the caller must then decode each text. Raises msgspec.DecodeError for a text that is not
+        JSON.
         """
         if len(texts) == 1:
             return None

@@ -1,8 +1,8 @@
 """PodTexts: recognizes pods whose texts differ only in the values of some strings.
 
-The texts of a workload's pods match one `JsonTemplate`, or a few. The view and the JSON value of
-such a pod are made from those of one sample pod: they are copied, and only the strings of the
-placeholders are replaced.
+The texts of a workload's pods match one `JsonTemplate`, or a few. Each template has a placeholder
+for every string in which its texts differ. The view and the JSON value of a pod that matches are
+copies of those of one sample pod, in which only the strings of the placeholders are replaced.
 
     1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
        The strings that differ between the second and the third text become the placeholders of
@@ -90,7 +90,7 @@ class PodTemplate:
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
-        """Find the placeholders of `texts`; `decode` returns (view, timestamps) of a text.
+        """`texts` is the template of the pods' texts; `decode` returns (view, timestamps) of one.
 
         Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
         string, or if the view or the timestamps depend on a string that cannot be inserted into
@@ -125,7 +125,8 @@ class PodTemplate:
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
         """Return whether the pods are replicas, and none is pinned to a node other than its own.
 
-        `strings` are the strings of one pod in the placeholders, or columns of strings.
+        Replicas differ only in the fields that the class docstring lists. `strings` contains, for
+        each placeholder, the string of the only pod, or a column with the strings of all pods.
         The nodes to which pods are pinned must be checked here, because `StoredForm` does not check
         them.
         """
@@ -146,10 +147,11 @@ class PodTemplate:
         return self.view_of(strings), times
 
     def times_in(self, texts: TemplateRows) -> list[set[str]]:
-        """Return the timestamps of the pods with `texts`.
+        """Return sets of the timestamps of the pods with `texts`.
 
-        For each placeholder of a timestamp, the result has a set with the timestamps of all pods.
-        Of the timestamps that all pods share, only the newest is included, in a set of its own.
+        For each placeholder that contains a timestamp, there is a set of the pods' strings in this
+        placeholder. If the template also has timestamps outside of placeholders, which are the same
+        for all pods, the first set contains only the newest of these.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]

@@ -1,7 +1,7 @@
 """ApiServiceRegistration: maintains APIServices for the versions of custom resource groups.
 
-An APIService is created with the first definition that serves the version, and deleted with the
-last one. An APIService without the label `automanaged` belongs to the user and is not changed.
+The APIService of a version exists as long as a CustomResourceDefinition serves the version. An
+APIService without the label `automanaged` belongs to the user and is not changed.
 
 upstream: pkg/controlplane/controller/crdregistration/crdregistration_controller.go,
 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService

@@ -1,7 +1,7 @@
 """CertificateSigner: signs approved CertificateSigningRequests with the cluster's CA.
 
-A client that presents such a certificate is authenticated as the user in its common name, and in
-the groups in its organizations.
+A client can present a signed certificate to the API server. The certificate's common name is then
+the client's user name, and the certificate's organizations are the user's groups.
 
 upstream: pkg/controller/certificates/signer/signer.go:handle
 """

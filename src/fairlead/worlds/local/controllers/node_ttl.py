@@ -1,7 +1,7 @@
 """NodeTtl: annotates nodes with the time for which kubelets may cache ConfigMaps and Secrets.
 
-The TTL rises when the number of nodes exceeds a limit. It falls when the number drops below a
-second, lower limit, so that it does not alternate when a few nodes come and go.
+The TTL rises when the number of nodes exceeds a limit. The TTL falls only when the number drops
+below a second, lower limit. So the TTL does not alternate when a few nodes come and go.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """

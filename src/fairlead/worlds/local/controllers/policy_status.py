@@ -1,8 +1,9 @@
 """PolicyStatus: writes the status of ValidatingAdmissionPolicies.
 
-The status contains the generation of the policy that was checked, and warnings about expressions
-that do not fit the types of the kinds that the policy matches. Rules with wildcards are skipped.
-A policy is checked again only if its spec changes.
+The controller checks whether the expressions of a policy fit the types of the kinds that the policy
+matches. The status contains the checked generation, and a warning for each expression that does not
+fit. Wildcard resources are skipped, and so are rules with a wildcard group or version. A policy is
+checked again only if its spec changes.
 
 upstream: pkg/controller/validatingadmissionpolicystatus/controller.go:reconcile,
 apiserver/pkg/admission/plugin/policy/validating/typechecking.go:typesToCheck

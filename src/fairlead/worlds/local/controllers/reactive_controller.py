@@ -45,8 +45,8 @@ class ReactiveController(ABC):
     """A controller that reacts to changes, and has deadlines only for retries of refused writes.
 
     A write is retried only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. The
-    retry happens one second later: `reconcile` returns the writes that the object needs by then. A
-    subclass must list the classes of its writes in `interest.failed`.
+    retry is a call of `reconcile` one second later, which returns the writes that the target then
+    needs. A subclass must list the classes of its writes in `interest.failed`.
     """
 
     def __init__(self) -> None:

@@ -124,9 +124,9 @@ def map_large_blocks() -> None:
     """Make glibc allocate memory blocks of MAPPED_BLOCK_BYTES_MIN bytes or more with mmap.
 
     The system provides the pages of a mapped block when they are first written to, and gets them
-    back when the block is freed. By default, when a mapped block is freed, glibc raises the size
-    from which it maps blocks to the size of that block. Later blocks would then not be mapped, and
-    the buffers of many connections would stay in memory.
+    back when the block is freed. By default, glibc maps only blocks above a threshold, and
+    raises the threshold to the size of each larger mapped block that is freed. Later blocks would
+    then not be mapped, and the buffers of many connections would stay in memory.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
