@@ -79,9 +79,8 @@ class CommandEntry:
     """A command, imported from `path` when it is called.
 
     `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
-    command's own help.
-    `main_option` is an option that users often forget: they write only its value, such as a node
-    without `--nodes`. The error message then suggests the option.
+    command's own help. `main_option` is an option that users often forget: they write only its
+    value, such as a node without `--nodes`. The error message then suggests the option.
     """
 
     name: str

@@ -68,7 +68,7 @@ _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 
 
 class _Mutation(Struct, frozen=True):
-    """How admission changed the pods that were created from a template.
+    """What admission changed in the pods of a template, and which scheduling gates were removed.
 
     `amounts` are the changed requests and limits, by name of the container. `whole` contains those
     of the fields in `_WHOLE` that the pods have and the template lacks. `gates` are the names of

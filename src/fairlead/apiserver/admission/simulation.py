@@ -10,7 +10,7 @@ looks up such a kind is skipped unless the snapshot lists the kind:
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-The only exception is NamespaceLifecycle: it always runs, but if Namespace is not listed, it accepts
+The only exception is NamespaceLifecycle: if Namespace is not listed, it is not skipped, but accepts
 missing namespaces.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a

@@ -36,10 +36,9 @@ class Write(Struct, frozen=True, kw_only=True):
     fields set. `manager` identifies the field manager and its operation; None if they are unknown.
     Equal objects that are created with the same `manager` get the same managed fields, except for
     the times. `user` is None for the server itself. `warn` receives warnings for the client.
-    `annotate` receives keys and values for the audit log. `options` are the request's
-    options as the client sent them. `rights` checks further permissions of the user; it is None if
-    the user has all permissions. `view` converts an object to the subresource's kind, such as
-    Scale.
+    `annotate` receives keys and values for the audit log. `options` are the request's options as
+    the client sent them. `rights` checks further permissions of the user; it is None if the user
+    has all permissions. `view` converts an object to the subresource's kind, such as Scale.
     """
 
     dry_run: bool = False

@@ -84,8 +84,8 @@ class Identity(Struct, frozen=True, kw_only=True):
     """The authorizer (`rights`), and the functions that authenticate and issue tokens.
 
     `recognize` returns the user of a token. `issue` signs claims and returns the token (RFC 7519);
-    it is None if the server issues no tokens. `issuer` is the claim `iss` of issued tokens.
-    It is also the audience if a client requests no audience. `keys` are the public keys that verify
+    it is None if the server issues no tokens. `issuer` is the claim `iss` of issued tokens. It is
+    also the audience if a client requests no audience. `keys` are the public keys that verify
     tokens (RFC 7517).
     """
 

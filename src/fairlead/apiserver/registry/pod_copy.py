@@ -16,10 +16,10 @@ strings. A copy equals the pod that the stages would create, because a template 
 - the name of the new pod is a valid DNS label.
 
 Admission may read other objects, so all templates are dropped when an object changes. Changes of
-the kinds in `_UNREAD` are an exception, because no plugin reads these objects. No template is made
-while webhooks, policies or quotas are configured, because they may read each pod. No template is
-made for a pod with spec.nodeName or with conditions. Plugins that count pods (`COUNTS_PODS`) check
-each copy.
+the kinds in `_UNREAD` are an exception, because plugins do not read these objects for a pod without
+spec.nodeName. Only the plugins that count pods (`COUNTS_PODS`) read pods, so they check each copy.
+No template is made while webhooks, policies or quotas are configured, because they may read each
+pod. No template is made for a pod with spec.nodeName or with conditions.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ class PodCopies:
         """Return whether equal manifests always give equal pods, except for their own strings.
 
         The result is False if a node sends the request, because NodeRestriction reads the node and
-        its pods. It is also False if the pod has several owners, because a `Recording` does
-        not record the warnings about duplicate owners.
+        its pods. It is also False if the pod has several owners, because a `Recording` does not
+        record the warnings about duplicate owners.
         """
         is_tracked_alike = write.track is None or write.manager is not None
         is_of_node = write.user is not None and _NODES in write.user.groups

@@ -23,8 +23,9 @@ Fairlead also reads these keys:
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
 An unknown key, or an unknown value of `rules`, `defects` or `victims`, is refused with a list of
-the known ones. Volcano's `configurations` of actions, and its switches for functions that Fairlead
-lacks, are accepted and ignored.
+the known ones. Unknown actions and plugins are refused later, by `engine.batch.compose`. Volcano's
+`configurations` of actions, and its switches for functions that Fairlead lacks, are accepted and
+ignored.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """

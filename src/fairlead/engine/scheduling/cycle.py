@@ -11,8 +11,8 @@
 
 Step 2 is skipped in three cases. If an equal pod has just failed, its failure is reused
 (repeated_failure). If equal pods have been placed, only the best nodes are determined and step 7
-follows (repeated_placement). In simple cases, the nominated node is evaluated alone and is
-chosen if it fits (fitting_nominated_node).
+follows (repeated_placement). In simple cases, the nominated node is evaluated alone; if it fits, it
+is chosen (fitting_nominated_node), otherwise step 2 follows.
 
 The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive meanwhile
 do not affect the cycle, except that a deleted node cannot be chosen.

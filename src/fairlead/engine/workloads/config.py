@@ -25,9 +25,10 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. The
     pods of Jobs have other, fixed bounds. If `serves_clients` is set, the controllers write status,
     events and revisions for API clients, and CronJobs, endpoints and adoption run (see
-    `environment`). A simulation sets `serves_clients` only if it has CronJobs. In this case,
-    `starts_from_dump` tells the controllers that objects may be missing. `follow_up_interval` (ns)
-    is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
+    `environment`). A simulation sets `serves_clients` only if it has CronJobs. It also sets
+    `starts_from_dump`, which tells these controllers that objects may be missing; without
+    `serves_clients`, `starts_from_dump` has no effect. `follow_up_interval` (ns) is the time
+    between two follow-ups of an owner with many pods (see `FollowUpPace`).
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 

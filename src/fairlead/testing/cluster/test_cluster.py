@@ -7,9 +7,8 @@
         fairlead_cluster.expect_evicted_at("web-0", "5m50s", tolerance="5s")
 
 Other clients can use the cluster at the same time, with the kubeconfig of the cluster
-(`fairlead_cluster.kubeconfig`). An expectation
-advances the clock until the expectation is met or its time limit is reached (see the module
-`wait`). Simulated minutes take milliseconds.
+(`fairlead_cluster.kubeconfig`). An expectation advances the clock until the expectation is met or
+its time limit is reached (see the module `wait`). Simulated minutes take milliseconds.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect the pod to be evicted when the duration `after` has passed, within `tolerance`.
+        """Expect the pod to be evicted after the duration `after`, plus or minus `tolerance`.
 
         A pod that is terminating, has failed or no longer exists counts as evicted. Raises
         AssertionError if the pod does not exist now, or is evicted earlier, later or not at all.

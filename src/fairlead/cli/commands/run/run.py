@@ -188,6 +188,7 @@ def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
 
     This is the schedulerName of the first profile. If `controllers` contains no scheduler, it is
     `kube-controller-manager`.
+
     upstream: cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:

@@ -4,10 +4,11 @@ Before a search examines single members, plugins exclude whole jobs. If the resu
 depends on the job that needs resources, every search calls all plugins for every job. Otherwise,
 fewer calls are enough:
 
-    the result depends only on the    the first search calls the plugin for every job; a later
-    job to be excluded                search calls it for each job whose tasks have moved since
-    the result depends only on the    each search calls the plugin for one job of each queue
-    queue of that job
+- If the result of a plugin depends only on the job to be excluded, the first search calls the
+  plugin for every job. A later search calls it only for each job whose tasks have moved since the
+  last search.
+- If the result depends only on the queue of that job, each search calls the plugin for one job of
+  each queue.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for

@@ -70,9 +70,9 @@ class TaskRequest:
     `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
 
     The sums that a node keeps of the requests of its pods (`NodeInfo`) may count this pod with
-    amounts other than `running` and `nonzero`. `surplus` is the amounts that the sums count for
-    this pod minus `running`. `nonzero_surplus` is the cpu and memory that the sums with defaults
-    count for this pod, minus `nonzero`. For nearly all pods, `surplus` is empty and
+    amounts other than `running` and `nonzero`. `surplus` contains the amounts that the sums count
+    for this pod, minus `running`. `nonzero_surplus` is the cpu and memory that the sums with
+    defaults count for this pod, minus `nonzero`. For nearly all pods, `surplus` is empty and
     `nonzero_surplus` is (0, 0).
     """
 

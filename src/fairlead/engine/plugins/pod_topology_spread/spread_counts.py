@@ -35,8 +35,9 @@ class ConstraintCounts:
     that the node's label names, or ABSENT if the node lacks the label. `ids` equals `labels` for
     nodes with the label. For a node without the label, `ids` holds a domain if nodes without the
     label may count, otherwise ABSENT. `included` equals `ids`, except that it holds ABSENT for
-    nodes that do not count. `present` lists the domains that occur in `included`, in ascending
-    order.
+    nodes that do not count. Exception: for the topology key `node_key` (see `SpreadCounts`), `ids`
+    and `included` both hold each row's own number. `present` lists the domains that occur in
+    `included`, in ascending order.
     """
 
     __slots__ = (

@@ -52,8 +52,7 @@ class PreemptionExecution:
     could not be removed. `erred` is set if the preemptor must be retried when the preemption ends.
     This is necessary if a command failed, or if the last victim was deleted before it was bound,
     because the deletion of an unbound pod may not wake the preemptor. NotFound does not count as a
-    failure. If a PodGroup preempts, `group` is
-    that PodGroup and `preemptor` is one of its pods.
+    failure. If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False

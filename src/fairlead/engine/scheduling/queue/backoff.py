@@ -54,8 +54,8 @@ class BackoffClock(Struct, frozen=True):
         """Return the truncated expiry of backoff number `count` that began at `since`.
 
         The backoff is still running at the returned time (`is_on`). If the configuration sets
-        `ends_at_expiry`, the returned time is therefore 1 ns earlier. Returns 0 if `count` is 0,
-        because there is no backoff then.
+        `ends_at_expiry`, the backoff ends exactly at the truncated expiry, so the returned time is
+        1 ns before it. Returns 0 if `count` is 0, because there is no backoff then.
         """
         if count <= 0:
             return 0

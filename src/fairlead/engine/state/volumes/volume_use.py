@@ -1,4 +1,4 @@
-"""VolumeUse: the claims and disks that placed pods use, and the number of such pods on each node.
+"""VolumeUse: the claims and disks of placed pods, and the number of pods with volumes on each node.
 
 A node is identified by its row in `NodeTable`.
 

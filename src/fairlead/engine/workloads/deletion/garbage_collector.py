@@ -283,8 +283,8 @@ class GarbageCollector(Struct):
         """Index the owner references of `one`; return the commands that its owners require.
 
         If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference.
-        If `one` lost the reference to an owner in foreground deletion that waited only for `one`,
-        the finalizer of this owner is removed.
+        If `one` no longer blocks an owner in foreground deletion that waited only for `one`, the
+        finalizer of this owner is removed.
         """
         meta = one.metadata
         if self.looks_up_owners:

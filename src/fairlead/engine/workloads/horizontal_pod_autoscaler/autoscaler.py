@@ -13,10 +13,10 @@ target stays in one of these four states, no sync changes it:
     the metrics propose more, and the current number is maxReplicas
     the metrics propose nothing, because they failed
 
-The states at coming syncs are predicted, on the assumption that no pod changes. The first sync in
-another state ends the skipping. Within a part of the load curve that only rises or only falls,
-bisection finds this sync. Before the next sync is executed, the recommendations that the skipped
-syncs would have made are added to the history, because stabilization reads them.
+The states at coming syncs are predicted, on the assumption that no pod changes. The skipping ends
+at the first sync in another state, or earlier. Within a part of the load curve that only rises or
+only falls, bisection finds this sync. Before the next sync is executed, the recommendations that
+the skipped syncs would have made are added to the history, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector

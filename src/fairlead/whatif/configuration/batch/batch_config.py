@@ -60,8 +60,8 @@ def batch_config(
 
     If `options` name a configuration, the result is this configuration; it may be in a ConfigMap
     of `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or
-    `steps` needs a batch scheduler.
-    Raises InputError, also if two schedulers would schedule the same pod.
+    `steps` needs a batch scheduler. Raises InputError, also if two schedulers would schedule the
+    same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:

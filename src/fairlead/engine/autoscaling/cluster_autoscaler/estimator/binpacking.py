@@ -227,7 +227,7 @@ def estimate(
 
     At most `limit` nodes are added (None: any number). `fast_path` is the flag
     --fastpath-binpacking-enabled. If it is set, the group that the function `fast_path_group`
-    chooses is packed after all other groups, and by arithmetic instead of simulation.
+    chooses is packed after all other groups, and only the first of its new nodes is simulated.
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None

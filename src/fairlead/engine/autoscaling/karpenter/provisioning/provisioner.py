@@ -409,7 +409,7 @@ class Provisioner:
         The pod gets a toleration of PreferNoSchedule taints, and loses the terms of its node
         affinity that do not allow the pool. The pods are compared with all pools twice. The first
         round determines which of the pods run on each pool's nodes and what resources they request.
-        The second round determines the host ports that are used on each pool's nodes.
+        The second round determines the host ports that the pods use on each pool's nodes.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]

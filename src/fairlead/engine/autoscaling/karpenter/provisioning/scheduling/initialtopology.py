@@ -132,8 +132,8 @@ class InitialTopology:
         """Set the counts of a new group, leaving out the nodes in `leaving` and the `moved` pods.
 
         `tolerations` are those of the pod whose term forms the group. The group contains the
-        domains of the counted nodes and of the NodePools whose taints are tolerated. A spread group
-        that does not honor taints contains the domains of all NodePools.
+        domains of the counted nodes and of the NodePools whose taints are tolerated. For a spread
+        group that does not honor taints, the taints of the NodePools do not matter.
         """
         # upstream: topology.go:countDomains
         start = self._start(group, tolerations)
