@@ -199,7 +199,7 @@ def custom_hint(found: Iterable[Manifest]) -> str:
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
-    """Return a template for more pods of the workload `manifest`, or for copies of a pod.
+    """Return a template for more pods of `manifest` (a workload), or for copies of it (a pod).
 
     For a custom resource, such as a CloneSet, the template is its newest pod in `inventory`.
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods

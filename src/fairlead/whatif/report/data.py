@@ -186,8 +186,8 @@ class ReportData(TypedDict, total=False):
     node failed; `autoscaling` is absent or None if no autoscaler acted. `drains` are the rolling
     drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
     `next_steps` also has links to parts of the report. `rest_after_s` is the time at which the
-    cluster was at rest. `without_pods` names the workloads that have no pod on a node in service
-    (only for a running cluster).
+    cluster was at rest. `without_pods` names the permanent workloads that have pods, but none on a
+    node in service (only for a running cluster).
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

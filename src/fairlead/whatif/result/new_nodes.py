@@ -1,11 +1,10 @@
 """NewNodes: how many copies of which existing node would hold the waiting pods.
 
-A node is suitable if each of the waiting pods would fit
-on a copy that runs only static pods and pods of DaemonSets. Nodes that run pods of the same
-workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
-only if they have no taints, and if no node rejected a waiting pod because of a rule, such as
-affinity.
-Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
+A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
+pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
+and taints admit these pods. Other nodes are suitable only if they have no taints, and if no node
+rejected a waiting pod because of a rule, such as affinity. Of the preferred nodes, or else of the
+other nodes, the smallest suitable node is copied.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.

@@ -356,8 +356,8 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    A pod that never ran in the trace is ended by a step, which makes the pod fail. The step does
-    not delete the pod, because the pod's Job would replace it. `path` is the file in error
+    Only a pod that never ran in the trace is ended by a step, which makes the pod fail. The step
+    does not delete the pod, because the pod's Job would replace it. `path` is the file in error
     messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])

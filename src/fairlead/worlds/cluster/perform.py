@@ -133,8 +133,8 @@ def perform(
     `resources` are keyed by the kinds that commands name. `known` maps the type of each present
     condition of the target to the status of the condition. The transition time of a condition is
     kept if its status does not change. `jitter` returns random numbers in [0, 1) for pauses. A
-    command that only simulations perform, such as DeleteCollection, causes no request and fails as
-    INVALID.
+    command that is not performed in a running cluster, such as DeleteCollection, causes no request
+    and fails as INVALID.
     """
     match command:
         case Bind():

@@ -101,8 +101,8 @@ class ControlPlane:
         engine's own controllers. `listeners` receive each change before the engine does. `host` is
         the host name that controllers report. `metrics` receives the reports of the engine;
         `logging` wraps `metrics` in a reporter that logs. `interpose` takes the engine and the
-        world, and returns the engine and the world to use. For example, tests pass a function
-        that wraps both to inject faults.
+        world, and returns the engine and the world to use. For example, `fairlead torture`
+        passes a function that returns a world with faults.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (

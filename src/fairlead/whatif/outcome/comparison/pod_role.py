@@ -10,8 +10,8 @@ with pods of the same node, even if the new pod still waits for that node.
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 
 A pod that existed before the change has the same name in both runs. If only the run with the change
-deletes such a pod without displacing it, for example because of fewer replicas, the pod has been
-removed. A pod of the same revision that a later scale-up creates is not its counterpart.
+deletes such a pod without displacing it, for example because of fewer replicas, a pod of the same
+revision that a later scale-up creates is not its counterpart: the old pod has been removed.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class PodRole(Struct, frozen=True):
         """Return whether the change displaced the pod from its node.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
-        whose nodes the change deleted. A pod in `lost` does not count if it got its first node only
-        after the change.
+        whose nodes the change deleted. If a pod in `lost` got its first node only after the change,
+        it counts only if it existed before the change and has since been deleted.
         """
         if self.after.key in displaced:
             return True

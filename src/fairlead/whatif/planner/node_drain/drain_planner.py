@@ -358,8 +358,9 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
-        A replacement that fits no node is tried again after the others if it may fit then
-        (`_may_follow`). Return an Unplaced for a replacement that fits no node in the end.
+        A replacement that fits no node is tried again in the next round if it may fit after the
+        others (`_may_follow`). If not all replacements can be placed, return an Unplaced for the
+        first one that fitted no node in the last round.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))

@@ -95,10 +95,10 @@ class PodDetails:
         """Return `command` with the details that clients expect.
 
         The conditions in `command` get an observedGeneration, and are merged into the conditions
-        of the pod. If `inputs` is not None, the command is a kubelet's write. Then the
-        status's own observedGeneration, the addresses and the container statuses are added too; but
-        if the kubelet rejects the pod, only the status's own observedGeneration is added. If the
-        pod does not exist, return `command` unchanged.
+        of the pod. If `inputs` is not None, the command is a kubelet's write. Then the status's own
+        observedGeneration, the addresses and the container statuses are added too. If the kubelet
+        rejects the pod, the status's own observedGeneration is the only addition. If the pod does
+        not exist, return `command` unchanged.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
