@@ -63,6 +63,7 @@ _CONTAINERS: Final = ("initContainers", "containers")
 # Fields that a new pod gets if it does not have them.
 _WHOLE: Final = ("affinity", "topologySpreadConstraints", "runtimeClassName")
 _AMOUNTS: Final = ("requests", "limits")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 # (field of resources, resource): the amounts in the template and in the pod, None if absent.
 _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 
@@ -138,7 +139,7 @@ class ObservedMutations:
             if owner is not None and _is_of_template(pod, owner):
                 samples.setdefault(owner.metadata.uid, []).append(pod)
         for uid, pods in samples.items():
-            mutation = _mutation(owners[uid].spec.template, pods)
+            mutation = _mutation(owners[uid], pods)
             if mutation is not None:
                 self._by_owner[uid] = mutation
                 above = controller_of(owners[uid].metadata)
@@ -190,12 +191,12 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
             return True
 
 
-def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
-    """Return what admission added to `pods`, which were created from `template`.
+def _mutation(owner: _Owner, pods: Sequence[Pod]) -> _Mutation | None:
+    """Return what admission added to `pods`, which were created from the template of `owner`.
 
     Return None if admission added nothing.
     """
-    stated = template.get("spec") or {}
+    stated = owner.spec.template.get("spec") or {}
     gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]
     bound = [one for one in pods if one.spec.node_name] if gates else []  # a bound pod has no gates
     pod = bound[0] if bound else pods[0]
@@ -204,6 +205,8 @@ def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
     is_resized = pod.metadata.generation > 1 and not any(
         one in pod.metadata.annotations for one in OF_VERTICAL_AUTOSCALER
     )
+    if isinstance(owner, DaemonSet):
+        spec["affinity"] = _unpinned(spec.get("affinity") or {})
     containers: dict[str, list[Json]] = {}
     amounts: dict[str, _Amounts] = {}
     for field in _CONTAINERS:
@@ -227,6 +230,19 @@ def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
     )
     has_any = any(containers.values()) or amounts or found.tolerations or found.gates
     return found if has_any or found.node_selector or found.whole else None
+
+
+def _unpinned(affinity: Json) -> Json:
+    """Return `affinity` without the node to which the DaemonSet controller pins each pod."""
+    # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
+    node_affinity = {**(affinity.get("nodeAffinity") or {})}
+    terms = (node_affinity.pop(_REQUIRED, None) or {}).get("nodeSelectorTerms") or ()
+    expressions = [one["matchExpressions"] for one in terms if one.get("matchExpressions")]
+    if expressions:
+        others = [{"matchExpressions": one} for one in expressions]
+        node_affinity[_REQUIRED] = {"nodeSelectorTerms": others}
+    found = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
+    return found | ({"nodeAffinity": node_affinity} if node_affinity else {})
 
 
 def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:

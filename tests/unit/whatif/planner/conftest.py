@@ -48,8 +48,12 @@ def budget(name, **spec):
 
 
 def daemon_pod(make, node, cpu="500m"):
-    """A pod of a DaemonSet on `node`."""
+    """A pod of a DaemonSet, which the DaemonSet controller has pinned to `node`."""
     pod = make.pod(f"agent-{node}", cpu=cpu, node_name=node)
+    name = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
+    pinned = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    pod["spec"]["affinity"] = {"nodeAffinity": pinned}
     pod["metadata"]["ownerReferences"] = [{**DAEMON, "controller": True}]
     pod["status"]["conditions"] = READY
     return pod

@@ -74,6 +74,7 @@ def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
 def daemon_set(make, **spec):
     agent = make.workload("DaemonSet", "agent", **spec)
     agent["metadata"]["uid"] = "ds-uid"
+    agent["status"] = {"desiredNumberScheduled": 1, "updatedNumberScheduled": 1}
     return agent
 
 
@@ -84,6 +85,7 @@ DEDICATED = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
     ("taints", "has_pod", "pods"),
     [
         pytest.param([], False, 1, id="its pod is missing at the moment"),
+        pytest.param([], True, 1, id="its pod is pinned to the original node"),
         pytest.param([DEDICATED], True, 0, id="a taint came after its pod"),
     ],
 )
@@ -94,6 +96,17 @@ def test_a_daemonset_decides_whether_it_runs_on_a_copy(planner, make, taints, ha
     model = planner(node, daemon_set(make), *there).model
     new = copy_node(model, model.node("a"), "b")
     assert [pod.metadata.name for pod in new.own_pods] == ["agent-b"] * pods
+
+
+def test_the_pod_on_a_copy_has_the_node_affinity_that_a_webhook_added(planner, make):
+    """The controller replaces the required node affinity, so webhooks add it after its pin."""
+    there = daemon_pod(make, "a")
+    node_affinity = there["spec"]["affinity"]["nodeAffinity"]
+    [term] = node_affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    term["matchExpressions"] = [{"key": "gpu", "operator": "Exists"}]
+    model = planner(make.node("a", gpu="x"), make.node("b"), daemon_set(make), there).model
+    assert len(copy_node(model, model.node("a"), "c").own_pods) == 1
+    assert not copy_node(model, model.node("b"), "c").own_pods
 
 
 def test_a_copy_has_the_static_pods_and_the_pods_of_unknown_daemonsets(planner, make):
