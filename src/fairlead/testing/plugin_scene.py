@@ -9,8 +9,8 @@ The plugins run at the position that the option `--plugin` gives them. They are 
 exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
 to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene does not call
 the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …). A test can
-call these methods itself, on `scene.profile.framework.find(NAME)`. The object that `find` returns has the plugin's
-methods that the scheduler calls, but no other attributes of the plugin.
+call these methods itself, on `scene.profile.framework.find(NAME)`. The object that `find` returns
+has the plugin's methods that the scheduler calls, but no other attributes of the plugin.
 """
 
 from __future__ import annotations
