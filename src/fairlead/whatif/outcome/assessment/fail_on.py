@@ -3,12 +3,15 @@
     condition  = pods | count | workload-below=SHARE | flag
     flag       = undrained | pdb-breached | data-deleted | loop
     pods       = field operator value           displaced pods that match, such as priority>=1000
+               | list:field operator value      pods of a list, such as pending:priority>=1000
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
     list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
                  is true if a workload had fewer ready pods at any time
+
+In `list:field`, the list can be any one except `down`.
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
 satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, Protocol
 
@@ -28,11 +31,14 @@ from msgspec import Struct
 from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.run_outcome import PodEnd
 
 SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"
+DISPLACED: Final = "displaced"
 
 
 def _undrained(effect: Effect) -> list[str]:
@@ -59,7 +65,9 @@ def _not_created(effect: Effect) -> list[str]:
     return [*displaced, *missing]
 
 
-_CONDITION: Final = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*")
+_CONDITION: Final = re.compile(
+    r"\s*(?:([a-z-]+):)?([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*"
+)
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
     "=": operator.eq,
@@ -81,6 +89,15 @@ _LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],
     "moved": lambda effect: [one.pod.key for one in effect.difference.moved],
     "displaced": lambda effect: [pod.key for pod in effect.difference.displaced],
+}
+_PODS: Final[dict[str, Callable[[Difference], Iterable[PodEnd]]]] = {
+    "pending": lambda found: found.pending,
+    "gone": lambda found: found.gone,
+    "not-created": lambda found: (one.pod for one in found.not_created),
+    "preempted": lambda found: (one.pod for one in found.preempted),
+    "evicted": lambda found: (one.pod for one in found.evicted),
+    "moved": lambda found: (one.pod for one in found.moved),
+    DISPLACED: lambda found: found.displaced,
 }
 _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "undrained": _undrained,
@@ -138,16 +155,18 @@ class _PodFields(Protocol):
 
 
 class FailOn(Struct, frozen=True):
-    """A condition `field operator value`, true if at least one displaced pod matches."""
+    """A condition `among:field operator value`, true if a pod of the list `among` matches."""
 
     text: str
     field: str
     operator: str
     value: str
+    among: str = DISPLACED
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the names of the displaced pods that match the condition."""
-        return [pod.key for pod in effect.difference.displaced if self.matches(pod)]
+        """Return the names of the pods in the list that match the condition."""
+        found = [pod.key for pod in _PODS[self.among](effect.difference) if self.matches(pod)]
+        return list(dict.fromkeys(found))
 
     def matches(self, pod: _PodFields) -> bool:
         """Return whether `pod` matches the condition."""
@@ -235,15 +254,17 @@ def parse_fail_on(text: str) -> FailCondition:
             f"nor one of {', '.join(_FLAGS)}"
         )
         raise InputError(SOURCE, problem)
-    name, sign, value = matched.groups()
-    if name in _LISTS:
+    among, name, sign, value = matched.groups()
+    if among is None and name in _LISTS:
         number = parse_int64(value)
         if number is None:
             raise InputError(SOURCE, f"{value!r} is not an integer", field=name)
         return FailOnCount(text, name, sign, number)
-    if name == _BELOW:
+    if among is None and name == _BELOW:
         return _below(text, sign, value)
-    condition = FailOn(text, name, sign, value.strip("'\""))
+    if among is not None and among not in _PODS:
+        raise InputError(SOURCE, f"unknown list {among!r}; {known_names(among, tuple(_PODS))}")
+    condition = FailOn(text, name, sign, value.strip("'\""), among or DISPLACED)
     _refuse(condition)
     return condition
 
@@ -256,7 +277,7 @@ def parse_simulation_fail_on(text: str) -> FailOn | None:
     condition = parse_fail_on(text)
     if condition.text == LOOP:
         return None
-    if not isinstance(condition, FailOn):
+    if not isinstance(condition, FailOn) or condition.among != DISPLACED:
         allowed = f"a simulation allows {LOOP} and conditions on pods, such as priority>=1000"
         raise InputError(SOURCE, f"{text} needs a what-if; {allowed}")
     return condition

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import (
     FailOn,
     FailOnFlag,
+    check,
     parse_fail_on,
     parse_simulation_fail_on,
 )
 from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.question import what_if
 
 POD = PodEnd(
     namespace="store",
@@ -58,6 +61,9 @@ def test_a_condition_matches_pods(text, matches):
         ("labels.=x", "unknown field"),
         ("namespace>a", "namespace: > compares numbers"),
         ("name=", "name: a value is missing"),
+        ("pendin:priority>=1", "unknown list 'pendin'; did you mean pending?"),
+        ("down:priority>=1", "unknown list 'down'"),
+        ("pending:pending>0", "unknown field 'pending'"),
     ],
 )
 def test_an_unknown_condition_is_refused(text, problem):
@@ -72,5 +78,25 @@ def test_loop_is_a_condition_on_the_run_and_not_on_pods():
     assert isinstance(parse_fail_on("loop"), FailOnFlag)
     assert isinstance(parse_fail_on("name=loop"), FailOn)
     assert parse_simulation_fail_on("loop") is None
-    with pytest.raises(InputError, match="needs a what-if"):
-        parse_simulation_fail_on("pending>0")
+    for text in ("pending>0", "pending:priority>=1000"):
+        with pytest.raises(InputError, match="needs a what-if"):
+            parse_simulation_fail_on(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        ("pending:priority>=1000", ["default/high"]),
+        ("pending:priority>=2000", []),
+        ("pending:name=low", ["default/low"]),
+        ("priority>=1000", []),
+        ("displaced:priority>=1000", []),
+    ],
+)
+def test_a_condition_can_concern_the_pods_of_a_list(snapshot, make, write, text, evidence):
+    """The new pods fit on no node; no pod is displaced."""
+    classes = (make.priority_class("high", 1000), make.priority_class("low", -5))
+    pods = [make.pod(name, cpu="64", priorityClassName=name) for name in ("high", "low")]
+    change = ClusterChange(apply=(write("pods.json", *pods),))
+    answer = what_if(snapshot(make.node("n"), *classes), change)
+    assert check(parse_fail_on(text), answer.effect).evidence == tuple(evidence)
