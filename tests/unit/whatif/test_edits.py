@@ -211,6 +211,28 @@ def test_a_changed_priority_applies_to_new_pods_only(ask, make):
     assert ask(waiting, scale=change["scale"]).difference.preempted
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ({}, {"globalDefault": True}, " and may preempt pods of lower priority"),
+        (None, {"globalDefault": True}, " and may preempt pods of lower priority"),
+        (None, {"globalDefault": True, "preemptionPolicy": "Never"}, ""),
+        ({}, {}, None),
+        ({"globalDefault": True}, {"globalDefault": True}, None),
+    ],
+)
+def test_a_new_default_of_priorities_has_a_note(ask, make, write, old, new, effect):
+    high = make.priority_class("high", 9)
+    objects = [make.node("a"), make.pod("p", node_name="a"), make.priority_class("low", 1)]
+    objects += [make.pod("q", node_name="a", priority=3), make.pod("r", priorityClassName="low")]
+    present = [] if old is None else [{**high, **old}]
+    answer = ask([*objects, *present], apply=(write("class.json", {**high, **new}),))
+    head = "PriorityClass high becomes the default: new pods without a class get priority 9"
+    note = f"{head}{effect}. 2 present pods keep priority 0, 3 until replaced."
+    found = [one for one in answer.changed.notes if "becomes the default" in one]
+    assert found == ([] if effect is None else [note])
+
+
 def test_server_side_apply_finds_conflicts_if_the_dump_can_show_them(ask, make, write):
     deployment = make.workload(name="web", replicas=2)
     file = write("new.json", make.workload(name="web", replicas=1))

@@ -429,6 +429,10 @@ def _apply(collected: _Steps) -> None:
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     refuse_absent_nodes(found, inventory)
+    if any(one.kind is PRIORITY_CLASS for one in found):
+        from fairlead.whatif.change.object_edit import default_class_notes  # noqa: PLC0415
+
+        collected.notes += default_class_notes(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
