@@ -19,12 +19,13 @@ class RefusedNode:
     """An infeasible node; `why` are the table cells with the reason.
 
     `remedy` is a change that would make the pod fit on the node. It is "" if no such change is
-    known, and None if the table has no column for remedies.
+    known, and None if the table has no column for remedies. Smaller changes have a smaller `rank`.
     """
 
     node: str
     why: tuple[str, ...]
     remedy: str | None = None
+    rank: int = 0
 
 
 def print_refused(
@@ -62,11 +63,11 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
     """Return the remedy that all nodes of `group` share.
 
-    If their remedies differ, return the first known remedy, preceded by the name of its node.
+    If their remedies differ, return the smallest one, preceded by the name of its node.
     """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy
-    row = next(row for row in group if row.remedy)
+    row = min((row for row in group if row.remedy), key=lambda row: row.rank)
     return f"{row.node}: {row.remedy}"
 
 

@@ -59,6 +59,7 @@ from fairlead.whatif.planner.refusal import (
     NewNode,
     find_new_node,
     kept_pods_of,
+    shortage,
 )
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
@@ -244,7 +245,8 @@ def _remedies(
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
-    No remedy drops an entry of `selector` from the pod's nodeSelector.
+    The smallest remedies come first. Remedies are searched for the nodes with the smallest
+    `shortage`. No remedy drops an entry of `selector` from the pod's nodeSelector.
     """
     table, found = built.framework.cluster.table, {}
     refused = [
@@ -255,11 +257,13 @@ def _remedies(
         if (node := table.find(name)) is not None and takes_pods(node.node)
     ]
     is_kept = kept_pods_of(pod)
+    refused.sort(key=lambda item: shortage(pod, item[0]))
     for node, why in refused[:REMEDIES_MAX]:
         remedy = find_remedy(built.framework, pod, node, why, keeps=is_kept, kept_selector=selector)
         if remedy is not None:
             found[node.name] = remedy
-    return found, len(refused) > REMEDIES_MAX
+    smallest_first = sorted(found.items(), key=lambda item: len(item[1].changes))
+    return dict(smallest_first), len(refused) > REMEDIES_MAX
 
 
 def _extender_calls(

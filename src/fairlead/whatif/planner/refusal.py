@@ -133,12 +133,24 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
         return ", ".join(diagnosis.status_of(row).reasons) or decision.message
 
 
+def shortage(pod: PodInfo, node: NodeInfo) -> float:
+    """Return how much `node` lacks for `pod`: the sum of the fractions of its requests, at least 0.
+
+    The sum is 0 if the node has enough of all resources, and 1 if it lacks, for example, the whole
+    cpu request or half of the cpu and half of the memory request.
+    """
+    return sum(
+        max(0, node.requested_of(column) + amount - node.allocatable_of(column)) / amount
+        for column, amount in pod.shape.wanted
+    )
+
+
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
     """Return the reasons why nodes refuse `pod` now, the reason of the most nodes first.
 
     If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
-    that lets a node with this reason take the pod. Changes are searched only for the first
-    `REMEDIES_MAX` nodes that can start pods (`takes_pods`). If no change is found for any reason,
+    that lets a node with this reason take the pod. Changes are searched only for the `REMEDIES_MAX`
+    nodes with the smallest `shortage` that can start pods. If no change is found for any reason,
     adding a node is tried (`find_new_node`). If all nodes are too small for the pod, each `change`
     says so.
     """
@@ -148,10 +160,11 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     for status, nodes in diagnosis.counts():
         for reason in status.reasons:
             counts[status.plugin, reason] += nodes
-    remedies: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+    remedies: dict[tuple[str, str], list[tuple[int, float, str]]] = defaultdict(list)
     fits_nowhere = sum(nodes for _, nodes in diagnosis.counts()) == model.table.count
     if changes and fits_nowhere:
-        searched = [one for one in model.table.nodes() if takes_pods(one.node)][:REMEDIES_MAX]
+        searched = [one for one in model.table.nodes() if takes_pods(one.node)]
+        searched = sorted(searched, key=lambda one: shortage(pod, one))[:REMEDIES_MAX]
         is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:
@@ -160,18 +173,19 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
                 built.framework, pod, node, status, keeps=is_kept, kept_selector=selector
             )
             if remedy is not None:
-                found = len(remedy.changes), f"{node.name}: {remedy.what}"
+                change = f"{node.name}: {remedy.what}"
+                found = len(remedy.changes), shortage(pod, node), change
                 for reason in status.reasons:
                     remedies[status.plugin, reason].append(found)
         new = None if remedies else find_new_node(model, pod)
         if new is not None and not new.refusal:
             status = diagnosis.status_of(model.node(new.like).row)
             for reason in status.reasons:
-                remedies[status.plugin, reason].append((1, f"add a node like {new.like}"))
+                remedies[status.plugin, reason].append((1, 0, f"add a node like {new.like}"))
         elif new is not None and not new.like:
             return [Refusal(*key, nodes, new.refusal) for key, nodes in _most_first(counts)]
     return [
-        Refusal(*key, nodes, min(remedies[key], default=(0, ""))[1])
+        Refusal(*key, nodes, min(remedies[key], default=(0, 0, ""))[2])
         for key, nodes in _most_first(counts)
     ]
 

@@ -67,7 +67,28 @@ def test_the_note_counts_only_nodes_for_which_a_remedy_was_searched(
     main.run(["explain", str(dump), "--apply", str(pod)])
     out = capsys.readouterr().out
     assert f"infeasible nodes ({ready + 7})" in out
-    assert ('"would fit after" was computed for 200 of these nodes only.' in out) == is_noted
+    assert ('"would fit after" was computed for the 200 nodes that lack least.' in out) == is_noted
+
+
+def test_the_smallest_change_of_many_nodes_is_shown(tmp_path, capsys, monkeypatch):
+    """All nodes lack cpu; the last one by name lacks least."""
+    dump, pod = tmp_path / "dump.json", tmp_path / "pod.json"
+    items = nodes(210, "full", "True") + nodes(1, "zzz", "True")
+    for node in list(items):
+        name = node["metadata"]["name"]
+        cpu = "600m" if name == "zzz-000" else "1"
+        node["status"]["allocatable"]["cpu"] = "1500m"
+        spec = {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+        }
+        own = {"name": f"on-{name}", "namespace": "default"}
+        items.append({**POD, "metadata": own, "spec": {**spec, "nodeName": name}})
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    pod.write_text(json.dumps(POD))
+    monkeypatch.setenv("COLUMNS", "200")
+    main.run(["explain", str(dump), "--apply", str(pod)])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "zzz-000: lower the cpu request by 100m to 900m" in words
 
 
 @pytest.mark.parametrize(("form", "listed"), [("text", 10), ("details", 25)])

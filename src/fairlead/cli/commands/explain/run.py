@@ -465,8 +465,14 @@ def _spaced(plugin: str) -> str:
 
 def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
     has_remedies = bool(explanation.remedies or explanation.too_small)
+    ranks = {name: rank for rank, name in enumerate(explanation.remedies)}
     rows = [
-        RefusedNode(name, _verdict(status), _would_fit(explanation, name) if has_remedies else None)
+        RefusedNode(
+            name,
+            _verdict(status),
+            _would_fit(explanation, name) if has_remedies else None,
+            ranks.get(name, len(ranks)),
+        )
         for name, status in sorted(explanation.evaluation.verdicts.items())
         if status is not None
     ]
@@ -475,7 +481,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     columns = ("refused by", "because", "preemption may help", *remedy_columns)
     print_refused(console, title, columns, rows, rows_max)
     if explanation.exceeds_remedies_max:
-        note = f'"would fit after" was computed for {REMEDIES_MAX:,} of these nodes only.'
+        note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
     if explanation.new_node is not None:
         print_line(console, _one_more_node(explanation.new_node))
