@@ -111,9 +111,9 @@ def experiments_of(
     changed = replace(without, steps=script.steps or arrivals)
     kept_nodes: Sequence[str] = ()
     if without.autoscaler or without.karpenter:
-        without, releases, kept_nodes = _with_named_nodes_kept(without, change)
-        made = _ScriptMaker(change, snapshot, conditions.seed, templates, kubelets, releases)
-        changed = replace(without, steps=(*releases, *changed.steps), steps_for=made.steps)
+        without, kept_nodes = _with_named_nodes_kept(without, change, script)
+        made = _ScriptMaker(change, snapshot, conditions.seed, templates, kubelets)
+        changed = replace(without, steps=changed.steps, steps_for=made.steps)
     if change.new_config or change.new_plugin:
         changed = replace(changed, scheduler=_scheduler(conditions, snapshot, change))
     batch = conditions.batch
@@ -142,8 +142,7 @@ class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
     `change`, `snapshot`, `seed` and `new_node` are the arguments of `script_of_change`. `kubelets`
-    contains the known run times of pods. `releases` are the steps that precede those of the change:
-    they allow the autoscaler again to remove the nodes that the change names.
+    contains the known run times of pods.
     """
 
     change: ClusterChange
@@ -151,7 +150,6 @@ class _ScriptMaker(Struct, frozen=True):
     seed: int
     new_node: Sequence[Json]
     kubelets: SimulatedKubelets
-    releases: tuple[ScriptedStep, ...]
 
     def steps(self, present: Sequence[Json]) -> tuple[ScriptedStep, ...]:
         """Return the steps for the nodes and pods in `present`. Raises InputError."""
@@ -165,15 +163,15 @@ class _ScriptMaker(Struct, frozen=True):
             from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
 
             script, _ = without_deadlines(script, self.kubelets.config.run_durations)
-        return (*self.releases, *script.steps)
+        return script.steps
 
 
 def _with_named_nodes_kept(
-    without: Experiment, change: ClusterChange
-) -> tuple[Experiment, tuple[ScriptedStep, ...], Sequence[str]]:
+    without: Experiment, change: ClusterChange, script: ChangeScript
+) -> tuple[Experiment, Sequence[str]]:
     """Keep the autoscaler from removing the nodes that `change` names before the change is made.
 
-    Returns (`without` with these nodes protected, the steps that end the protection, the nodes).
+    Returns (`without` with these nodes protected until the change, the names of the nodes).
     """
     # Imported only if it is needed.
     from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415
@@ -182,12 +180,12 @@ def _with_named_nodes_kept(
     from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT  # noqa: PLC0415
     from fairlead.whatif.change.kept_node import keep_nodes, named_nodes  # noqa: PLC0415
 
-    names = named_nodes(change, without.initial)
+    names = named_nodes(change, script, without.initial)
     if not names:
-        return without, (), ()
+        return without, ()
     annotation = SCALE_DOWN_DISABLED if without.karpenter is None else DO_NOT_DISRUPT
     initial, releases = keep_nodes(without.initial, names, annotation)
-    return replace(without, initial=initial), releases, names
+    return replace(without, initial=initial, commands_before_steps=releases), names
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:

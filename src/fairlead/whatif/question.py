@@ -196,11 +196,13 @@ def _health_note(effect: Effect) -> list[str]:
 def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:
     """Return a note about nodes that the autoscaler changed before the cluster came to rest.
 
-    `kept` are nodes that it could not remove then, because the change names them.
+    `kept` are nodes that it should not remove then, because the change names them.
     """
     found = without.autoscaling
     if found is None or not found.earlier:
         return []
+    gone = {one.node for one in found.earlier if not one.came}
+    kept = [name for name in kept if name not in gone]
     added = sum(one.came for one in found.earlier)
     removed = len(found.earlier) - added
     parts = [f"adds {counted(added, 'node')}"] if added else []

@@ -116,7 +116,8 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(snapshot, make, w
     assert not found.changed.skipped
     [gone] = found.changed.autoscaling.transitions
     assert (gone.node, gone.reason) == (removed.node, "Deleted")
-    assert removed.node in {one.name for one in found.without.nodes}
+    [without] = found.without.autoscaling.transitions
+    assert (without.node, without.reason) == (removed.node, "")
 
 
 @pytest.fixture

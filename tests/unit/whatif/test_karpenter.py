@@ -260,13 +260,19 @@ def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) 
         lambda name: ClusterChange(cordon=(name,)),
         lambda name: ClusterChange(delete=(f"node/{name}",)),
         lambda name: ClusterChange(failures=Failures(fail_node=(name,))),
+        lambda name: ClusterChange(cordon=(f"kubernetes.io/hostname={name}",)),
+        lambda name: ClusterChange(set=(f"node/{name}:spec.unschedulable=true",)),
     ],
 )
+@pytest.mark.parametrize("stated", [None, "false"])
 def test_a_node_that_the_change_names_is_kept_until_the_change(
-    tmp_path: Path, change: Callable[[str], ClusterChange]
+    tmp_path: Path, change: Callable[[str], ClusterChange], stated: str | None
 ) -> None:
     disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
     nodes = [node(f"n{number}") for number in range(4)]
+    for one in nodes:
+        if stated:
+            one["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": stated}
     objects = [pool(disruption=disruption), *nodes, web(4)]
     unchanged = ask(tmp_path, objects, ClusterChange()).without.autoscaling
     assert unchanged is not None
@@ -274,7 +280,30 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
     answer = ask(tmp_path, objects, change(removed.node))
     assert not answer.changed.skipped
     assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
-    assert removed.node in {one.name for one in answer.without.nodes}
+
+
+def test_a_removal_that_the_change_does_not_cause_is_no_effect(tmp_path: Path) -> None:
+    """Karpenter removes the empty node in both runs as soon as the change is made."""
+    disruption = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"}
+    single = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
+    single["spec"] = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
+    single["status"] = {"phase": "Running"}
+    objects = [pool(disruption=disruption), node("n0"), node("n1"), single]
+    answer = ask(tmp_path, objects, ClusterChange(cordon=("n0",)))
+    without, changed = answer.without.autoscaling, answer.changed.autoscaling
+    assert without is not None
+    assert changed is not None
+    assert [one.node for one in without.transitions] == ["n0"]
+    assert without.cost_per_hour == changed.cost_per_hour
+
+
+def test_a_named_node_that_expires_before_the_change_is_skipped_once(tmp_path: Path) -> None:
+    claim = node_claim("n0", creationTimestamp="2025-01-01T00:00:00Z")
+    claim["spec"]["expireAfter"] = "1h"
+    objects = [pool(), node("n0"), claim, node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(drain=("n0",)))
+    assert len(answer.changed.skipped) == 1
+    assert not any("Until then, it keeps" in note for note in answer.changed.notes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
@@ -67,7 +68,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
     the time at which the cluster is at rest. `notes` are added to the outcome. If
     `compares_packings` is set, pods that run in the cluster are made pending at the start. They
     are not ready until they are placed again, so ready pods are counted only at the end.
-    `known_failures` are names of nodes whose failures are not part of the outcome.
+    `known_failures` are names of nodes whose failures are not part of the outcome. If `steps_begin`
+    is set, `commands_before_steps` are performed before the steps; objects that are gone by then
+    are ignored.
 
     If nodes have come or gone by the time at which the steps begin, `steps_for` is called with the
     present nodes and pods, and the steps that it returns replace `steps`. If it raises InputError
@@ -85,6 +88,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     steps: tuple[ScriptedStep, ...] = ()
     steps_begin: DurationNs | None = 0
     steps_for: StepsFor | None = None
+    commands_before_steps: tuple[Command, ...] = ()
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET

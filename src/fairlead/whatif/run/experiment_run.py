@@ -290,6 +290,8 @@ class ExperimentRun:
         if begin > self._start:
             self._run(begin, on_progress=show)
         self._renew_steps()
+        if self._experiment.commands_before_steps and self._experiment.steps_begin is not None:
+            self._world.at(begin, self._act_before_steps)
         self._schedule(self._experiment.steps, begin)
         self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
@@ -335,6 +337,11 @@ class ExperimentRun:
         with suppress(InputError):
             steps = steps_for([*nodes, *store.list(POD)])
             self._experiment = replace(self._experiment, steps=steps)
+
+    def _act_before_steps(self, store: Store, now: Instant) -> None:
+        """Perform `commands_before_steps`; ignore those whose object is gone."""
+        for command in self._experiment.commands_before_steps:
+            perform(store, command, now)
 
     def _schedule(self, steps: Sequence[ScriptedStep], begin: Instant) -> None:
         self._scheduled += len(steps)

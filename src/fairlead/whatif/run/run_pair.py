@@ -49,14 +49,21 @@ def run_pair(
 
     The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
     begin when the cluster came to rest in the run `without`, or at the start if it never did. The
-    first outcome may be that of a repeated run (`has_missed_end`).
+    first outcome may be that of a repeated run (`has_missed_end`). If `without` has
+    `commands_before_steps`, its run is repeated, because only then is the time known at which they
+    are performed.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
     """
     before, after = _run_both(without, changed, progress, command_log, logging)
+    begin = _begin(without, before)
+    if without.commands_before_steps:
+        released = replace(without, steps_begin=begin)
+        again = run_experiment(released, WITHOUT, progress).outcome
+        before = replace(again, rest=before.rest)
     if has_missed_end(before.next_end, after):
-        longer = outcome_until(without, _begin(without, before), after.ended_at, progress)
+        longer = outcome_until(without, begin, after.ended_at, progress)
         before = replace(longer, rest=before.rest, settled=before.settled)
     return before, after
 
