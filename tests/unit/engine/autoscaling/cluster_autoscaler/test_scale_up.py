@@ -141,6 +141,7 @@ def test_groups_with_different_pod_counts_are_similar():
     ("provider", "label", "found"),
     [
         ("aws", "eks.amazonaws.com/nodegroup", {"a": 1, "b": 1}),
+        ("aws", "topology.k8s.aws/zone-id", {"a": 1, "b": 1}),
         ("azure", "kubernetes.azure.com/agentpool", {"a": 1, "b": 1}),
         ("clusterapi", "topology.ebs.csi.aws.com/zone", {"a": 1, "b": 1}),
         ("gce", "topology.gke.io/zone", {"a": 1, "b": 1}),

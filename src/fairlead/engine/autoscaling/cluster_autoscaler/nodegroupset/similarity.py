@@ -42,7 +42,9 @@ _AZURE_ZONE: Final = "topology.disk.csi.azure.com/zone"
 _GCE_ZONE: Final = "topology.gke.io/zone"
 # The labels of nodes that may differ between similar groups, by --cloud-provider.
 _PROVIDER_LABELS: Final[Mapping[str, frozenset[str]]] = {
-    "aws": _AWS_LABELS,
+    # The cloud provider of AWS sets the zone ID since Kubernetes 1.30 (upstream's pull request
+    # 8910). Upstream's list for clusterapi lacks this label.
+    "aws": _AWS_LABELS | {"topology.k8s.aws/zone-id"},
     "azure": frozenset(
         {
             *_AZURE_POOLS,
