@@ -11,6 +11,7 @@ has the same type as the existing node, it also has the same devices (ResourceSl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
@@ -40,6 +41,7 @@ from fairlead.whatif.snapshot.node_pool import (
     NodeTraits,
     node_traits,
     place_labels,
+    pool_label,
     zone_labels,
 )
 
@@ -160,7 +162,8 @@ def node_offers(
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
-    The name consists of the labels that distinguish the pool, or of its taints.
+    The name is the pool's label of the cloud provider if no other pool has this label and value.
+    Otherwise, it consists of the labels that distinguish the pool, or of its taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
@@ -169,10 +172,13 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
         by_traits.setdefault(traits, []).append(info)
     every = [traits.labels for traits in by_traits]
     common = frozenset.intersection(*every) if every else frozenset()
+    managed = pool_label(dict(labels) for labels in every)
+    groups = Counter(one for labels in every for one in labels if one[0] == managed)
     named: dict[str, list[NodeInfo]] = {}
     for traits, members in sorted(by_traits.items(), key=lambda item: item[0].taints):
         taints = ",".join(traits.taints)
-        labels = sorted(traits.labels - common)
+        own = [one for one in traits.labels if groups[one] == 1]
+        labels = own or sorted(traits.labels - common)
         name = ",".join(f"{key}={value}" for key, value in labels) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))

@@ -408,6 +408,23 @@ def test_pools_are_distinguished_by_their_labels(planner, make):
     assert sorted(offer.pool for offer in sized(made).nodes.values()) == ["pool=x", "pool=y"]
 
 
+def test_pools_of_a_cloud_provider_are_named_by_its_label(planner, make):
+    """A pool needs further labels in its name only if another pool has the same value."""
+    key = "eks.amazonaws.com/nodegroup"
+    nodes = [
+        make.node("a", **{key: "web", "template": "1"}),
+        make.node("b", **{key: "web", "template": "2"}),
+        make.node("c", **{key: "db", "template": "1"}),
+    ]
+    model = planner(*nodes).model
+    offers = node_offers(model, model.table.nodes(), (), 0.0)
+    assert [offer.pool for offer in offers] == [
+        f"{key}=db",
+        f"{key}=web,template=1",
+        f"{key}=web,template=2",
+    ]
+
+
 def test_a_pod_too_large_for_every_type_is_named(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "big", ["a"], cpu="9"))
     found = sized(made, types=(SMALL, LARGE))
