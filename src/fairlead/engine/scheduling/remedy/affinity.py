@@ -112,12 +112,18 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
     return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
-def propose_for_pod_affinity(
+def delete_conflicting(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield deletions of pods that may conflict, then changes that drop requirements of `pod`."""
+    """Yield deletions of pods that may violate required anti-affinity."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
+
+
+def drop_pod_affinity(
+    _framework: Framework, pod: PodInfo, _node: NodeInfo, _status: Status
+) -> Iterator[RemedyChange]:
+    """Yield changes that drop required terms of `pod`, then one that drops all its terms."""
     yield from _drop_terms(pod.pod)
     if pod.pod.spec.affinity is not None:
         free = replace(pod.pod.spec.affinity, pod_affinity=None, pod_anti_affinity=None)

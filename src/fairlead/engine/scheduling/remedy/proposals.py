@@ -24,11 +24,12 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.volume_restrictions import READ_WRITE_ONCE_POD, in_conflict
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.affinity import (
+    delete_conflicting,
+    drop_pod_affinity,
     propose_for_node_affinity,
-    propose_for_pod_affinity,
 )
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
-from fairlead.engine.scheduling.remedy.resources import propose_for_resources
+from fairlead.engine.scheduling.remedy.resources import free_resources, lower_requests
 from fairlead.engine.scheduling.remedy.spread import propose_for_spread
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -42,16 +43,17 @@ replace = msgspec.structs.replace
 
 
 def proposals(
-    framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
+    framework: Framework, pod: PodInfo, node: NodeInfo, status: Status, *, deletes: bool
 ) -> Iterator[RemedyChange]:
     """Yield the changes that may remove the rejection `status`.
 
-    Yields nothing if no function in `_BY_PLUGIN` proposes changes for the plugin that rejects.
+    Deletions of pods are yielded only if `deletes` is set. Yields nothing if no function in
+    `_BY_PLUGIN` proposes changes for the plugin that rejects.
     """
     # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
-    propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
-    if propose is not None:
-        yield from propose(framework, pod, node, status)
+    for propose in _BY_PLUGIN.get(status.plugin or "NodeAffinity", ()):
+        if deletes or propose not in _DELETING:
+            yield from propose(framework, pod, node, status)
 
 
 def _uncordon(
@@ -135,17 +137,21 @@ def _free_attachments(
         yield deleting(users[:number], f" on node {node.name}")
 
 
-_BY_PLUGIN: Final[Mapping[str, Propose]] = {
-    "NodeUnschedulable": _uncordon,
-    "TaintToleration": _tolerate,
-    "NodeAffinity": propose_for_node_affinity,
-    "NodePorts": _free_port,
-    "NodeResourcesFit": propose_for_resources,
-    "PodTopologySpread": propose_for_spread,
-    "InterPodAffinity": propose_for_pod_affinity,
-    "VolumeRestrictions": _free_volumes,
-    "NodeVolumeLimits": _free_attachments,
+_BY_PLUGIN: Final[Mapping[str, tuple[Propose, ...]]] = {
+    "NodeUnschedulable": (_uncordon,),
+    "TaintToleration": (_tolerate,),
+    "NodeAffinity": (propose_for_node_affinity,),
+    "NodePorts": (_free_port,),
+    "NodeResourcesFit": (lower_requests, free_resources),
+    "PodTopologySpread": (propose_for_spread,),
+    "InterPodAffinity": (delete_conflicting, drop_pod_affinity),
+    "VolumeRestrictions": (_free_volumes,),
+    "NodeVolumeLimits": (_free_attachments,),
 }
+# The functions that only delete pods. Some of them read every pod of the cluster.
+_DELETING: Final = frozenset(
+    (_free_port, free_resources, delete_conflicting, _free_volumes, _free_attachments)
+)
 
 
 def with_spec(node: Node, spec: NodeSpec) -> Node:

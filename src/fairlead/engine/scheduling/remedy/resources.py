@@ -19,14 +19,13 @@ from fairlead.engine.state.pod_info import PodInfo
 replace = msgspec.structs.replace
 
 
-def propose_for_resources(
+def lower_requests(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes that lower the pod's requests, then deletions of other pods on the node.
+    """Yield the change that lowers the pod's requests to what is free on the node.
 
-    Deletions of single pods come before deletions of several pods. Both start with terminating
-    pods and continue with the least important pods. Yields nothing for a node that is too small
-    even without pods, because the pod is meant for larger nodes.
+    Yields nothing for a node that is too small even without pods, because the pod is meant for
+    larger nodes.
     """
     if capacity_problem(framework, pod, node):
         return
@@ -41,6 +40,18 @@ def propose_for_resources(
             for name, amount, free in short
         )
         yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
+
+
+def free_resources(
+    framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[RemedyChange]:
+    """Yield deletions of single pods on the node, then of several pods.
+
+    Both start with terminating pods and continue with the least important pods. Yields nothing for
+    a node that is too small even without pods.
+    """
+    if capacity_problem(framework, pod, node):
+        return
     pods = sorted(node.pods.values(), key=importance, reverse=True)
     pods.sort(key=lambda one: not one.terminating)
     for other in pods:

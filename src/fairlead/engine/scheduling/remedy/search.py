@@ -30,13 +30,13 @@ def find_remedy(
     node: NodeInfo,
     status: Status,
     *,
-    keeps: Callable[[PodInfo], bool] = lambda _: False,
+    keeps: Callable[[PodInfo], bool] | None = lambda _: False,
     kept_selector: Mapping[str, str] = MappingProxyType({}),
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
-    No change deletes a pod for which `keeps` returns True. No change drops an entry of
-    `kept_selector` from the pod's nodeSelector.
+    No change deletes a pod for which `keeps` returns True, or any pod if `keeps` is None. No change
+    drops an entry of `kept_selector` from the pod's nodeSelector.
 
     The result is a single change if one is enough. Returns None if the search finds no remedy, or
     if the node has a different operating system or architecture than the pod requires.
@@ -61,7 +61,7 @@ class _Search(NamedTuple):
     framework: Framework
     pod: PodInfo
     name: str
-    keeps: Callable[[PodInfo], bool]
+    keeps: Callable[[PodInfo], bool] | None
     kept_selector: Mapping[str, str]
 
     def next_change(
@@ -90,8 +90,14 @@ class _Search(NamedTuple):
             if node is None:
                 return []
             changed = as_changed(cluster, self.pod, chain)
-            found = filter(self._keeps_selector, proposals(self.framework, changed, node, status))
-            return list(islice(_without_deleting(self.keeps, found), _TRIED_MAX))
+            deletes = self.keeps is not None
+            found: Iterator[RemedyChange] = filter(
+                self._keeps_selector,
+                proposals(self.framework, changed, node, status, deletes=deletes),
+            )
+            if self.keeps is not None:
+                found = _without_deleting(self.keeps, found)
+            return list(islice(found, _TRIED_MAX))
 
     def _keeps_selector(self, change: RemedyChange) -> bool:
         kept = self.kept_selector.items() & self.pod.pod.spec.node_selector.items()

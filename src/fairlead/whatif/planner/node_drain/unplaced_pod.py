@@ -156,7 +156,7 @@ class _Trials:
         for one in others[:_NODES_MAX]:
             status = diagnosis.status_of(one.row)
             remedy = find_remedy(
-                built.framework, pod, one, status, keeps=lambda _: True, kept_selector=selector
+                built.framework, pod, one, status, keeps=None, kept_selector=selector
             )
             if remedy is None or not _is_plausible(remedy, pod.pod, one.node):
                 continue

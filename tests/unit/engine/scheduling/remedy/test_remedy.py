@@ -282,6 +282,20 @@ def test_protected_pods_are_not_deleted():
     assert remedy(case, keeps=lambda _: True) is None
 
 
+def test_without_deletions_only_the_pod_or_the_node_changes():
+    """Other pods on the node would be deleted for the first and the last case."""
+    other = bound("b", cpu="1500m", labels={"app": "q"}, ports=[80])
+    pending = [pod(cpu="10m", affinity=ANTI), pod(), pod(cpu="10m", ports=[80])]
+    nodes = [node(labels={"zone": "a"}, cpu="2")]
+    cases = [{"nodes": nodes, "pods": [other], "pending": one} for one in pending]
+    found = [remedy(case, keeps=None) for case in cases]
+    assert [one and one.what for one in found] == [
+        "drop the pod's required anti-affinity on zone",
+        "lower the cpu request by 500m to 500m",
+        None,
+    ]
+
+
 DISK = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}
 UNMOUNTABLE = {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "missing"}}]}
 
