@@ -37,7 +37,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags, installed_flags
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -90,9 +90,11 @@ class PlanInput:
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
         """Return the rules of autoscalers, except the rules named in `ignored`.
 
-        If the snapshot contains an autoscaler, its flags configure the rules.
+        The rules have the flags of the Cluster Autoscaler in the snapshot. If it has none, they
+        have the flags with which the cloud provider runs Cluster Autoscaler.
         """
-        flags = flags_of_command_line(installed_flags(self.snapshot.manifests) or ())
+        manifests = self.snapshot.manifests
+        flags = flags_of_command_line(installed_flags(manifests) or hosted_flags(manifests)[1])
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]
         nodes = self.model.table.nodes()

@@ -7,12 +7,21 @@ from typing import Final
 
 import msgspec
 
+from fairlead.apiserver.kind import NODE
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, GKE_NODE_POOL
 from fairlead.whatif.snapshot.samples import samples
 
 STATUS: Final = "cluster-autoscaler-status"
 """The ConfigMap to which Cluster Autoscaler writes its status."""
 _CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
+# The flags that these providers set differently from upstream's defaults, unless the user of AKS
+# chooses others (AKS: default values of the cluster autoscaler profile; GKE: "About GKE cluster
+# autoscaling", for versions from 1.22).
+_HOSTED: Final = (
+    ("AKS", AKS_AGENT_POOL, ("--expander=random", "--skip-nodes-with-local-storage=false")),
+    ("GKE", GKE_NODE_POOL, ("--skip-nodes-with-local-storage=false",)),
+)
 
 
 class _VariableForm(msgspec.Struct):
@@ -63,6 +72,19 @@ def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
         if _CLUSTER_AUTOSCALER in container.image:
             return container.command_line
     return None
+
+
+def hosted_flags(manifests: Iterable[Manifest]) -> tuple[str, tuple[str, ...]]:
+    """Return (AKS or GKE, the flags with which it runs Cluster Autoscaler by default).
+
+    The result is ("", ()) if the cluster is of another provider.
+    """
+    for one in samples(manifests):
+        if one.kind is NODE and isinstance(one.labels, dict):
+            for provider, label, flags in _HOSTED:
+                if label in one.labels:
+                    return provider, flags
+    return "", ()
 
 
 def has_status(manifests: Iterable[Manifest]) -> bool:

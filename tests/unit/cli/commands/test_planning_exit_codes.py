@@ -160,8 +160,15 @@ def test_the_help_states_the_exit_status(name):
     assert "; 1 " in text
 
 
-@pytest.mark.parametrize(("label", "causes"), [("karpenter.sh/nodepool", []), ("pool", ["local"])])
-def test_local_storage_keeps_no_node_of_karpenter(tmp_path, capsys, label, causes):
+@pytest.mark.parametrize(
+    ("label", "causes"),
+    [
+        ("karpenter.sh/nodepool", []),
+        ("cloud.google.com/gke-nodepool", []),
+        ("pool", ["local"]),
+    ],
+)
+def test_local_storage_keeps_no_node_of_karpenter_and_gke(tmp_path, capsys, label, causes):
     objects = small()
     for one in objects:
         if one["kind"] == "Node":

@@ -38,6 +38,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import read_in
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
     AKS_AGENT_POOL,
@@ -83,17 +84,19 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options from `flags`, the command line of the cluster's autoscaler (or empty).
-    Raises InputError.
+    labels, and the options from `flags`, the command line of the cluster's autoscaler. If it is
+    empty, a provider that runs the autoscaler itself sets the options. Raises InputError.
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
-    parsed = list(flags_of_command_line(flags))
+    flags = tuple(flags)
+    provider, hosted = ("", ()) if flags else hosted_flags(manifests)
+    parsed = list(flags_of_command_line(flags or hosted))
     if file:
         return _with_priorities(groups_of_file(file, nodes), (), manifests)
     limits = GroupLimits.of(parsed, manifests)
     config, notes = _of_labels(nodes, options_of_flags(parsed), limits)
-    notes = (*notes, *_ignored(parsed))
+    notes = (*notes, *_hosted_notes(provider, hosted), *_ignored(parsed))
     return _with_priorities(config, notes, manifests)
 
 
@@ -181,6 +184,14 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
         _ = one.node  # raises InputError if the node is malformed
     nodes = [one.value for one in found]
     return [node for node in nodes if _read_as(node, _NodeForm) is not None]
+
+
+def _hosted_notes(provider: str, flags: Iterable[str]) -> Iterator[str]:
+    if provider:
+        yield (
+            f"{provider} runs Cluster Autoscaler, so the dump lacks its flags: the defaults of "
+            f"{provider} are assumed ({' '.join(flags)})."
+        )
 
 
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:

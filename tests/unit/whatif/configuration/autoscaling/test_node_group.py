@@ -380,6 +380,31 @@ def test_the_status_shows_an_autoscaler_that_the_provider_runs(found, make, pool
     assert any("has a Cluster Autoscaler" in one for one in quiet.notes) == acts
 
 
+@pytest.mark.parametrize(
+    ("label", "expander", "skips"),
+    [
+        ("kubernetes.azure.com/agentpool", "random", False),
+        ("cloud.google.com/gke-nodepool", "least-waste", False),
+        ("eks.amazonaws.com/nodegroup", "least-waste", True),
+    ],
+)
+def test_a_provider_that_runs_the_autoscaler_sets_its_flags(of_labels, label, expander, skips):
+    """A note names the provider and the assumed flags."""
+    found = of_labels({label: "web"})
+    options = found.config.options
+    assert (options.expander, options.skip_nodes_with_local_storage) == ((expander,), skips)
+    assert any("runs Cluster Autoscaler" in one for one in found.notes) != skips
+
+
+def test_an_autoscaler_in_a_hosted_cluster_has_its_own_flags(of_labels, make):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "cluster-autoscaler", "command": ["./cluster-autoscaler", "--v=4"]}
+    found = of_labels({"kubernetes.azure.com/agentpool": "web"}, more=[deployment])
+    assert found.config.options.skip_nodes_with_local_storage
+    assert not any("runs Cluster Autoscaler" in one for one in found.notes)
+
+
 def test_a_template_is_a_node_without_its_individual_labels_and_status(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig", "kubernetes.io/hostname": "n0"})
     [group] = found.config.groups
