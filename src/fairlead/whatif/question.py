@@ -34,6 +34,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
@@ -47,6 +48,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
+from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
@@ -112,6 +114,7 @@ def what_if(
     notes += _runtime_notes(snapshot, known, after, starts)
     notes += _unready_note(snapshot, effect)
     notes += _health_note(effect)
+    notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
     effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
@@ -191,6 +194,25 @@ def _health_note(effect: Effect) -> list[str]:
         "ready pods of a workload does not."
     )
     return [note]
+
+
+def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str]:
+    """Yield a note if the pods of the simulated autoscaler itself are not ready for a time."""
+    if effect.changed.autoscaling is None:
+        return
+    name = effect.changed.autoscaling.autoscaler
+    own = {
+        WorkloadRef(one.ref.kind, one.ref.namespace, one.ref.name)
+        for one in deployments_of(name, snapshot.manifests)
+    }
+    for one in effect.workloads:
+        if one.workload in own and one.is_unavailable:
+            lasted = one.readiness.lowest_for
+            how_long = "to the end" if lasted is None else f"for {for_readers(lasted)}"
+            yield (
+                f"{one.workload} has no ready pod {how_long}, but the simulated {name} acts in "
+                "this time too."
+            )
 
 
 def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:

@@ -169,6 +169,21 @@ def test_no_node_is_created_in_a_failed_zone(fail_zone):
     )
 
 
+@pytest.mark.parametrize(("failed", "notes"), [("a", 1), ("b", 0)])
+def test_a_note_says_that_the_autoscaler_itself_does_not_run(snapshot, make, failed, notes):
+    """It runs on node a; while its pod is down, the simulated autoscaler still acts."""
+    nodes = [make.node(one, **{"eks.amazonaws.com/nodegroup": "w", "pool": one}) for one in "ab"]
+    deployment = make.workload(name="ca", nodeSelector={"pool": "a"})
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "r/cluster-autoscaler:v1.34"
+    found = what_if(
+        snapshot(*nodes, deployment),
+        ClusterChange(failures=Failures(fail_node=(failed,)), lasts="10m"),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler")),
+    )
+    said = [one for one in found.changed.notes if "acts in this time too" in one]
+    assert len(said) == notes
+
+
 def test_a_group_of_several_zones_uses_the_zones_that_work(snapshot, make):
     """The group of EKS has three zones; the nodes that replace a failed zone are in the others."""
     size = {"cpu": "4", "memory": "16Gi", "pods": "110"}

@@ -74,6 +74,13 @@ def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     return None
 
 
+def deployments_of(autoscaler: str, manifests: Iterable[Manifest]) -> Iterator[Manifest]:
+    """Yield the Deployments whose image has the name `autoscaler`, such as `karpenter`."""
+    for manifest, container in installed_containers(manifests):
+        if autoscaler in container.image:
+            yield manifest
+
+
 def hosted_flags(manifests: Iterable[Manifest]) -> tuple[str, tuple[str, ...]]:
     """Return (AKS or GKE, the flags with which it runs Cluster Autoscaler by default).
 
