@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.percentile import percentile
 
 Number = int | float
@@ -45,6 +46,13 @@ def _inside(*path: str) -> Callable[[Json], Number | None]:
     return read
 
 
+def _lost(result: Json) -> int | None:
+    """Return the number of pods that should run (`LossCause.is_loss`); None without a failure."""
+    if result.get("outage") is None:
+        return None
+    return sum(LossCause(one["cause"]).is_loss for one in result["outage"]["lost"])
+
+
 def _share(resource: str) -> Callable[[Json], float | None]:
     def read(result: Json) -> float | None:
         for row in result["allocation"]:
@@ -59,7 +67,7 @@ def _share(resource: str) -> Callable[[Json], float | None]:
 # The first measure in which two cases differ decides which case is worse.
 MEASURES: Final = (
     Measure("pending", "pods pending at the end", _count("pending")),
-    Measure("lost", "pods of failed nodes not back", _inside("outage", "lost")),
+    Measure("lost", "pods of failed nodes not back", _lost),
     Measure("undrained", "pods that a drain did not remove", _count("undrained")),
     Measure("pdb_breaches", "pods displaced against a budget", _count("pdb_breaches")),
     Measure("evicted", "pods evicted", _count("evicted")),

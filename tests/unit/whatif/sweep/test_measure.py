@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.sweep.measure import MEASURES, Distribution, distribution, worst_case
+from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.sweep.measure import BY_NAME, MEASURES, Distribution, distribution, worst_case
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,11 @@ def test_the_worst_case_has_the_highest_measure_with_the_other_measures_as_ties(
 
 def test_of_equal_cases_the_first_is_worst() -> None:
     assert worst_case([row(pending=1), row(pending=1)], "pending") == 0
+
+
+def test_pods_that_are_not_needed_any_more_are_not_lost() -> None:
+    """The pod of a DaemonSet whose node was removed, for example, need not run again."""
+    causes = [LossCause.NO_ROOM, LossCause.NODE_REMOVED, LossCause.NOT_NEEDED, LossCause.DAEMON]
+    lost = BY_NAME["lost"].read({"outage": {"lost": [{"cause": str(one)} for one in causes]}})
+    assert lost == 2
+    assert BY_NAME["lost"].read({"outage": None}) is None
