@@ -17,10 +17,14 @@ STATUS: Final = "cluster-autoscaler-status"
 _CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 # The flags that these providers set differently from upstream's defaults, unless the user of AKS
 # chooses others (AKS: default values of the cluster autoscaler profile; GKE: "About GKE cluster
-# autoscaling", for versions from 1.22).
+# autoscaling", sections "Balancing across zones" and "Considering Pod scheduling and disruption").
 _HOSTED: Final = (
     ("AKS", AKS_AGENT_POOL, ("--expander=random", "--skip-nodes-with-local-storage=false")),
-    ("GKE", GKE_NODE_POOL, ("--skip-nodes-with-local-storage=false",)),
+    (
+        "GKE",
+        GKE_NODE_POOL,
+        ("--balance-similar-node-groups=true", "--skip-nodes-with-local-storage=false"),
+    ),
 )
 
 

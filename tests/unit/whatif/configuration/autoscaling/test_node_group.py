@@ -381,18 +381,22 @@ def test_the_status_shows_an_autoscaler_that_the_provider_runs(found, make, pool
 
 
 @pytest.mark.parametrize(
-    ("label", "expander", "skips"),
+    ("label", "expander", "balances", "skips"),
     [
-        ("kubernetes.azure.com/agentpool", "random", False),
-        ("cloud.google.com/gke-nodepool", "least-waste", False),
-        ("eks.amazonaws.com/nodegroup", "least-waste", True),
+        ("kubernetes.azure.com/agentpool", "random", False, False),
+        ("cloud.google.com/gke-nodepool", "least-waste", True, False),
+        ("eks.amazonaws.com/nodegroup", "least-waste", False, True),
     ],
 )
-def test_a_provider_that_runs_the_autoscaler_sets_its_flags(of_labels, label, expander, skips):
+def test_a_provider_that_runs_the_autoscaler_sets_its_flags(
+    of_labels, label, expander, balances, skips
+):
     """A note names the provider and the assumed flags."""
     found = of_labels({label: "web"})
     options = found.config.options
-    assert (options.expander, options.skip_nodes_with_local_storage) == ((expander,), skips)
+    assert options.expander == (expander,)
+    assert options.balance_similar_node_groups == balances
+    assert options.skip_nodes_with_local_storage == skips
     assert any("runs Cluster Autoscaler" in one for one in found.notes) != skips
 
 
