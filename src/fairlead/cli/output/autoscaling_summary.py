@@ -29,6 +29,8 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 10
+# The reason of Cluster Autoscaler that names a pod: "BlockedByPod: REASON, NAMESPACE/NAME".
+_BLOCKED_BY_POD: Final = "BlockedByPod: "
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
@@ -44,7 +46,7 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Se
         _print_autoscaling(console, outcome, run, without_change, count)
 
     # Pods and nodes are grouped by reason.
-    reasons = set(outcome.waiting.values()), set(outcome.staying.values())
+    reasons = set(outcome.waiting.values()), set(map(_without_pod, outcome.staying.values()))
     lists = (outcome.groups, waiting_times_by_workload(run.waits), *reasons)
     rows = max(1, *map(len, lists))
     return Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX)
@@ -177,16 +179,24 @@ def _waiting(found: WaitingTimes) -> str:
     return ", ".join(parts)
 
 
+def _without_pod(why: str) -> str:
+    """Return the reason `why` without the pod that it names, which differs between nodes."""
+    return why.rpartition(", ")[0] if why.startswith(_BLOCKED_BY_POD) else why
+
+
 def _print_reasons(console: Console, title: str, reasons: Mapping[str, str], most: int) -> None:
     if not reasons:
         return
     print_line(console, f"{title}: {len(reasons):,}")
-    counts = Counter(reasons.values())
-    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    alike: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        alike.setdefault(_without_pod(why), []).append(name)
+    ordered = sorted(alike.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     shown = rows_of(ordered, most)
-    for why, count in shown:
-        first = next(name for name, reason in reasons.items() if reason == why)
-        others = f" and {count - 1:,} more" if count > 1 else ""
-        print_item(console, f"{first}{others}: {why}")
+    for _, names in shown:
+        why = reasons[names[0]]
+        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        more = others if why != _without_pod(why) else ""
+        print_item(console, f"{names[0]}{others}: {why}{more}")
     if hidden := len(ordered) - len(shown):
         print_item(console, f"… and {hidden:,} more reasons")

@@ -134,3 +134,18 @@ def test_pods_with_the_same_reason_are_one_row():
     waiting = {f"shop/web-{at}": "the group is full" for at in range(50)}
     found = AutoscalingOutcome("cluster-autoscaler", (group("a"),), (), waiting, {})
     assert autoscaling(run_of(found)).rows == 1
+
+
+def test_nodes_that_different_pods_block_for_the_same_reason_are_one_row():
+    blocked = {at: f"BlockedByPod: LocalStorageRequested, shop/web-{at}" for at in "abc"}
+    staying = {**blocked, "d": "BlockedByPod: NotReplicated, shop/one", "e": "NotUnderutilized"}
+    found = AutoscalingOutcome("cluster-autoscaler", (group("a"),), (), {}, staying)
+    section, screen = autoscaling(run_of(found)), io.StringIO()
+    assert section.rows == 3
+    section.show(Console(file=screen, width=120), section.rows)
+    assert screen.getvalue().splitlines()[-4:] == [
+        "nodes that are not removed: 5",
+        "- a and 2 more: BlockedByPod: LocalStorageRequested, shop/web-a and 2 more",
+        "- d: BlockedByPod: NotReplicated, shop/one",
+        "- e: NotUnderutilized",
+    ]
