@@ -152,6 +152,39 @@ def test_a_queue_holds_its_limit_back_for_a_starving_gang(make_harness):
     assert sorted(harness.run(840).bound) == ["g-0", "g-1"]
 
 
+def test_the_limit_of_a_queue_is_held_back_only_until_the_gang_is_placed(make_harness):
+    """The capability suffices for the gang and two more tasks."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
+    harness.put(make_queue("q", capability={"cpu": "6"}))
+    harness.put(make_gang("g", 2, cpu=2, queue="q"), make_task("old", node="n1", cpu=3))
+    harness.put(make_task("other", node="n2", cpu=3))
+    harness.run(0)
+    harness.put(make_gang("a", 1, queue="q"), make_gang("b", 1, queue="q"))
+    harness.drop("old", "other")
+    assert sorted(harness.run(700).bound) == ["a-0", "b-0", "g-0", "g-1"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "bound"),
+    [("8", []), ("12", ["g-0", "g-1"]), ("16", ["next-0"])],
+)
+def test_a_parents_limit_is_held_back_for_a_gang_of_another_queue(make_harness, capability, bound):
+    """The gang needs 8 cpu. A pod of queue `a` with 4 cpu ends at 660 s, another at 780 s."""
+    harness = make_harness("fairlead").put(*map(make_node, ("n1", "n2", "n3", "n4")))
+    harness.put(make_queue("team", capability={"cpu": capability}), make_queue("default"))
+    harness.put(make_queue("a", parent="team"), make_queue("b", parent="team"))
+    started = {"startTime": "1970-01-01T00:00:00Z"}
+    for name, node, end in (("s0", "n1", "11m"), ("s1", "n2", "13m")):
+        harness.put(make_group(f"group-{name}", 1, "a"))
+        harness.put(make_task(name, f"group-{name}", node=node, cpu=4, annotations={RUNS: end},
+                              status=started))  # fmt: skip
+    harness.put(make_gang("g", 2, cpu=4, queue="b"))
+    harness.run(0)
+    harness.put(make_gang("next", 1, cpu=4, queue="a"))
+    harness.drop("s0")
+    assert sorted(harness.run(660).bound) == bound
+
+
 def test_a_task_that_ends_before_the_gang_starts_may_use_the_limit_of_the_queue(make_harness):
     harness = starved_below_capability(make_harness, {RUNS: "3m"})
     harness.drop("s0")

@@ -450,7 +450,7 @@ def _refuses(budget: PodDisruptionBudget) -> tuple[object, ...]:
     """Return the parts of `budget` that decide whether it refuses an eviction."""
     # upstream: pkg/registry/core/pod/storage/eviction.go:Create
     status = budget.status
-    spares_unready = status.current_healthy >= status.desired_healthy
+    spares_unready = status.current_healthy >= status.desired_healthy > 0
     return budget.spec, status.disruptions_allowed == 0, spares_unready
 
 

@@ -285,6 +285,7 @@ class _Trial:
         found = self._try()
         if found is Obstacle.QUEUE_IS_FULL:
             self.starts_at = self._start_within_limits()
+        if found is Obstacle.QUEUE_IS_FULL or self.full_queues:
             return found
         search = StartSearch(session)
         reservation = search.plan(job)
@@ -342,6 +343,10 @@ class _Trial:
         self.full_queues = session.tiers.exceeded_limits(job.queue, task.request.running, {})
         if not session.tiers.may_take(session.queues[job.queue], task):
             return Obstacle.QUEUE_IS_FULL
+        self.full_queues = session.limits_held_for_another(task)
+        if self.full_queues:
+            self.summary = f"the capability of {_named(self.full_queues)} is reserved"
+            return Obstacle.RESERVED
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
         self.summary = fit_error(diagnosis, "")
         self.nodes = _facts(session, task, diagnosis)
@@ -419,7 +424,11 @@ def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
 
 
 def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:
+    limited = obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
+    limiting = trial.full_queues or (scarcity.capabilities if limited else ())
     match obstacle:
+        case _ if limiting:
+            return [f"a higher capability of {_named(limiting)}"]
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]
         case Obstacle.TOO_FEW_MEMBERS:
@@ -430,13 +439,12 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarci
                 f"more weight for queue {job.queue}, now {trial.weight}",
                 "lower requests of other queues",
             ]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if not scarcity.capabilities:
+        case Obstacle.QUEUE_HAS_ITS_SHARE:
             return [f"room for {_more(trial.missing)}"]
-        case Obstacle.QUEUE_HAS_ITS_SHARE | Obstacle.QUEUE_IS_FULL:
-            return [_capability_of(trial.full_queues or scarcity.capabilities)]
         case Obstacle.NO_NODE | Obstacle.RESERVED if trial.exceeded_limits:
             room = _room_remedies(trial)[:1]
-            return [" and ".join((*room, _capability_of(trial.exceeded_limits)))]
+            capability = f"a higher capability of {_named(trial.exceeded_limits)}"
+            return [" and ".join((*room, capability))]
         case Obstacle.NO_NODE | Obstacle.RESERVED:
             return _room_remedies(trial)
         case _:
@@ -456,9 +464,8 @@ def _room_remedies(trial: _Trial) -> list[str]:
     return remedies
 
 
-def _capability_of(queues: Sequence[str]) -> str:
-    names = " and ".join(queues)
-    return f"a higher capability of {'queue' if len(queues) == 1 else 'queues'} {names}"
+def _named(queues: Sequence[str]) -> str:
+    return f"{'queue' if len(queues) == 1 else 'queues'} {' and '.join(queues)}"
 
 
 def _more(members: int) -> str:

@@ -419,15 +419,26 @@ class Session:
     def may_take(self, task: TaskInfo) -> bool:
         """Return whether the task's queue stays within its limits if `task` is placed.
 
-        The resources that are reserved for another job count as held by the queue of that job.
+        While a job with a reservation lacks members, the resources that are reserved for it count
+        as held by its queue.
         """
-        if not self.tiers.may_take(self.queues[task.job.queue], task):
-            return False
+        queue = self.queues[task.job.queue]
+        return self.tiers.may_take(queue, task) and not self.limits_held_for_another(task)
+
+    def limits_held_for_another(self, task: TaskInfo) -> list[str]:
+        """Return the queues whose limits exclude `task` because of another job's reservation.
+
+        The result is [] if there is no such reservation. It is useful only if the limits allow
+        `task` without the reservation.
+        """
         reserved = self.reservation
         if reserved is None or reserved.job is task.job:
-            return True
+            return []
+        placed = reserved.job.ready_count + reserved.job.waiting_count
+        if placed >= reserved.job.min_available:
+            return []
         changes = {reserved.job.queue: reserved.requested}
-        return not self.tiers.exceeded_limits(task.job.queue, task.request.running, changes)
+        return self.tiers.exceeded_limits(task.job.queue, task.request.running, changes)
 
     def view(self, job: JobInfo) -> RoomView:
         """Return the resources that `job` may use, including resources reserved for it."""

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode, decode_as
-from fairlead.api.objects import PodSpec, PodStatus
+from fairlead.api.objects import PodDisruptionBudgetStatus, PodSpec, PodStatus
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.core.command import (
@@ -217,6 +217,19 @@ def test_a_refused_eviction_is_repeated_after_the_pod_has_changed(guarded):
     guarded.tell(ObjectChanged(labelled(conditions=[{"type": "Ready", "status": "False"}])))
     assert evictions(guarded, 60)
     assert not evictions(guarded, 600)
+
+
+def test_a_refused_eviction_of_an_unready_pod_is_repeated_when_its_budget_is_computed(deleted):
+    """With the first status, no pod is needed; then the one healthy pod is enough."""
+    unready = labelled(conditions=[{"type": "Ready", "status": "False"}])
+    deleted.tell(ObjectChanged(budget(0)))
+    deleted.tell(ObjectChanged(unready))
+    deleted.tell(ObjectChanged(node(TAINT)))
+    assert evictions(deleted, 60)
+    status = {"currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0}
+    computed = replace(budget(0), status=decode_as(PodDisruptionBudgetStatus, status))
+    deleted.tell(ObjectChanged(computed))
+    assert evictions(deleted, 600)
 
 
 def test_a_refusal_that_no_known_budget_explains_is_repeated(guarded):

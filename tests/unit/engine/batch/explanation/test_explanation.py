@@ -242,6 +242,23 @@ def test_the_remedy_names_the_queues_whose_capabilities_are_exceeded(
     assert found.remedies[-1].endswith(remedy)
 
 
+def test_a_limit_that_is_held_for_a_starving_gang_is_explained(make_harness):
+    """Node n2 has room, and the queue too, but both are reserved for the gang `g`."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"), make_queue("default"))
+    harness.put(make_queue("q", capability={"cpu": "4"}), make_group("old", 1, "q"))
+    ends = {"fairlead.dev/run-duration": "20m"}
+    started = {"startTime": "1970-01-01T00:00:00Z"}
+    harness.put(make_task("old", "old", node="n1", cpu=1, annotations=ends, status=started))
+    harness.put(make_gang("g", 2, cpu=2, queue="q"))
+    harness.run(0)
+    harness.put(make_gang("next", 1, queue="q"))
+    found = explain_group(harness.composition, harness.cluster, "default/next", seconds(700))
+    assert found.obstacle is Obstacle.RESERVED
+    assert found.summary == "the capability of queue q is reserved"
+    assert (found.nodes, found.starts_at) == ((), None)
+    assert found.remedies == ("a higher capability of queue q",)
+
+
 def test_the_share_of_a_queue_may_be_limited_by_the_capability_of_its_parent(harness):
     harness.put(make_node("n1", cpu="8"), make_queue("team", capability={"cpu": "4"}))
     harness.put(make_queue("a", parent="team"), make_gang("a", 4, node="n1", queue="a"))
