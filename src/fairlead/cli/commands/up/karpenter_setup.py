@@ -12,7 +12,7 @@ from fairlead.api.objects import Node
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
-from fairlead.engine.autoscaling.karpenter.labels import ON_DEMAND, SPOT
+from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
@@ -21,6 +21,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
+from fairlead.whatif.configuration.autoscaling.provider_label import labels_of_all
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     ProviderSettings,
     with_provider,
@@ -51,7 +52,9 @@ def karpenter_setup(
     config = KarpenterConfig(
         pools=(),
         types=instance_types(types, zones, nodes),
-        options=KarpenterOptions(node_overlay=True),
+        options=KarpenterOptions(
+            node_overlay=True, well_known_labels=CORE_WELL_KNOWN_LABELS | labels_of_all(types)
+        ),
         serves_resources=True,
         node_info=node_info(0),
     )

@@ -1,6 +1,7 @@
 """Instance types and their prices from a file: CSV, or the output of a provider's tool.
 
-    CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice]
+    CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice],
+                         and columns whose names are labels (with a "/") of the nodes
     Karpenter's kwok     [{"name": …, "resources": {…}, "offerings": [{"Price": …}]}]
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
@@ -26,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.label import label_value_problems
+from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Node, ResourceList
 from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, REGION, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
@@ -39,6 +40,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.whatif.configuration.autoscaling.aws_type_label import labels_of_listed
 from fairlead.whatif.configuration.autoscaling.new_node_validation import amount_problems
 from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     PRICE_MAX,
@@ -63,7 +65,10 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 
 
 class StatedType(Struct, frozen=True):
-    """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone)."""
+    """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
+
+    `labels` are further labels of its nodes; "" means that the nodes do not have the label.
+    """
 
     name: str
     capacity: ResourceList
@@ -72,6 +77,7 @@ class StatedType(Struct, frozen=True):
     zones: tuple[str, ...] = ()
     capacity_types: tuple[str, ...] = (ON_DEMAND,)
     prices: Mapping[tuple[str, str], float] | None = None
+    labels: Mapping[str, str] = {}
 
     @property
     def has_price(self) -> bool:
@@ -186,13 +192,16 @@ def _require_valid(path: str, one: StatedType) -> None:
 
 
 def _problems(one: StatedType) -> Iterator[str]:
-    stated: tuple[object, ...] = (one.name, *one.architectures, *one.systems, *one.zones)
-    for text in stated:
+    places: tuple[object, ...] = (*one.zones, *one.labels.values())
+    for text in (one.name, *one.architectures, *one.systems, *places):
         if not isinstance(text, str):  # in JSON, values can have any type
             yield f"{text!r} is not a string"
             return
         for rule in label_value_problems(text):
             yield f"{text!r} cannot be the value of a node's label: {rule}"
+    yield from (
+        f"{key!r} is no label: {rule}" for key in one.labels for rule in label_key_problems(key)
+    )
     for kind in one.capacity_types:
         if kind not in CAPACITY_TYPES:
             yield f"there is no capacity type {kind!r}; {known_names(kind, CAPACITY_TYPES)}"
@@ -233,6 +242,10 @@ def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> Ins
         requirements.append(requirement(ZONE, "In", tuple(zones)))
     if region:
         requirements.append(requirement(REGION, "In", (region,)))
+    requirements += [
+        requirement(key, "In", (value,)) if value else requirement(key, "DoesNotExist")
+        for key, value in stated.labels.items()
+    ]
     offerings = tuple(
         _offering(stated, capacity_type, zone)
         for zone in zones or ("",)
@@ -253,9 +266,9 @@ def _offering(stated: StatedType, capacity_type: str, zone: str) -> Offering:
 
 def _of_csv(path: str, text: str) -> list[StatedType]:
     header, rows = read_table(path, text)
-    unknown = [name for name in header if name not in _COLUMNS]
+    unknown = [name for name in header if name not in _COLUMNS and "/" not in name]
     if unknown:
-        known = ", ".join(_COLUMNS)
+        known = ", ".join(_COLUMNS) + ", and the names of labels"
         raise InputError(path, f"has an unknown column {unknown[0]!r}; known: {known}")
     missing = [name for name in _COLUMNS[:3] if name not in header]
     if missing:
@@ -291,6 +304,7 @@ def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType
         _list(cells.get("zones", "")),
         kinds,
         prices,
+        {key: value for key, value in cells.items() if "/" in key},
     )
 
 
@@ -346,15 +360,7 @@ def _merged(found: Sequence[StatedType]) -> list[StatedType]:
         first = by_name.get(one.name)
         zones = dict.fromkeys((*(first.zones if first else ()), *one.zones))
         base = first or one
-        by_name[one.name] = StatedType(
-            base.name,
-            base.capacity,
-            base.architectures,
-            base.systems,
-            tuple(zones),
-            base.capacity_types,
-            base.prices,
-        )
+        by_name[one.name] = replace(base, zones=tuple(zones))
     return list(by_name.values())
 
 
@@ -401,6 +407,7 @@ def _of_aws(row: Json) -> StatedType:
         capacity,
         tuple(_ARCHITECTURES.get(one, one) for one in listed if one != "i386"),
         capacity_types=tuple(kinds) or (ON_DEMAND,),
+        labels=labels_of_listed(row),
     )
 
 

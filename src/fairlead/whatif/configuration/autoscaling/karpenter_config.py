@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
@@ -42,6 +44,11 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.karpenter_setting import karpenter_options
 from fairlead.whatif.configuration.autoscaling.karpenter_validation import require_valid
 from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
+from fairlead.whatif.configuration.autoscaling.provider_label import (
+    labels_of_all,
+    unchecked_requirements,
+    with_type_labels,
+)
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -86,6 +93,8 @@ def karpenter_config(
         types = read_instance_types(instance_type_file, nodes)
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
+    types = with_type_labels(types, pools, nodes)
+    notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
@@ -95,6 +104,8 @@ def karpenter_config(
         initial, has_overlays=bool(overlays), adds_overlays=adds_overlays
     )
     notes += about_options
+    well_known = options.well_known_labels | labels_of_all(types)
+    options = structs.replace(options, well_known_labels=well_known)
     notes += _nodes_of_missing_types(nodes, offered, options.well_known_labels)
     config = KarpenterConfig(
         pools=tuple(pools),

@@ -28,6 +28,7 @@ from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
+from fairlead.whatif.configuration.autoscaling.provider_label import FACT_LABELS
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import (
     NodeCopy,
@@ -46,10 +47,6 @@ from fairlead.whatif.snapshot.node_pool import (
 )
 
 _SCALED: Final = ("cpu", "memory")
-# Labels of Karpenter's and EKS' nodes with facts about the instance type.
-_OF_TYPE: Final = (
-    "karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-", "karpenter.azure.com/sku-",
-)  # fmt: skip
 # Weights for comparing types if no prices are stated.
 _CORE_WEIGHT: Final = 0.03
 _GIB_WEIGHT: Final = 0.004
@@ -167,7 +164,7 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
-        of_type = [key for key in info.labels if key.startswith(_OF_TYPE)]
+        of_type = [key for key in info.labels if key.startswith(FACT_LABELS)]
         traits = node_traits(info.node, (*TYPE_LABELS, *of_type))
         by_traits.setdefault(traits, []).append(info)
     every = [traits.labels for traits in by_traits]

@@ -1,0 +1,116 @@
+"""The labels with facts about the instance type that Karpenter's providers set on their nodes.
+
+NodePools select instance types by these labels, such as `karpenter.k8s.aws/instance-category`. The
+value for an instance type comes from the first of these sources that has one:
+
+1. the file of instance types: the output of `aws ec2 describe-instance-types`, or columns of a CSV
+   file whose names are labels
+2. an existing node of the type
+3. the name and the size of the type, if NodePools create nodes with a provider for AWS
+
+A value "" means that nodes of the type do not have the label. If no source states whether a type
+has a label, requirements on the label allow the type, and a note says so.
+
+source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequirements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node
+from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import INSTANCE_TYPE
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.whatif.configuration.autoscaling.aws_type_label import AWS, EKS, labels_of_named
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+
+FACT_LABELS: Final = (
+    f"{AWS}/instance-", f"{EKS}/instance-", "karpenter.azure.com/sku-",
+    "karpenter.k8s.gcp/instance-",
+)  # fmt: skip
+"""The prefixes of the labels with facts about the instance type."""
+
+_OF_NODE: Final = ("/instance-tenancy",)  # follows from the NodePool, not from the type
+_TYPES_SHOWN: Final = 3
+
+
+def with_type_labels(
+    types: Sequence[StatedType], pools: Iterable[NodePool], nodes: Iterable[Node]
+) -> list[StatedType]:
+    """Return `types` with their labels, as the providers of `pools` would set them.
+
+    Labels that `types` already have stay.
+    """
+    groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
+    of_nodes = _labels_of_nodes(nodes)
+    keys = dict.fromkeys(key for labels in of_nodes.values() for key in labels)
+    found = []
+    for one in types:
+        labels: dict[str, str] = {}
+        for group in (AWS, EKS):
+            if group in groups:
+                labels |= labels_of_named(group, one.name, one.capacity)
+        if one.name in of_nodes:
+            labels |= {key: of_nodes[one.name].get(key, "") for key in keys}
+        stated = one.labels
+        if EKS in groups:
+            stated = {**stated, **{_of_group(EKS, key): value for key, value in stated.items()}}
+        found.append(replace(one, labels={**labels, **stated}))
+    return found
+
+
+def labels_of_all(types: Sequence[StatedType]) -> frozenset[str]:
+    """Return the labels for which all `types` state whether their nodes have them."""
+    if not types:
+        return frozenset()
+    return frozenset.intersection(*(frozenset(one.labels) for one in types))
+
+
+def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType]) -> Iterator[str]:
+    """Yield a note about each requirement of `pools` that some `types` have no value for.
+
+    Only labels of the provider are considered: those whose domain is the group of the node class.
+    """
+    names: dict[str, list[str]] = {}
+    for pool in pools:
+        spec = pool.spec.template.spec
+        for one in spec.requirements:
+            if one.key.startswith(f"{spec.node_class_ref.group}/"):
+                names.setdefault(one.key, []).append(pool.name)
+    for key, of_pools in names.items():
+        missing = sorted(one.name for one in types if key not in one.labels)
+        if missing:
+            subject = ", ".join(dict.fromkeys(of_pools))
+            verb = "requires" if len(set(of_pools)) == 1 else "require"
+            yield (
+                f"NodePool {subject} {verb} the label {key}, but its value is not known for the "
+                f"instance type {listed(missing, _TYPES_SHOWN)}. Fairlead assumes that these types "
+                "meet the requirement. To state values, add a column with the name of the label to "
+                "the CSV file of --instance-types."
+            )
+
+
+def _of_group(group: str, key: str) -> str:
+    """Return the label `key` of Karpenter's provider for AWS as the provider `group` names it."""
+    domain, slash, fact = key.partition("/")
+    return f"{group}/{fact}" if slash and domain == AWS else key
+
+
+def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels of the first node of each instance type, without nodes that have none."""
+    found: dict[str, dict[str, str]] = {}
+    for node in nodes:
+        labels = node.metadata.labels
+        name = labels.get(INSTANCE_TYPE, "")
+        of_type = {
+            key: value
+            for key, value in labels.items()
+            if key.startswith(FACT_LABELS) and not key.endswith(_OF_NODE)
+        }
+        if name and of_type:
+            found.setdefault(name, of_type)
+    return found
