@@ -253,6 +253,21 @@ def test_each_update_of_a_pod_adds_its_match_label_keys_again():
     assert [one.reason.count('"key":"version"') for one in found.relaxations] == [1, 2]
 
 
+def test_equal_pods_that_fit_nowhere_have_their_own_errors_and_relaxations():
+    names = ["p1", "p2", "p3"]
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[*(pod_that_fits_nowhere(name, "2") for name in names), pod("p4", "1")],
+    )
+    # The pass places p4 at the end of the first round, and tries the other pods again.
+    assert [one.pod.rpartition("/")[2] for one in found.relaxations] == [*names, *names]
+    assert [one.reason.count('"key":"version"') for one in found.relaxations] == [1, 1, 1, 2, 2, 2]
+    errors = {key.rpartition("/")[2]: text for key, text in found.errors.items()}
+    assert sorted(errors) == names
+    assert len(set(errors.values())) == 1
+
+
 def test_ignored_constraints_do_not_get_match_label_keys():
     # upstream: topology.go:newForTopologies skips them before it adds the keys
     found = passed(

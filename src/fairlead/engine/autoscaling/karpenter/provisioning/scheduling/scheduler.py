@@ -28,6 +28,10 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode 
     ExistingNode,
     ExistingNodes,
 )
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.failed_attempt import (
+    FailedAttempt,
+    FailedAttempts,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import (
     AddRefusal,
     DaemonOverhead,
@@ -181,6 +185,7 @@ class ProvisioningScheduler:
         self._hosts = 0
         self._refusals: dict[str, list[AddRefusal]] = {}
         self._relaxations: list[Relaxation] = []
+        self._failed = FailedAttempts(topology)
 
     def _take_from_limits(self, pool: str, taken: Mapping[str, int]) -> None:
         remaining = self._remaining.get(pool)
@@ -218,19 +223,38 @@ class ProvisioningScheduler:
 
         Returns None if the pod was placed, otherwise the refusals of the last attempt.
         """
+        key = self._failed.key_of(pod)
+        known = self._failed.find(key)
+        if known is not None:
+            return self._repeated(pod, known)
+        hosts, reasons = self._hosts, list[str]()
         while True:  # each round relaxes one more preference
             refusals = self._add(pod)
             if refusals is None:
+                self._failed.forget()
                 return None
             if any(one.reserved for one in refusals) or self._is_ignored(pod):
                 return refusals
             step = relaxed(pod.pod, tolerates_prefer_no_schedule=self._tolerates_prefer_no_schedule)
             if step is None:
+                attempt = FailedAttempt(refusals, reasons, self._hosts - hosts)
+                self._failed.add(key, pod, attempt)
                 return refusals
             pod.pod, reason = step
+            reasons.append(reason)
             self._relaxations.append(Relaxation(pod.key, reason))
             self._topology.update(pod)
             pod.facts = self._facts.of(pod.pod)
+
+    def _repeated(self, pod: PendingPod, known: FailedAttempt) -> list[AddRefusal]:
+        """Return the refusals of an equal pod, with the side effects of an attempt for `pod`."""
+        for _ in range(1 + len(known.reasons)):
+            self._resort_claims()
+        self._hosts += known.hosts
+        self._relaxations += [Relaxation(pod.key, reason) for reason in known.reasons]
+        if known.reasons:
+            self._reset(pod)
+        return known.refusals
 
     def _is_ignored(self, pod: PendingPod) -> bool:
         """Return whether the pod is not placed because it uses ResourceClaims."""
@@ -240,10 +264,13 @@ class ProvisioningScheduler:
     def _restore(self, pod: PendingPod) -> None:
         """Revert the pod's relaxation, so that its next attempt starts with all preferences."""
         if pod.pod is not pod.original:
-            pod.pod = pod.original
-            self._topology.update(pod)
-            pod.original = pod.pod
-            pod.facts = self._facts.of(pod.pod)
+            self._reset(pod)
+
+    def _reset(self, pod: PendingPod) -> None:
+        pod.pod = pod.original
+        self._topology.update(pod)
+        pod.original = pod.pod
+        pod.facts = self._facts.of(pod.pod)
 
     def _add(self, pod: PendingPod) -> list[AddRefusal] | None:
         if self._is_ignored(pod):
@@ -283,14 +310,18 @@ class ProvisioningScheduler:
         return False
 
     def _add_to_claim(self, pod: PendingPod) -> bool:
-        claims = self._claims = go_resorted(self._claims, [len(c.pods) for c in self._claims])
-        for claim in self._possible_claims(pod, claims):
+        self._resort_claims()
+        for claim in self._possible_claims(pod, self._claims):
             placement = claim.can_add(pod, relaxes_min_values=False)
             if not isinstance(placement, AddRefusal):
                 claim.add(pod, placement)
                 self._room.update(claim)
                 return True
         return False
+
+    def _resort_claims(self) -> None:
+        # Go's sort is not stable: each attempt may change the order of equal NodeClaims.
+        self._claims = go_resorted(self._claims, [len(c.pods) for c in self._claims])
 
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]

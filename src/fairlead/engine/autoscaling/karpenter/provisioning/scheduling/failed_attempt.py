@@ -1,0 +1,88 @@
+"""FailedAttempts: the attempts of a pass that need not be made again for an equal pod.
+
+A failed attempt places nothing. As long as the pass places no other pod, an attempt for a pod with
+the same constraints fails in the same way. A pass with thousands of equal pods that fit nowhere
+therefore searches the nodes only once for them.
+
+An attempt whose texts name the placeholder of a hostname, or whose pod mounts volumes, depends on
+the single pod. Such attempts are not remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import AddRefusal
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
+from fairlead.engine.autoscaling.karpenter.state.storage import claim_keys
+
+_encode = msgspec.json.Encoder().encode
+
+
+class FailedAttempt(Struct, frozen=True):
+    """The `refusals` of a pod after the relaxation steps `reasons`; `hosts` placeholders were used.
+
+    Each step had its own round over all nodes, and so had the pod before the first step.
+    """
+
+    refusals: list[AddRefusal]
+    reasons: Sequence[str]
+    hosts: int
+
+
+class FailedAttempts:
+    """The failed attempts since the pass last placed a pod or got a new topology group."""
+
+    def __init__(self, topology: Topology) -> None:
+        """Start without attempts; `topology` contains the groups of the pass."""
+        self._topology = topology
+        self._known: dict[Hashable, FailedAttempt] = {}
+        self._groups = (-1, -1)
+
+    def key_of(self, pod: PendingPod) -> Hashable | None:
+        """Return a key that is equal for pods with the same constraints.
+
+        Returns None if the result of an attempt may depend on the single pod.
+        """
+        spec = pod.pod.spec
+        if pod.volumes is not None or next(claim_keys(pod.pod), None) is not None:
+            return None
+        terms = b""
+        if spec.affinity is not None or spec.topology_spread_constraints:
+            terms = _encode((spec.affinity, spec.topology_spread_constraints))
+        return id(pod.facts), pod.labels_shape, terms
+
+    def find(self, key: Hashable | None) -> FailedAttempt | None:
+        """Return the attempt for a pod with `key`; None if it must be made."""
+        if key is None or not self._known:
+            return None
+        if self._current_groups() != self._groups:
+            self._known.clear()
+            return None
+        return self._known.get(key)
+
+    def add(self, key: Hashable | None, pod: PendingPod, attempt: FailedAttempt) -> None:
+        """Remember the failed `attempt` for `pod`, which had `key` before its relaxation."""
+        if key is None or any(one.reserved for one in attempt.refusals):
+            return
+        if HOSTNAME in pod.facts.requirements:
+            return
+        if any(g.key == HOSTNAME for g in (*pod.groups, *self._topology.repelling(pod))):
+            return
+        groups = self._current_groups()
+        if groups != self._groups:
+            self._known.clear()
+            self._groups = groups
+        self._known[key] = attempt
+
+    def forget(self) -> None:
+        """Forget all attempts: the pass has placed a pod."""
+        self._known.clear()
+
+    def _current_groups(self) -> tuple[int, int]:
+        return len(self._topology.groups), len(self._topology.inverse)
