@@ -18,12 +18,14 @@ from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
 from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
+    UNPLACED,
     BlockCause,
     Blocker,
     DrainPlanner,
@@ -39,6 +41,7 @@ from fairlead.whatif.result.tabular_answer import (
     counted,
 )
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _POD_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),
@@ -61,8 +64,8 @@ _LIMITS: Final = (
 )
 
 
-def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
-    """Return the explanation of the node `name`; `source` is the snapshot.
+def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> TabularAnswer:
+    """Return the explanation of the node `name` of `snapshot`.
 
     The planner's cluster model is unchanged afterwards.
     """
@@ -86,10 +89,15 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
         for pod in pods
         for requested in [pod_requests(pod.pod, existing=True)]
     ]
+    notes: tuple[str, ...] = ()
+    if any(one.cause in UNPLACED for one in blockers):
+        notes = idle_in_plan(snapshot.manifests, ADDS_NODES)
+    elif not blockers and _has_moves(emptied):
+        notes = (_LIMITS.format(name=name),)
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
     return TabularAnswer(
         kind="NodeExplanation",
-        source=source,
+        source=snapshot.source,
         verdict=_verdict(name, emptied, refused, unplaced),
         findings=(
             *_state(info.node),
@@ -104,7 +112,7 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
             ResultTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
         ),
         facts={"node": name, "can_be_drained": not blockers},
-        notes=(_LIMITS.format(name=name),) if not blockers and _has_moves(emptied) else (),
+        notes=notes,
     )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def explain_object(
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     if found.kind is NODE:
         base = read_baseline(snapshot, scheduler, release, NoProgress())
-        answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)
+        answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot)
         return replace(answer, notes=(*answer.notes, *base.notes))
     model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))

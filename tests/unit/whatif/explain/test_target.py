@@ -85,6 +85,14 @@ def test_the_explanation_of_a_pod_without_room_names_the_autoscaler(snapshot, ma
     assert note.startswith("The dump has a Cluster Autoscaler, which is not simulated here")
 
 
+@pytest.mark.parametrize(("room", "is_named"), [("8", False), ("1", True)])
+def test_a_node_whose_pods_fit_nowhere_names_the_autoscaler(explained, make, room, is_named):
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}}
+    nodes = [make.node("a"), make.node("b", cpu=room)]
+    notes = explained("node/a", *nodes, replica(make, 0, "a", cpu="2"), pool).notes
+    assert any(one.startswith("The dump has NodePools of Karpenter") for one in notes) == is_named
+
+
 @pytest.mark.parametrize(("node", "waits"), [("", True), ("a", False)])
 def test_the_explanation_of_pending_pods_names_a_node_to_come(explained, make, node, waits):
     pod = replica(make, 0, node, cpu="9")
