@@ -479,7 +479,35 @@ def _displaced(effect: Effect) -> str | None:
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
     when = f"{'after' if len(back) == 1 else 'within'} {_time(after)}"
-    return f"{_pods_of(back)} {displaced}{how} and {run} {when}{_waits(effect, back)}."
+    waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
+    return f"{_pods_of(back)} {displaced}{how} and {run} {when}{waits}."
+
+
+def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
+    """Return a clause about pods of StatefulSets in `back` that waited for their failed nodes.
+
+    A StatefulSet creates a pod again only when the kubelet has confirmed the deletion of its old
+    pod, and a failed kubelet does that when it returns. Returns "" without such pods.
+    """
+    outage = effect.changed.outage
+    if outage is None:
+        return ""
+    back_at = {one.node: one.back_at for one in outage.nodes if one.back_at is not None}
+    returned = {
+        one.pod.key: back_at[one.node]
+        for one in effect.difference.evicted
+        if one.node in back_at and one.pod.workload.kind == STATEFUL_SET.kind
+    }
+    waited = [
+        pod for pod in back if pod.key in returned and (pod.started_at or 0) >= returned[pod.key]
+    ]
+    if not waited:
+        return ""
+    if len(back) == 1:
+        return "; its StatefulSet waits until the failed node returns"
+    verb = "waits" if len(waited) == 1 else "wait"
+    nodes = "its failed node returns" if len(waited) == 1 else "their failed nodes return"
+    return f"; {len(waited):,} of them, of StatefulSets, {verb} until {nodes}"
 
 
 def _waits(effect: Effect, back: Sequence[PodEnd]) -> str:
