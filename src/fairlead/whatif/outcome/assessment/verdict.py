@@ -131,7 +131,7 @@ def _loop(effect: Effect) -> str | None:
     if first is None:
         return None
     if first.kind == "cycle":
-        return f"Pods displace one another again and again: {first.message}."
+        return f"Workloads displace one another in a cycle: {first.message}."
     return f"{first.message[:1].upper()}{first.message[1:]}."
 
 

@@ -128,7 +128,7 @@ REFUSED = KubectlDrain(("a",), (DrainFlag("--force", ("ns/p",)),), (RefusedDrain
 ROWS = {
     OutcomeKind.LOOP: (
         outcome(HERE, recurrences=(Recurrence("cycle", "a and b preempt each other", 1),)),
-        "Pods displace one another again and again: a and b preempt each other.",
+        "Workloads displace one another in a cycle: a and b preempt each other.",
     ),
     OutcomeKind.REFUSED: (
         outcome(HERE),
