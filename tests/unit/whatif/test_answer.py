@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -570,9 +571,15 @@ def test_a_node_of_a_rolling_drain_may_be_down_for_longer_than_a_quiet_run(snaps
     """Nothing changes while an empty node is down, but the run does not end before it returns."""
     objects = [*nodes, *rollout.at_rest()]
     change = ClusterChange(drain=("n0", "n5"), max_unavailable=1, lasts="20m")
-    drains = what_if(snapshot(*objects), change).changed.drains
+    answer = what_if(snapshot(*objects), change)
+    drains = answer.changed.drains
     assert len(drains) == 2
     assert all(one.back_at - one.empty_at == seconds(1200) for one in drains)
+    [displaced] = [one for one in answer.verdict.findings if "displaced" in one.sentence]
+    assert re.fullmatch(
+        r".* displaced and all run again, the last one 20m\d\ds after the change\.",
+        displaced.sentence,
+    )
 
 
 def test_a_rollout_may_wait_long_for_its_pods_to_become_available(snapshot, nodes):

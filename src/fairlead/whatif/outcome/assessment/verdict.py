@@ -478,9 +478,11 @@ def _displaced(effect: Effect) -> str | None:
     preempted = len({one.pod.key for one in effect.difference.preempted})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
-    when = f"{'after' if len(back) == 1 else 'within'} {_time(after)}"
+    when = f" {'after' if len(back) == 1 else 'within'} {_time(after)}"
+    if changed.drains and len(back) > 1:  # a rolling drain displaces pods over a long time
+        when = f", the last one {_time(after)} after the change"
     waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
-    return f"{_pods_of(back)} {displaced}{how} and {run} {when}{waits}."
+    return f"{_pods_of(back)} {displaced}{how} and {run}{when}{waits}."
 
 
 def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
