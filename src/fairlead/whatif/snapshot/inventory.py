@@ -25,6 +25,7 @@ _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
 _NAMED_MAX: Final = 10
 _COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the option"
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
+_ALL: Final = ("*", "all")  # what users try
 _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
 
 
@@ -225,6 +226,9 @@ class Inventory:
                 hint = self._similar(NODE, text)
                 if values:
                     hint = f"; to select nodes by this label, write KEY=VALUE: {text}={min(values)}"
+                if text in _ALL:
+                    hint = "; to select all nodes, name a label that all of them have, such as "
+                    hint += "kubernetes.io/os=linux"
                 raise InputError(source, f"there is no Node {text}{hint}")
             return [text]
         if not text.strip():  # This would select every node; it is usually an unset variable.

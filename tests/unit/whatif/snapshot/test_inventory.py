@@ -112,6 +112,7 @@ def test_nodes_are_named_or_selected(inventory, text, names):
     [
         ("n9", "there is no Node n9"),
         ("pool", "there is no Node pool; to select nodes by this label, write KEY=VALUE: pool="),
+        ("*", "there is no Node *; to select all nodes, name a label that all of them have"),
         ("pool=tiny", "no node matches pool=tiny"),
         ("n1,n2", "no node matches n1,n2; commas combine labels: to select several nodes, repeat"),
         ("pool in (", "is neither a node name nor a selector"),
