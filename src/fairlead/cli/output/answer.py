@@ -123,7 +123,7 @@ def _sections(
     yield waiting_groups(changed.jobs, start, has_start_times=has_start_times)
     yield queues(changed.jobs, answer.without.jobs)
     yield pod_autoscalers(changed)
-    yield autoscaling(changed, answer.without)
+    yield from autoscaling(changed, answer.without)
     yield _next_steps(answer.next_steps_if(conditions))
 
 

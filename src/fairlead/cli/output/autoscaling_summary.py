@@ -33,40 +33,46 @@ _SHOWN_MAX: Final = 10
 _BLOCKED_BY_POD: Final = "BlockedByPod: "
 
 
-def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
-    """Return the section about the node autoscaler in `run`.
+def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tuple[Section, ...]:
+    """Return the sections about the node autoscaler in `run`: the totals, and what it did.
 
-    If `without_change` is given, the section compares both runs.
+    If `without_change` is given, the sections compare both runs.
     """
     outcome = run.autoscaling
     if outcome is None:
-        return Section("", 0, lambda *_: None, Rank.PROBLEMS)
+        return ()
+    without = None if without_change is None else without_change.autoscaling
+
+    def show_totals(console: Console, _: int) -> None:
+        print_line(console, "")
+        print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
+        print_line(console, _spent(outcome))
+        if without is not None:
+            print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
 
     def show(console: Console, count: int) -> None:
-        _print_autoscaling(console, outcome, run, without_change, count)
+        _print_groups(console, outcome, run, without_change, count)
 
     # Pods and nodes are grouped by reason.
     reasons = set(outcome.waiting.values()), set(map(_without_pod, outcome.staying.values()))
     lists = (outcome.groups, waiting_times_by_workload(run.waits), *reasons)
     rows = max(1, *map(len, lists))
-    return Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX)
+    is_urgent = bool(outcome.added or outcome.removed)
+    return (
+        Section("nodes by the autoscaler", 1, show_totals, Rank.PROBLEMS, is_urgent=is_urgent),
+        Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX),
+    )
 
 
-def _print_autoscaling(
+def _print_groups(
     console: Console,
     outcome: AutoscalingOutcome,
     run: RunOutcome,
     without_change: RunOutcome | None,
     count: int,
 ) -> None:
-    """Print the section about the node autoscaler, with at most `count` entries in each list."""
+    """Print what the node autoscaler did, with at most `count` entries in each list."""
     start = run.started_at
-    without = None if without_change is None else without_change.autoscaling
-    print_line(console, "")
-    print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
-    print_line(console, _spent(outcome))
-    if without is not None:
-        print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
     # groups without a change come last, because the list may be cut off
     groups = sorted(outcome.groups, key=lambda one: one.added + one.removed == 0)
     for group in rows_of(groups, count):

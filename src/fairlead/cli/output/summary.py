@@ -61,7 +61,7 @@ def print_simulation(
     print_errors(console, outcome.errors)
     print_recurrences(console, outcome.recurrences, start)
     batch = (waiting_groups(outcome.jobs, start), queues(outcome.jobs))
-    _print_sections(console, (*batch, pod_autoscalers(outcome), autoscaling(outcome)))
+    _print_sections(console, (*batch, pod_autoscalers(outcome), *autoscaling(outcome)))
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)
     if experiment.duration is None:
