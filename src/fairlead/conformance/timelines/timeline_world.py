@@ -125,7 +125,7 @@ class _WholeMilliseconds(Struct):
         return self.engine.handle_deadline(now)
 
     def is_late(self, now: Instant) -> bool:
-        """Return whether the engine's next deadline, before rounding up, is before `now`."""
+        """Return whether `now` is later than the engine's exact (not rounded) next deadline."""
         due = self.engine.next_deadline()
         return due is not None and due < now
 

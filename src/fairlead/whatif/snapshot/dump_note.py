@@ -503,7 +503,7 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
 
 
 def _node_info(node: Manifest) -> _NodeInfo:
-    """Return the versions in the status of `node`; the default, "", if there is none."""
+    """Return the versions in the status of `node`; a version that is missing there is ""."""
     content = node.content
     if not isinstance(content, dict):
         with suppress(msgspec.ValidationError):  # a field has an unexpected type

@@ -78,7 +78,8 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust.
     `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
-    contains those names in `PARTS` whose parts do not run. `pods_max` limits the number of pods.
+    contains the names (see `PARTS`) of the parts that do not run. `pods_max` limits the number of
+    pods.
     `release` is the Kubernetes version to follow. `logging` wraps a reporter in a reporter that
     logs decisions.
     `job_duration` is how long pods with restartPolicy Never or OnFailure run, None for forever.

@@ -14,8 +14,9 @@ are many.
     count_feasible()     the number of codes that are 0
 
 Invariant after `refresh`: every array equals the array of a newly built plan. ROW plugins are not
-called for nodes that a NODE plugin rejects. Between two calls of `refresh`, another plan may have
-updated `static`; then the node log names the rows that this plan must still recompute.
+called for nodes that a NODE plugin rejects. If another plan has already refreshed the shared
+`static`, the codes and totals of this plan are still old. `refresh` then recomputes the rows that
+the node log names, or all rows if `static.version` has changed.
 
 Example: a pod is bound to row 7. The pod log names row 7. `refresh` runs the ROW filters and
 scorers only for row 7 and writes codes[7] and total[7]. If the Node of row 7 changed as well, its

@@ -37,7 +37,10 @@ def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[
 
 
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
-    """Return the pod of the last change in `changes` that has a pod; `pod` if there is none."""
+    """Return `pod` as it is after `changes`.
+
+    This is the `pod` of the last change that has one; if no change has one, `pod` is returned.
+    """
     for change in changes:
         if change.pod is not None:
             pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))

@@ -360,7 +360,7 @@ class PodSet:
         self._deactivate(pod.metadata.name)
 
     def deletion_failed(self, name: str) -> None:
-        """End the expected deletion of the pod `name`, which was refused.
+        """Record that the deletion of the pod `name` was refused and is no longer in flight.
 
         The pod counts as a replica again if it is active.
         """
