@@ -6,7 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode, decode_as
-from fairlead.api.objects import PodDisruptionBudgetStatus, PodSpec, PodStatus
+from fairlead.api.objects import (
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    PodSpec,
+    PodStatus,
+)
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.core.command import (
@@ -205,6 +210,12 @@ def guarded(deleted):
 def test_an_eviction_that_a_budget_refuses_is_repeated_after_the_budget_has_changed(guarded):
     assert evictions(guarded, 600) == 0
     guarded.tell(ObjectChanged(budget(1)))
+    assert evictions(guarded, 5)
+
+
+def test_a_refused_eviction_is_repeated_after_its_budget_selects_other_pods(guarded):
+    other = decode_as(PodDisruptionBudgetSpec, {"selector": {"matchLabels": {"app": "b"}}})
+    guarded.tell(ObjectChanged(replace(budget(0), spec=other)))
     assert evictions(guarded, 5)
 
 

@@ -211,6 +211,13 @@ def test_a_group_that_fits_on_no_empty_node_is_too_large(harness, cpu, is_too_la
     assert explain(harness).is_too_large is is_too_large
 
 
+def test_a_group_of_unlike_members_is_not_called_too_large(harness):
+    """Other members may fit although the first ones do not."""
+    harness.put(make_node("n1"), make_group("g", 2))
+    harness.put(make_task("a", "g", cpu=5), make_task("b", "g", cpu=6), make_task("c", "g"))
+    assert not explain(harness).is_too_large
+
+
 def test_a_group_whose_queue_has_its_share_does_not_start_on_idle_nodes(harness):
     harness.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
     found = explain(harness.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
