@@ -197,7 +197,11 @@ class Proportion:
         is switched on. The queue's deserved amounts are limits only if the defect `overshoot`,
         which is on by default, is switched off.
         """
-        return not self.exceeded_limits(queue.name, task.request.running, {})
+        requested = task.request.running
+        return all(
+            self._may_hold(found, requested, is_own=found.queue.name == queue.name)
+            for found in self._lines[queue.name]
+        )
 
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
