@@ -29,11 +29,12 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Node, ResourceList
-from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, REGION, ZONE
+from fairlead.api.well_known_label import ARCH, HOSTNAME, INSTANCE_TYPE, OS, REGION, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
     CAPACITY_TYPES,
+    NODE_POOL,
     ON_DEMAND,
     SPOT,
 )
@@ -61,6 +62,11 @@ _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
 )  # fmt: skip
+# Labels that follow from another column, or from the node instead of the type.
+_COLUMN_OF_LABEL: Final = {
+    INSTANCE_TYPE: "name", ARCH: "arch", OS: "os", ZONE: "zones", CAPACITY_TYPE: "capacityType",
+}  # fmt: skip
+_OF_NODE: Final = (REGION, HOSTNAME, NODE_POOL)
 _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "Arm64": "arm64"}
 
 
@@ -270,6 +276,13 @@ def _of_csv(path: str, text: str) -> list[StatedType]:
     if unknown:
         known = ", ".join(_COLUMNS) + ", and the names of labels"
         raise InputError(path, f"has an unknown column {unknown[0]!r}; known: {known}")
+    for name in header:
+        if name in _COLUMN_OF_LABEL:
+            problem = f"has a column {name!r}; write these values in the column"
+            raise InputError(path, f"{problem} {_COLUMN_OF_LABEL[name]!r}")
+        if name in _OF_NODE:
+            problem = "its values do not follow from the instance type"
+            raise InputError(path, f"has a column {name!r}, but {problem}")
     missing = [name for name in _COLUMNS[:3] if name not in header]
     if missing:
         raise InputError(path, f"has no column {missing[0]!r}")

@@ -150,6 +150,16 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         pytest.param("name,cpu\nm,2\n", "has no column 'memory'", id="a column is missing"),
         pytest.param("name,cpu,memory,size\nm,2,8Gi,x\n", "unknown column 'size'", id="unknown"),
         pytest.param(
+            "name,cpu,memory,topology.kubernetes.io/zone\nm,2,8Gi,a\n",
+            "'topology.kubernetes.io/zone'; write these values in the column 'zones'",
+            id="the label of another column",
+        ),
+        pytest.param(
+            "name,cpu,memory,karpenter.sh/nodepool\nm,2,8Gi,a\n",
+            "'karpenter.sh/nodepool', but its values do not follow from the instance type",
+            id="a label of the node",
+        ),
+        pytest.param(
             "name,cpu,memory,price\nm,2,8Gi,cheap\n",
             "line 2: price: 'cheap' is not a number",
             id="a price is no number",
