@@ -206,12 +206,7 @@ class Proportion:
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
     ) -> list[str]:
-        """Return the queues that would exceed their limits if `queue` also held `requested`.
-
-        `allocatable` describes the limits. The result may contain `queue` and its ancestors, in
-        this order. `changes` maps queues to amounts, which may be negative. Before the check, these
-        amounts are added to what the queues hold now.
-        """
+        """Implement `QueueLimits`; the method `allocatable` describes the limits."""
         more: dict[str, list[int]] = {}
         for changed, amounts in changes.items():
             for found in self._lines.get(changed, ()):

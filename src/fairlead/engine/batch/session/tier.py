@@ -191,12 +191,7 @@ class Tiers:
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
     ) -> list[str]:
-        """Return the queues that would exceed their limits if `queue` also held `requested`.
-
-        The result may contain `queue` and its ancestors, in this order. `changes` maps queues to
-        amounts, which may be negative. Before the check, these amounts are added to what the queues
-        hold now.
-        """
+        """Return the queues that exceed their limits by any plugin (`QueueLimits`)."""
         found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
         return list(dict.fromkeys(name for names in found for name in names))
 
