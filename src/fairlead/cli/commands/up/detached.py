@@ -2,7 +2,7 @@
 
 Each user can have one such cluster. A state file contains the id of the cluster's process, and the
 line that `fairlead up --detach` prints. The process holds a lock on the state file while it runs.
-So if nobody holds the lock, the cluster that the state file describes has ended.
+If no process holds the lock, the cluster in the state file has ended.
 """
 
 from __future__ import annotations
