@@ -50,7 +50,7 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
     unknown_annotations,
 )
-from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.priority_class import default_class_notes, refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -429,10 +429,7 @@ def _apply(collected: _Steps) -> None:
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     refuse_absent_nodes(found, inventory)
-    if any(one.kind is PRIORITY_CLASS for one in found):
-        from fairlead.whatif.change.object_edit import default_class_notes  # noqa: PLC0415
-
-        collected.notes += default_class_notes(found, inventory)
+    collected.notes += default_class_notes(found, inventory)  # before they are in `inventory`
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:

@@ -19,7 +19,7 @@ plugin/pkg/admission/priority/admission.go:admitPod
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -29,7 +29,6 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.quantity import NO_QUANTITY, QuantityError, parse_quantity
 from fairlead.api.resource_name import is_native_resource
-from fairlead.api.text.name_list import listed
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -228,34 +227,6 @@ def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
     meta = {key: part for key, part in found.value["metadata"].items() if key not in kept}
     content = {**found.value, "metadata": meta, "value": int(number)}
     return found, replace(found, content=content)
-
-
-def default_class_notes(applied: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PriorityClass of `applied` that becomes the default of new pods.
-
-    `inventory` contains the objects before the change.
-    """
-    for new in applied:
-        if new.kind is not PRIORITY_CLASS or not new.value.get("globalDefault"):
-            continue
-        old = inventory.get(PRIORITY_CLASS, "", new.ref.name)
-        if old is not None and old.value.get("globalDefault"):
-            continue
-        value = new.value.get("value", 0)
-        pods = [
-            pod
-            for manifest in inventory.of_kind(POD)
-            if not (pod := manifest.pod).spec.priority_class_name and not is_terminal(pod)
-        ]
-        values = listed([str(one) for one in sorted({pod.spec.priority or 0 for pod in pods})])
-        without = "1 present pod keeps" if len(pods) == 1 else f"{len(pods):,} present pods keep"
-        present = f" {without} priority {values} until replaced." if pods else ""
-        preempts = new.value.get("preemptionPolicy") != "Never"
-        effect = " and may preempt pods of lower priority" if preempts else ""
-        yield (
-            f"PriorityClass {new.ref.name} becomes the default: new pods without a class get "
-            f"priority {value}{effect}.{present}"
-        )
 
 
 def _is_integer(text: str) -> bool:
