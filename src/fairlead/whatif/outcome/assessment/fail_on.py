@@ -265,7 +265,7 @@ def parse_fail_on(text: str) -> FailCondition:
     if among is not None and among not in _PODS:
         raise InputError(SOURCE, f"unknown list {among!r}; {known_names(among, tuple(_PODS))}")
     condition = FailOn(text, name, sign, value.strip("'\""), among or DISPLACED)
-    _refuse(condition)
+    _refuse(condition, has_list=among is not None)
     return condition
 
 
@@ -293,15 +293,19 @@ def _below(text: str, sign: str, value: str) -> FailOnWorkload:
     return FailOnWorkload(text, amount, is_percent)
 
 
-def _refuse(condition: FailOn) -> None:
-    """Raise InputError for an invalid combination of field, operator and value."""
+def _refuse(condition: FailOn, *, has_list: bool) -> None:
+    """Raise InputError for an invalid combination of field, operator and value.
+
+    `has_list` means that the user named a list, so that only fields of pods can follow.
+    """
     name, value = condition.field, condition.value
     if name == "priority":
         if parse_int64(value) is None:
             raise InputError(SOURCE, f"{value!r} is not an integer", field=name)
         return
     if name not in _TEXT_FIELDS and not (name.startswith(_LABEL) and name != _LABEL):
-        fields = ("priority", *_TEXT_FIELDS, "labels.KEY", *_LISTS, *_FLAGS, _BELOW)
+        of_pods = ("priority", *_TEXT_FIELDS, "labels.KEY")
+        fields = of_pods if has_list else (*of_pods, *_LISTS, *_FLAGS, _BELOW)
         known = known_names(name, fields)
         raise InputError(SOURCE, f"unknown field {name!r}; {known}")
     if condition.operator not in ("=", "==", "!="):

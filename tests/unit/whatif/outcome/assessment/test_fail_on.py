@@ -63,7 +63,7 @@ def test_a_condition_matches_pods(text, matches):
         ("name=", "name: a value is missing"),
         ("pendin:priority>=1", "unknown list 'pendin'; did you mean pending?"),
         ("down:priority>=1", "unknown list 'down'"),
-        ("pending:pending>0", "unknown field 'pending'"),
+        ("pending:pending>0", "unknown field 'pending'; known: labels.KEY, name, namespace, pri"),
     ],
 )
 def test_an_unknown_condition_is_refused(text, problem):
