@@ -102,6 +102,7 @@ def upgrade_check(
         upgrade_answer,
         upgrade_rounds,
     )
+    from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 
     if not 0 <= surge <= SURGE_MAX:
         raise InputError("--surge", f"{surge} is not from 0 to {SURGE_MAX}")
@@ -134,6 +135,7 @@ def upgrade_check(
             plan = planned()
     limits = budgets_on(planner, plan.nodes)
     notes = read.notes_of(plan, experiment)
-    answer = upgrade_answer(plan, limits, surge, read.snapshot.source, notes)
+    stops = workload_stops(planner, plan)
+    answer = upgrade_answer(plan, limits, stops, surge, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

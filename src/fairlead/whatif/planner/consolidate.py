@@ -251,7 +251,8 @@ def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | N
         return None
     owner = str(workload_of(pod))
     why = "its Job would fail, because the evictions count as failures of its pods"
-    return Blocker(name, pod.key, BlockCause.JOB, owner, why, f"wait for the end of {owner}")
+    edit = f"wait for the end of {owner}"
+    return Blocker(name, pod.key, BlockCause.JOB, owner, why, edit, workload=owner)
 
 
 def _rule_blockers(

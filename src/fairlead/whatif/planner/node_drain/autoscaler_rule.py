@@ -117,7 +117,7 @@ class AutoscalerRules:
         if has_do_not_disrupt(pod, self._now):
             why = f"annotation {DO_NOT_DISRUPT} on its pods"
             edit = f"remove {DO_NOT_DISRUPT} from the pods of {owner}"
-            return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit)
+            return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
         is_of_karpenter = node in self._of_karpenter
         rules = self._karpenter_rules if is_of_karpenter else self._rules
         blocking = rules.pods_to_move([pod], self._now, None, self._budgets).blocking
@@ -129,20 +129,22 @@ class AutoscalerRules:
             case BlockingReason.NOT_SAFE_TO_EVICT_ANNOTATION:
                 why = f"annotation {SAFE}=false on its pods"
                 edit = f"remove {SAFE} from the pods of {owner}"
-                return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit)
+                return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
             case BlockingReason.LOCAL_STORAGE_REQUESTED:
                 names = ",".join(one.name for one in pod.spec.volumes if _is_local(one))
                 why = f"local volumes: {names}"
                 edit = f"annotate the pods of {owner} with {SAFE_VOLUMES}={names}"
-                return Blocker(node, key, BlockCause.LOCAL_STORAGE, owner, why, edit)
+                return Blocker(
+                    node, key, BlockCause.LOCAL_STORAGE, owner, why, edit, workload=owner
+                )
             case BlockingReason.NOT_REPLICATED:
                 return _not_replicated(node, pod, owner, is_of_karpenter=is_of_karpenter)
             case BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD:
                 why = "a pod of kube-system that no budget covers"
                 edit = f"add a PodDisruptionBudget for {owner}"
-                return Blocker(node, key, BlockCause.SYSTEM_POD, owner, why, edit)
+                return Blocker(node, key, BlockCause.SYSTEM_POD, owner, why, edit, workload=owner)
             case reason:
-                return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason))
+                return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason), workload=owner)
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
@@ -157,13 +159,13 @@ def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -
         edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
         if is_of_karpenter:
             edit = f"give {owner} a controller"
-        return Blocker(node, pod.key, BlockCause.NOT_REPLICATED, owner, why, edit)
+        return Blocker(node, pod.key, BlockCause.NOT_REPLICATED, owner, why, edit, workload=owner)
     which = "of custom resources"
     if not is_custom(controller.api_version):
         which = f"that a {controller.kind} controls"
     why = f"Cluster Autoscaler does not move pods {which}"
     edit = f"annotate the pods of {owner} with {SAFE}=true"
-    return Blocker(node, pod.key, BlockCause.CUSTOM_CONTROLLER, owner, why, edit)
+    return Blocker(node, pod.key, BlockCause.CUSTOM_CONTROLLER, owner, why, edit, workload=owner)
 
 
 def _is_local(volume: Volume) -> bool:

@@ -20,6 +20,7 @@ _TAKES_ROOM: Final = (*UNPLACED, BlockCause.ORDER)
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
 _AFTER_OTHERS: Final = " (after other pods of the node)"
 _NAMED_MAX: Final = 3  # maximum number of nodes that a cell names
+_OWNERS_MAX: Final = 2  # maximum number of workloads that a cell names
 _NAMES_WIDTH_MAX: Final = 32  # Several names that are longer leave no room for the other columns.
 
 
@@ -39,15 +40,21 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
             "why": why + _AFTER_OTHERS * (cause in _TOGETHER),
             "where": few_or_count({one.node for one in found}),
             "nodes": _nodes(found),
+            "workloads": workloads,
+            "of": "" if workloads == [owner] else listed(workloads, _OWNERS_MAX),
             "pods": sorted({one.pod for one in found}),
             "on": sorted({one.node for one in found}),
             **_edit_of(found),
         }
         for (owner, cause, why), found in ordered
+        for workloads in [sorted({one.workload for one in found if one.workload})]
     ]
+    # Without a budget, the owner is the workload itself.
+    of = (ResultColumn("of", "workload", NAME, 1),) if any(row["of"] for row in rows) else ()
     columns = (
         ResultColumn("where", "nodes", NAME),
         ResultColumn("owner", "blocked by", NAME),
+        *of,
         ResultColumn("why", "why"),
     )
     changes = _changes([one for _, found in ordered for one in found])

@@ -36,7 +36,11 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
-from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
+from fairlead.whatif.planner.node_drain.blocker_table import (
+    blocker_tables,
+    few_or_count,
+    no_change_findings,
+)
 from fairlead.whatif.planner.node_drain.drain_planner import (
     UNPLACED,
     BlockCause,
@@ -340,15 +344,13 @@ def _verdict(plan: DrainPlan) -> str:
     total, count, best = len(plan.nodes), len(plan.drains), plan.best
     blocked = len(plan.blocked)
     if not count:
-        owners = Counter(one.owner for one in plan.blockers if one.owner)
-        ordered = sorted(owners, key=lambda owner: (-owners[owner], owner))
-        because = f": blocked by {listed(ordered, 2)}"
         which = (
             f"None of {counted(total, 'node')} can be drained"
             if total > 1
             else f"{plan.nodes[0]} cannot be drained"
         )
-        return f"{which}{because if owners else ''}."
+        owners = blocking_owners(plan)
+        return f"{which}: blocked by {owners}." if owners else f"{which}."
     which = "All nodes" if not blocked and total > 1 else f"{count:,} of {counted(total, 'node')}"
     if total == 1:
         which = plan.nodes[0]
@@ -358,6 +360,12 @@ def _verdict(plan: DrainPlan) -> str:
     pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
     pace = "" if total == 1 else f", {pace}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
+
+
+def blocking_owners(plan: DrainPlan) -> str:
+    """Return the first owners of the blockers, those with the most blockers first; "" if none."""
+    owners = Counter(one.owner for one in plan.blockers if one.owner)
+    return listed(sorted(owners, key=lambda owner: (-owners[owner], owner)), 2)
 
 
 def _alone_findings(plan: DrainPlan) -> Iterator[str]:
@@ -409,22 +417,26 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
 
 
 class _Wait(Struct):
-    """The `pods` of a workload that fit only on their own node; `nodes` has the node of each."""
+    """The `pods` of a workload that fit only on their own node; `nodes` has the node of each.
+
+    `reasons` are the distinct reasons why no other node takes them.
+    """
 
     pods: list[str] = field(default_factory=list)
     nodes: list[str] = field(default_factory=list)
+    reasons: dict[str, None] = field(default_factory=dict)
 
 
 def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
     """Return the pods that wait until their node returns, by workload."""
     found: dict[str, _Wait] = {}
     for drain in drains:
-        waiting = frozenset(drain.waits)
         for move in drain.moves:
-            if move.pod in waiting:
+            if move.pod in drain.waits:
                 one = found.setdefault(move.workload, _Wait())
                 one.pods.append(move.pod)
                 one.nodes.append(drain.node)
+                one.reasons[drain.waits[move.pod]] = None
     return dict(sorted(found.items(), key=lambda item: (-len(item[1].pods), item[0])))
 
 
@@ -467,13 +479,17 @@ def wait_table(plan: DrainPlan) -> ResultTable:
             "pods": one.pods,
             "on": one.nodes,
             "down_s": pace_seconds(_down(plan, one.nodes)),
+            "where": few_or_count(set(one.nodes)),
+            "why": listed(list(one.reasons), 1),
         }
         for workload, one in _waits(plan.drains).items()
     ]
     columns = (
         ResultColumn("count", "pods", NUMBER),
         ResultColumn("workload", "workload", NAME),
+        ResultColumn("where", "node", NAME, 1),
         ResultColumn("down_s", "down for at most", SECONDS),
+        ResultColumn("why", "why no other node takes them"),
     )
     return ResultTable("waits", "pods that wait for their node", columns, rows, 6)
 

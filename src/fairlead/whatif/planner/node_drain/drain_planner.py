@@ -61,7 +61,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 # Labels that controllers add to the labels of a pod template.
 _ADDED_LABELS: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
-_RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `_relaxed` sets
+RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `relaxed` sets
 
 
 class BlockCause(StrEnum):
@@ -92,10 +92,10 @@ UNPLACED: Final = (BlockCause.NO_PLACE, BlockCause.NO_ROOM)
 class Blocker(Struct, frozen=True):
     """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
-    `pod` is "" if the node itself is the obstacle. `owner` is the object to change, such as
-    `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that removes the
-    cause, "" if none is known. `preempts` is True if the scheduler would make room for the pod by
-    preemption.
+    `pod` and its `workload` are "" if the node itself is the obstacle. `owner` is the object to
+    change, such as `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that
+    removes the cause, "" if none is known. `preempts` is True if the scheduler would make room for
+    the pod by preemption.
     """
 
     node: str
@@ -105,6 +105,7 @@ class Blocker(Struct, frozen=True):
     why: str
     edit: str = ""
     preempts: bool = False
+    workload: str = ""
 
 
 class PodMove(Struct, frozen=True):
@@ -121,9 +122,10 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are pods without a controller, which nothing replaces. `charged` maps each budget to
     the number of evictions that count against it. `first` are the workloads whose pods must be
-    placed before the other pods. `waits` are the pods that fit no other node. Their replacements
-    are placed only when the node has returned; `moves` contains these placements too. `preempts`
-    are the pods in `waits` that could preempt other pods instead of waiting.
+    placed before the other pods. `waits` maps the pods that fit no other node to the scheduler's
+    reasons. Their replacements are placed only when the node has returned; `moves` contains these
+    placements too. `preempts` are the pods in `waits` that could preempt other pods instead of
+    waiting.
     """
 
     node: str
@@ -131,7 +133,7 @@ class PlannedDrain(Struct, frozen=True):
     lost: tuple[str, ...] = ()
     charged: dict[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
-    waits: tuple[str, ...] = ()
+    waits: dict[str, str] = field(default_factory=dict)
     preempts: tuple[str, ...] = ()
 
 
@@ -192,7 +194,8 @@ class DrainPlanner:
                 f"remove finalizer {names} from {owner}, or drain with "
                 "--skip-wait-for-delete-timeout"
             )
-            yield Blocker(node, pod.key, BlockCause.FINALIZER, owner, why, edit)
+            workload = str(workload_of(pod))
+            yield Blocker(node, pod.key, BlockCause.FINALIZER, owner, why, edit, workload=workload)
 
     @cached_property
     def _kept_pods(self) -> dict[str, list[Pod]]:
@@ -293,7 +296,8 @@ class DrainPlanner:
             if stuck:
                 return None
             supposed.commit()
-        waits = tuple(move.pod for move in late)
+        reasons = {one.pod.key: _why(one.message) for one in left}
+        waits = {move.pod: reasons[move.pod] for move in late}
         return PlannedDrain(
             node,
             (*moves, *late),
@@ -480,7 +484,8 @@ def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
     `is_first` is set if the pods of its workload were placed before all others.
     """
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
-    return Blocker(node, found.pod.key, cause, found.workload, _why(found.message))
+    why, workload = _why(found.message), found.workload
+    return Blocker(node, found.pod.key, cause, workload, why, workload=workload)
 
 
 def _wrong_order(
@@ -501,7 +506,8 @@ def _wrong_order(
             for owner, selector in zip(first, selectors, strict=True)
         ]
         edit += f": {', then '.join(commands)}; drain {node} when they run again"
-    return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
+    workload = unplaced.workload
+    return Blocker(node, unplaced.pod.key, BlockCause.ORDER, workload, why, edit, workload=workload)
 
 
 def _why(message: str) -> str:
@@ -564,7 +570,15 @@ def _several(
     if owners := [one.owner for one in others if one.owner]:
         keys = " and ".join(f"pdb/{one.key}" for one in others)
         edit = f"remove {keys} in {' and '.join(owners)}, which would create it again"
-    return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{others[-1].key}", why, edit)
+    return _of_budget(node, pod, BlockCause.SEVERAL_BUDGETS, others[-1], why, edit)
+
+
+def _of_budget(
+    node: str, pod: PodInfo, cause: BlockCause, limit: BudgetLimit, why: str, edit: str
+) -> Blocker:
+    """Return the blocker of `pod` whose owner is the budget of `limit`."""
+    workload = str(workload_of(pod.pod))
+    return Blocker(node, pod.key, cause, f"pdb/{limit.key}", why, edit, workload=workload)
 
 
 def _name(limit: BudgetLimit) -> str:
@@ -581,10 +595,10 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     If `limit.lacks_scale` is set or `limit.has_scales` is not, the changed rule is a minAvailable
     that leaves room for `spare` evictions. Otherwise, the changed rule is maxUnavailable 1.
     """
-    owner = f"pdb/{limit.key}"
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"
-        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit, spare))
+        edit = relaxed(limit, spare)
+        yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         return
     rule, healthy, needed = limit.rule, limit.healthy, limit.desired
     if limit.is_permanent:
@@ -598,8 +612,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
             # controller/instance_manager_controller.go: syncInstanceManagerPDB
             why += f", unless {operator} reacts to the drain"
         scaled_up = _scaled_up(pod, limit)
-        edit = scaled_up or _relaxed(limit, spare)
-        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
+        edit = scaled_up or relaxed(limit, spare)
+        yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         if scaled_up:
             healthy += 1  # the new replica is ready, too
         elif limit.lacks_scale:
@@ -609,19 +623,19 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
             needed = max(limit.wanted - spare, 0)
             rule = f"minAvailable {needed}"
         else:
-            rule, needed = _RELAXED_RULE, limit.wanted - 1
+            rule, needed = RELAXED_RULE, limit.wanted - 1
         # upstream: pkg/registry/core/pod/storage/eviction.go:Create, for a pod that is not ready
         if healthy > needed or (healthy >= needed > 0 and not is_ready_pod(pod.pod)):
             return
     why = f"{healthy} ready, {needed} needed ({rule})"
     count = needed + 1 - healthy
     more = "1 more pod" if count == 1 else f"{count:,} more pods"
-    edit = f"make {more} ready for {owner}"
+    edit = f"make {more} ready for pdb/{limit.key}"
     if not (limit.is_permanent or is_ready_pod(pod.pod)):
         why += "; the pod itself is not ready"
         patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'
         edit = _patched(limit, patch, "unhealthyPodEvictionPolicy AlwaysAllow")
-    yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
+    yield _of_budget(node, pod, BlockCause.BUDGET_NOW, limit, why, edit)
 
 
 def _custom_controller(pod: Pod) -> str:
@@ -637,17 +651,21 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
     count, allowed = len(lost), limit.losses_max
     why = f"{limit.rule} allows the loss of {allowed:,} of {count:,} pods without a controller"
     edit = _with_min_available(limit, limit.desired - (count - allowed))
-    owner = f"pdb/{limit.key}"
-    return Blocker(node, lost[allowed].key, BlockCause.BUDGET_NEVER, owner, why, edit)
+    return _of_budget(node, lost[allowed], BlockCause.BUDGET_NEVER, limit, why, edit)
 
 
-def _relaxed(limit: BudgetLimit, spare: int) -> str:
+def relaxed(limit: BudgetLimit, spare: int) -> str:
+    """Return an edit that lets the budget of `limit` allow an eviction.
+
+    The rule becomes maxUnavailable 1, or a minAvailable that leaves room for `spare` evictions if
+    the pods have no controller with a scale.
+    """
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:
         return _with_min_available(limit, limit.healthy - spare)
     if not limit.has_scales:
         return _with_min_available(limit, limit.wanted - spare)
-    return _patched(limit, patch, _RELAXED_RULE)
+    return _patched(limit, patch, RELAXED_RULE)
 
 
 def _with_min_available(limit: BudgetLimit, count: int) -> str:

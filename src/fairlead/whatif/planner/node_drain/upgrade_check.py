@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
@@ -32,6 +33,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     begun_plan,
+    blocking_owners,
     flag_findings,
     flags_of,
     left_out_findings,
@@ -46,6 +48,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRound, DrainRun, pace_seconds
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
+from fairlead.whatif.planner.node_drain.workload_stop import WorkloadStop
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -202,14 +205,16 @@ def _check(planner: DrainPlanner, name: str, plan: DrainPlan) -> None:
 def upgrade_answer(
     plan: DrainPlan,
     limits: Sequence[BudgetLimit],
+    stops: Sequence[WorkloadStop],
     surge: int,
     source: str,
     notes: tuple[str, ...],
 ) -> TabularAnswer:
     """Return the answer of `fairlead upgrade-check`.
 
-    `limits` are the budgets of the evicted pods (`budgets_on`), and `surge` is the number of surge
-    nodes at a time. The answer is no if a node is blocked, or if the upgrade is not safe.
+    `limits` are the budgets of the evicted pods (`budgets_on`), `stops` are the workloads that stop
+    (`workload_stops`), and `surge` is the number of surge nodes at a time. The answer is no if a
+    node is blocked, or if the upgrade is not safe.
     """
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
@@ -225,18 +230,19 @@ def upgrade_answer(
     never = [one for one in limits if one.is_permanent and one.healthy]
     tables = (
         *blocker_tables(plan.blockers),
-        _never(never),
+        _stopped(stops),
         wait_table(plan),
-        _stopped(run),
-        pace_table(plan.runs),
+        # It has one row, and the verdict contains the result.
+        replace(pace_table(plan.runs), shown=0),
         pending_table(plan.runs),
+        _never(never),
         *run_tables(run),
     )
     return TabularAnswer(
         "UpgradeCheck",
         source,
         _verdict(plan, run, surge),
-        tuple(_findings(plan, run, never, surge)),
+        tuple(_findings(plan, run, never, stops, surge)),
         tables,
         facts,
         notes,
@@ -248,8 +254,9 @@ def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
     how = _surge_words(surge) if run is None else f"{_pace_words(run)}, {_surge_words(surge)}"
     if blocked:
+        owners = blocking_owners(plan)
         stops = f"stops: {counted(blocked, 'node')} cannot be drained"
-        return f"An upgrade of {total} {how}, {stops}."
+        return f"An upgrade of {total} {how}, {stops}{f' ({owners})' if owners else ''}."
     if run is None or run.took is None:
         because = "" if run is None else f": {unsafe_because(run)}"
         return f"An upgrade of {total} {how}, does not finish{because}."
@@ -275,7 +282,11 @@ def _surge_words(surge: int) -> str:
 
 
 def _findings(
-    plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit], surge: int
+    plan: DrainPlan,
+    run: DrainRun | None,
+    never: Sequence[BudgetLimit],
+    stops: Sequence[WorkloadStop],
+    surge: int,
 ) -> Iterable[str]:
     if run is not None and run.pace.away is not None:
         yield f"{_assumptions(run.pace.away, surge)}."
@@ -284,10 +295,10 @@ def _findings(
         names = listed([one.key for one in never])
         verb = "allows" if len(never) == 1 else "allow"
         yield f"{counted(len(never), 'budget')} never {verb} an eviction: {names}."
-    stuck = {one.owner for one in plan.blockers if one.cause in UNPLACED}
+    stuck = sorted({one.workload for one in plan.blockers if one.cause in UNPLACED})
     if stuck:
-        even = ", even on surge nodes" if surge else ""
-        yield f"The pods of {counted(len(stuck), 'workload')} fit on no other node{even}."
+        even = "no other node, not even on a surge node," if surge else "no other node"
+        yield f"The pods of {listed(stuck)} fit on {even} and not on their own when it is back."
     if run is not None and plan.blocked:
         because = f": {unsafe_because(run)}" if not run.is_safe else ""
         took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
@@ -298,10 +309,10 @@ def _findings(
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
     yield from flag_findings(plan.flags)
-    single = [] if run is None else [one for one in run.stopped if one.wanted == 1]
+    single = [str(one.workload) for one in stops if one.wanted == 1]
     if single:
-        its = "its pod moves" if len(single) == 1 else "their pods move"
-        yield f"{counted(len(single), 'workload')} with one replica will stop while {its}."
+        have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
+        yield f"{listed(single)} {have} one replica and will stop while {its}."
 
 
 def _never(limits: Sequence[BudgetLimit]) -> ResultTable:
@@ -314,22 +325,27 @@ def _never(limits: Sequence[BudgetLimit]) -> ResultTable:
         ResultColumn("wanted", "pods wanted", NUMBER),
         ResultColumn("rule", "rule"),
     )
-    return ResultTable("never", "budgets that never allow an eviction", columns, rows, 6)
+    # The table of blockers shows them too, with the nodes.
+    return ResultTable("never", "budgets that never allow an eviction", columns, rows, 0)
 
 
-def _stopped(run: DrainRun | None) -> ResultTable:
-    found = () if run is None else run.stopped
+def _stopped(stops: Sequence[WorkloadStop]) -> ResultTable:
     rows = [
         {
             "workload": str(one.workload),
             "wanted": one.wanted,
             "stopped_s": pace_seconds(one.stopped_for),
+            "on": list(one.nodes),
+            "why": one.why,
+            "edit": one.edit,
         }
-        for one in sorted(found, key=lambda one: (-one.wanted, str(one.workload)))
+        for one in stops
     ]
     columns = (
         ResultColumn("workload", "workload", NAME),
-        ResultColumn("wanted", "wanted", NUMBER),
+        ResultColumn("wanted", "wanted", NUMBER, 1),
         ResultColumn("stopped_s", "none ready for", SECONDS),
+        ResultColumn("why", "why"),
+        ResultColumn("edit", "what would help"),
     )
     return ResultTable("stopped", "workloads that stop for a time", columns, rows, 6)

@@ -17,6 +17,7 @@ from fairlead.whatif.planner.node_drain.upgrade_check import (
     upgrade_answer,
     upgrade_rounds,
 )
+from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
 
 
@@ -48,7 +49,7 @@ def test_a_surge_node_adds_room_to_its_pool(planner, make):
     full += deployment(make, "web", ["a", "a", "a", "b", "b", "b"])
     waiting = [len(drain.waits) for drain in checked(planner(*full), surge=0).drains]
     assert waiting == [3, 3]
-    assert [drain.waits for drain in checked(planner(*full), surge=1).drains] == [(), ()]
+    assert [drain.waits for drain in checked(planner(*full), surge=1).drains] == [{}, {}]
 
 
 def test_pods_that_wait_take_the_room_on_surge_nodes_first(planner, make):
@@ -75,14 +76,15 @@ def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, e
     objects = pinned_to_a(make)
     plan = checked(planner(*objects))
     assert plan.blockers == []
-    assert [drain.waits for drain in plan.drains] == [("default/db-1-0",), ()]
+    assert [list(drain.waits) for drain in plan.drains] == [["default/db-1-0"], []]
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
-    found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
+    found = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
     assert found["verdict"].endswith("completes in 10m30s.")
     down = "1 pod of deploy/default/db fits on no other node and is down until its node is back"
     assert f"{down} (5m30s)." in found["findings"]
     [row] = found["waits"]
     assert (row["pods"], row["on"], row["down_s"]) == (["default/db-1-0"], ["a"], 330)
+    assert row["why"].startswith("node(s) didn't match Pod's node affinity/selector")
 
 
 @pytest.mark.parametrize("spec", [TAINTED, {"unschedulable": True}])
@@ -103,11 +105,12 @@ def test_only_budgets_of_pods_on_the_nodes_count(planner, make):
     assert [one.key for one in budgets_on(made, ["b", "a"])] == ["default/one", "default/web"]
 
 
-@pytest.mark.parametrize(("surge", "even"), [(0, ""), (1, ", even on surge nodes")])
+@pytest.mark.parametrize(("surge", "even"), [(0, ""), (1, ", not even on a surge node,")])
 def test_surge_nodes_are_named_only_if_there_are_any(planner, make, surge, even):
     plan = checked(planner(*pinned_to_a(make, **TAINTED)), surge=surge)
-    found = upgrade_answer(plan, (), surge, "dump.yaml", ()).to_json()["findings"]
-    assert f"The pods of 1 workload fit on no other node{even}." in found
+    found = upgrade_answer(plan, (), (), surge, "dump.yaml", ()).to_json()["findings"]
+    where = f"no other node{even} and not on their own when it is back"
+    assert f"The pods of deploy/default/db fit on {where}." in found
 
 
 def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, make):
@@ -126,9 +129,11 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
         plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300),
         rounds=upgrade_rounds(made.model, plan, groups),
     )  # fmt: skip
-    found = upgrade_answer(plan, made.budgets.limits(), 1, "dump.yaml", ()).to_json()
+    stops = workload_stops(made, plan)
+    found = upgrade_answer(plan, made.budgets.limits(), stops, 1, "dump.yaml", ()).to_json()
     assert found["verdict"] == (
-        "An upgrade of 2 nodes one at a time, with 1 surge node, stops: 1 node cannot be drained."
+        "An upgrade of 2 nodes one at a time, with 1 surge node, stops: 1 node cannot be drained "
+        "(pdb/default/strict)."
     )
     assert found["findings"] == [
         (
@@ -137,8 +142,9 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
         ),
         "1 budget never allows an eviction: default/strict.",
         "Draining the other node takes 5m30s.",
-        "1 workload with one replica will stop while its pod moves.",
+        "deploy/default/one has one replica and will stop while its pod moves.",
     ]
+    assert [row["workloads"] for row in found["blockers"]] == [["deploy/default/strict"]]
     assert [row["pdb"] for row in found["never"]] == ["default/strict"]
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
 
@@ -157,8 +163,8 @@ def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, ma
     objects += deployment(make, "other", ["b"])
     plan = checked(planner(*objects), surge=0)
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
-    found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
-    assert found["verdict"].endswith("stops: 1 node cannot be drained.")
+    found = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
+    assert found["verdict"].endswith("stops: 1 node cannot be drained (node/a).")
     assert "Draining the other node takes 5m30s." in found["findings"]
     [blocker] = found["blockers"]
     assert (blocker["owner"], blocker["on"]) == ("node/a", ["a"])
@@ -181,14 +187,14 @@ def test_nodes_that_no_upgrade_drains_are_left_out(planner, make, labels, finali
         node["metadata"] |= deleted
     plan = checked(planner(node, make.node("b"), *deployment(make, "web", ["a"])), surge=0)
     assert [one.node for one in plan.drains] == ["b"]
-    answer = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
+    answer = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
     assert f"a is left out: {said}." in answer["findings"]
     assert (answer["nodes"], list(answer["left_out"])) == (1, ["a"])
 
 
 def test_the_answer_names_pods_that_are_lost(planner, make):
     plan = checked(planner(make.node("a"), make.pod("bare", node_name="a")))
-    assert upgrade_answer(plan, (), 1, "dump.yaml", ()).to_json()["findings"] == [
+    assert upgrade_answer(plan, (), (), 1, "dump.yaml", ()).to_json()["findings"] == [
         "kubectl drain needs --force (1 pod).",
         "default/bare has no controller and will be gone for good.",
     ]
@@ -244,7 +250,7 @@ def test_a_surge_node_is_in_the_zone_of_the_drained_node(planner, make):
         (("a",), ["surge-pool-1-x-1"]), (("b",), ["surge-pool-1-y-1"])
     ]  # fmt: skip
     assert [one.node.metadata.labels[ZONE] for one in surge_of(made)] == ["x", "y"]
-    assert [drain.waits for drain in checked(made).drains] == [(), ()]
+    assert [drain.waits for drain in checked(made).drains] == [{}, {}]
     assert all(drain.waits for drain in checked(made, surge=0).drains)
 
 
@@ -293,7 +299,7 @@ def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, 
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "a"])]
     objects.append(budget("web", maxUnavailable=1))
     plan = upgrade_plan(planner(*objects), experiment, objects, surge=0)
-    found = upgrade_answer(plan, [], 0, "dump.yaml", ()).to_json()
+    found = upgrade_answer(plan, [], [], 0, "dump.yaml", ()).to_json()
     assert found["findings"][0] == (
         "Each node is down for 5m00s after its drain (--for); no node is added (--surge)."
     )
@@ -342,6 +348,6 @@ def test_guard_pods_of_openshift_return_with_their_node(planner, experiment, mak
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
     [run] = plan.runs
     assert unsafe_because(run) == ""
-    findings = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()["findings"]
+    findings = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()["findings"]
     assert "OpenShift creates 3 guard pods again on nodes that return to service." in findings
     assert not any("gone for good" in one for one in findings)

@@ -1,0 +1,191 @@
+"""WorkloadStop: a workload without a ready pod for a time during drains, and what would prevent it.
+
+    cause                                       what would prevent the stop
+    a pod fits on no other node                 room or a label for it: drain-plan looks for both
+    one replica of a workload that scales       a second replica, and a budget that keeps one ready
+    one replica with a PersistentVolumeClaim,   nothing that Fairlead knows: choose a time for the
+    or of a StatefulSet                         drain of its node
+    all replicas are evicted together           a budget that allows one unavailable pod
+
+A budget with maxUnavailable 1 is enough for several replicas: the eviction API refuses the second
+eviction until the replacement of the first pod is ready. The changes are not simulated.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import (
+    Deployment,
+    HorizontalPodAutoscaler,
+    LabelSelector,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.selector import format_selector
+from fairlead.api.text.name_list import listed
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
+from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
+from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload
+
+_SELECTING: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
+_REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
+_NAMED_MAX: Final = 3  # maximum number of nodes that a text names
+
+
+class WorkloadStop(Struct, frozen=True):
+    """The `workload` of `wanted` pods has no ready pod for `stopped_for` (None: to the end).
+
+    `nodes` are the nodes of its pods before the drains, `why` is the cause, and `edit` is a command
+    or an action that prevents the stop, "" if none is known.
+    """
+
+    workload: WorkloadRef
+    wanted: int
+    stopped_for: DurationNs | None
+    nodes: tuple[str, ...]
+    why: str
+    edit: str = ""
+
+
+class _Member(Struct):
+    """The pods of a workload on the nodes to drain, and the nodes, in the order of the drains."""
+
+    pods: list[Pod] = field(default_factory=list)
+    nodes: dict[str, None] = field(default_factory=dict)
+
+
+def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]:
+    """Return the workloads that stop in the best run of `plan`, or else in the first run.
+
+    The workloads with the most replicas come first. In the model of `planner`, no drain has
+    happened yet.
+    """
+    run = plan.best or next(iter(plan.runs), None)
+    if run is None:
+        return []
+    members = _members(planner, plan, {one.workload for one in run.stopped})
+    waits = {
+        move.workload: (drain.node, drain.waits[move.pod])
+        for drain in plan.drains
+        for move in drain.moves
+        if move.pod in drain.waits
+    }
+    changes = _Changes(planner)
+    found = []
+    for one in sorted(run.stopped, key=lambda one: (-one.wanted, str(one.workload))):
+        member = members.get(one.workload, _Member())
+        waiting = waits.get(str(one.workload))
+        if waiting is None:
+            why, edit = _cause(one, member, run.pace.at_once), changes.of(one, member)
+        else:
+            node, reasons = waiting
+            why = f"it waits for {node}: {reasons}"
+            edit = f"find what lets it move: fairlead drain-plan SNAPSHOT --nodes {node}"
+        found.append(
+            WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)
+        )
+    return found
+
+
+def _members(
+    planner: DrainPlanner, plan: DrainPlan, workloads: set[WorkloadRef]
+) -> Mapping[WorkloadRef, _Member]:
+    found: dict[WorkloadRef, _Member] = {}
+    for drain in plan.drains:
+        for info in planner.evicted(drain.node):
+            ref = workload_of(info.pod)
+            if ref in workloads:
+                member = found.setdefault(ref, _Member())
+                member.pods.append(info.pod)
+                member.nodes[drain.node] = None
+    return found
+
+
+def _cause(one: StoppedWorkload, member: _Member, at_once: int) -> str:
+    if one.wanted == 1:
+        return "its only pod is evicted"
+    if len(member.nodes) == 1:
+        return f"all its pods are on {next(iter(member.nodes))}"
+    if at_once > 1:
+        return f"its pods are on nodes that are drained together ({at_once} at a time)"
+    return "its pods move to the same node, which is drained later"
+
+
+class _Changes:
+    """Finds a change that keeps a workload running; reads the objects of the snapshot once."""
+
+    def __init__(self, planner: DrainPlanner) -> None:
+        self._budgets = planner.budgets
+        self._selectors = _selectors(planner.model)
+        self._autoscalers = {
+            (one.spec.scale_target_ref.kind, one.metadata.namespace, one.spec.scale_target_ref.name)
+            : one.metadata.name
+            for one in planner.model.objects
+            if isinstance(one, HorizontalPodAutoscaler)
+        }  # fmt: skip
+
+    def of(self, one: StoppedWorkload, member: _Member) -> str:
+        """Return the change for the stopped workload, "" if none is known."""
+        if not member.pods:
+            return ""
+        ref = one.workload
+        if one.wanted > 1:
+            return self._budget(ref, member.pods[0])
+        if ref.kind not in _REPEATABLE or _has_claim(member.pods[0]):
+            nodes = listed(list(member.nodes), _NAMED_MAX)
+            return f"drain {nodes} when {ref} may stop"
+        budget = self._budget(ref, member.pods[0])
+        return f"{self._second_replica(ref)}{f'; {budget}' if budget else ''}"
+
+    def _second_replica(self, ref: WorkloadRef) -> str:
+        name = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
+        if name is not None:
+            patch = json.dumps({"spec": {"minReplicas": 2}}, separators=(",", ":"))
+            return shlex.join(("kubectl", "-n", ref.namespace, "patch", "hpa", name, "-p", patch))
+        kind, _, rest = str(ref).partition("/")
+        target = f"{kind}/{rest.partition('/')[2]}"
+        return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, "--replicas", "2"))
+
+    def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
+        """Return a change of budgets after which one pod of `ref` at a time is evicted.
+
+        `pod` is one of the pods of `ref`. Return "" if the workload has no known selector.
+        """
+        limits = self._budgets.of(pod)
+        if limits:
+            return "" if limits[0].rule == RELAXED_RULE else relaxed(limits[0], 1)
+        selector = self._selectors.get((ref.kind, ref.namespace, ref.name), "")
+        if not selector:
+            return ""
+        words = ("kubectl", "-n", ref.namespace, "create", "pdb", ref.name, "--selector", selector)
+        return shlex.join((*words, "--max-unavailable", "1"))
+
+
+def _has_claim(pod: Pod) -> bool:
+    """Return whether `pod` uses a PersistentVolumeClaim, which a second replica may not share."""
+    return any(one.persistent_volume_claim is not None for one in pod.spec.volumes)
+
+
+def _selectors(model: ClusterModel) -> dict[tuple[str, str, str], str]:
+    """Return the selector of each workload in kubectl's notation, by kind, namespace and name."""
+    found = {}
+    for one in model.objects:
+        if isinstance(one, _SELECTING):
+            selector = one.spec.selector
+            if isinstance(selector, dict):
+                selector = LabelSelector(match_labels=selector)
+            if selector is not None:
+                path = (type(one).__name__, one.metadata.namespace, one.metadata.name)
+                found[path] = format_selector(selector)
+    return found

@@ -1,0 +1,94 @@
+"""Workloads that stop during drains: the causes, and the changes that would help."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import READY, budget, deployment
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
+from fairlead.whatif.run.progress import NoProgress
+
+SECOND = "kubectl -n default scale deploy/web --replicas 2"
+BUDGET = "kubectl -n default create pdb web --selector app=web --max-unavailable 1"
+
+
+def stops_of(planner, experiment, objects, at_once=1):
+    """Drain nodes a and b, which return, and return the workloads that stop."""
+    made = planner(*objects)
+    plan = plan_drains(made, ["a", "b"], NoProgress(), return_again=True)
+    run_plan(plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300))
+    return workload_stops(made, plan)
+
+
+def nodes(make):
+    return [make.node(name) for name in "abc"]
+
+
+@pytest.mark.parametrize(
+    ("on", "at_once", "why"),
+    [
+        (["a", "a"], 1, "all its pods are on a"),
+        (["a", "b"], 2, "its pods are on nodes that are drained together (2 at a time)"),
+    ],
+)
+def test_a_budget_keeps_one_of_several_replicas(planner, experiment, make, on, at_once, why):
+    """With the budget that the change creates, the workload does not stop."""
+    objects = [*nodes(make), *deployment(make, "web", on)]
+    [stop] = stops_of(planner, experiment, objects, at_once)
+    assert (str(stop.workload), stop.wanted, stop.why) == ("deploy/default/web", 2, why)
+    assert (list(stop.nodes), stop.edit) == (sorted(set(on)), BUDGET)
+    guarded = [*objects, budget("web", maxUnavailable=1)]
+    assert stops_of(planner, experiment, guarded, at_once) == []
+
+
+def test_a_budget_that_allows_several_evictions_is_changed(planner, experiment, make):
+    objects = [*nodes(make), *deployment(make, "web", ["a", "a"])]
+    [stop] = stops_of(planner, experiment, [*objects, budget("web", maxUnavailable=2)])
+    patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
+    assert stop.edit == f"kubectl -n default patch pdb web --type merge -p '{patch}'"
+
+
+def test_a_single_replica_gets_a_second_one_and_a_budget(planner, experiment, make):
+    """With both changes, the workload does not stop."""
+    objects = [*nodes(make), *deployment(make, "web", ["a"])]
+    [stop] = stops_of(planner, experiment, objects)
+    assert (stop.why, stop.edit) == ("its only pod is evicted", f"{SECOND}; {BUDGET}")
+    limited = [*objects, budget("web", maxUnavailable=1)]
+    [stop] = stops_of(planner, experiment, limited)
+    assert stop.edit == SECOND
+    changed = [*nodes(make), *deployment(make, "web", ["a", "b"]), limited[-1]]
+    assert stops_of(planner, experiment, changed) == []
+
+
+def test_an_autoscaler_keeps_the_second_replica(planner, experiment, make):
+    """It would revert the number of replicas that kubectl scale sets."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "grow", "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
+    }
+    objects = [*nodes(make), *deployment(make, "web", ["a"]), autoscaler]
+    [stop] = stops_of(planner, experiment, objects)
+    patch = '{"spec":{"minReplicas":2}}'
+    assert stop.edit == f"kubectl -n default patch hpa grow -p '{patch}'; {BUDGET}"
+
+
+def test_a_stateful_set_of_one_pod_gets_no_second_pod(planner, experiment, make):
+    db = make.workload("StatefulSet", "db", replicas=1)
+    pod = make.pod("db-0", node_name="a", owner="db")
+    pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pod["status"]["conditions"] = READY
+    [stop] = stops_of(planner, experiment, [*nodes(make), db, pod])
+    assert stop.edit == "drain a when sts/default/db may stop"
+
+
+def test_a_pod_that_waits_for_its_node_needs_another_place(planner, experiment, make):
+    first = make.node("a", pool="db")
+    db = deployment(make, "db", ["a"], nodeSelector={"pool": "db"})
+    [stop] = stops_of(planner, experiment, [first, make.node("b"), *db])
+    assert stop.why.startswith("it waits for a: node(s) didn't match Pod's node affinity/selector")
+    assert stop.edit.endswith("fairlead drain-plan SNAPSHOT --nodes a")
