@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlead.api.objects import PodDisruptionBudget
 from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
-    flags_of_command_line,
-    options_of_flags,
-)
-from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
@@ -32,12 +26,15 @@ from fairlead.whatif.configuration.stored_configuration import chosen_configurat
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
+from fairlead.whatif.planner.node_drain.autoscaler_rule import (
+    AutoscalerRules,
+    IgnoredRule,
+    installed_rules,
+)
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags, installed_flags
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -88,23 +85,9 @@ class PlanInput:
         return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
-        """Return the rules of autoscalers, except the rules named in `ignored`.
-
-        The rules have the flags of the Cluster Autoscaler in the snapshot. If it has none, they
-        have the flags with which the cloud provider runs Cluster Autoscaler.
-        """
-        manifests = self.snapshot.manifests
-        flags = flags_of_command_line(installed_flags(manifests) or hosted_flags(manifests)[1])
-        budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
+        """Return the rules of autoscalers, except the rules named in `ignored`."""
         rules = [IgnoredRule(one) for one in ignored]
-        nodes = self.model.table.nodes()
-        return AutoscalerRules(
-            options_of_flags(flags),
-            budgets,
-            self.model.now,
-            rules,
-            of_karpenter=[one.name for one in nodes if NODE_POOL in one.node.metadata.labels],
-        )
+        return installed_rules(self.model, self.snapshot.manifests, rules)
 
     @property
     def experiment(self) -> Experiment:

@@ -1,5 +1,7 @@
 """Explains a node: its pods, the pods that could run elsewhere, and the obstacles to a drain.
 
+The explanation also lists what keeps an autoscaler from removing the node (`removal_table`).
+
 Each pod is tested alone: the node is cordoned, the pod is removed, and the scheduler places a
 replacement while all other pods stay. If the replacement fits no node, preemption is tried.
 """
@@ -19,6 +21,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.explain.node_removal import removal_table
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
@@ -109,6 +112,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
                       [_blocker_row(one) for one in blockers]),
             ResultTable("edits", "changes that would help", _EDIT_COLUMNS,
                       [{"edit": edit} for edit in edits], shown=3),
+            removal_table(planner.model, info.node, [pod.pod for pod in pods], snapshot),
             ResultTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
         ),
         facts={"node": name, "can_be_drained": not blockers},

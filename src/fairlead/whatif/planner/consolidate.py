@@ -261,8 +261,7 @@ def _rule_blockers(
     node = planner.model.node(name).node
     if why := drain_exemption(node):  # without a drain, nothing else can block it
         return [Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why)]
-    on_node = rules.node_blocker(node)
-    found = [] if on_node is None else [on_node]
+    found = list(rules.node_blockers(node))
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))

@@ -598,3 +598,56 @@ def test_a_node_states_the_requests_of_its_extended_resources(explained, make):
     pod["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     answer = explained("node/a", node, pod)
     assert any("memory, 3 of 4 example.com/gpu, 1 of 110 pods." in one for one in answer.findings)
+
+
+def kept_pod(make, name, owner=""):
+    """A pod on node a with an emptyDir volume."""
+    pod = make.pod(name, node_name="a", **({"owner": owner} if owner else {}))
+    pod["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
+    return pod
+
+
+def removal(answer):
+    """Return (what, who respects it, what kubectl drain does with it) of each row."""
+    return [(row["of"], row["why"], row["keeps"], row["drain"]) for row in rows(answer, "removal")]
+
+
+def test_a_node_names_what_keeps_cluster_autoscaler_from_removing_it(explained, make):
+    prefix = "cluster-autoscaler.kubernetes.io/"
+    node = make.node("a")
+    node["metadata"]["annotations"] = {f"{prefix}scale-down-disabled": "true"}
+    pods = [kept_pod(make, "web", owner="rs"), kept_pod(make, "bare")]
+    pods[1]["metadata"]["annotations"] = {f"{prefix}safe-to-evict": "false"}
+    by = "Cluster Autoscaler"
+    lost = "needs --force; the pod is gone for good"
+    data = "needs --delete-emptydir-data; the data is lost"
+    assert removal(explained("node/a", node, make.node("b"), *pods)) == [
+        ("node/a", f"the node's annotation {prefix}scale-down-disabled", by, "ignores it"),
+        ("default/bare", "no controller would replace the pod", by, lost),
+        ("default/bare", f"annotation {prefix}safe-to-evict=false on its pods", by, "ignores it"),
+        ("default/web", "local volumes: tmp", by, data),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "by"),
+    [
+        ({"karpenter.sh/nodepool": "web"}, "Karpenter"),
+        ({}, "Karpenter, but only on its own nodes"),
+    ],
+)
+def test_a_node_names_the_annotation_that_only_karpenter_respects(explained, make, labels, by):
+    pod = make.pod("web", node_name="a", owner="rs")
+    pod["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    answer = explained("node/a", make.node("a", **labels), make.node("b"), pod)
+    why = "annotation karpenter.sh/do-not-disrupt on its pods"
+    assert removal(answer) == [("default/web", why, by, "ignores it")]
+    assert answer.facts["can_be_drained"]
+
+
+def test_karpenter_removes_nodes_with_pods_that_cluster_autoscaler_keeps(explained, make):
+    """Local volumes are not listed at all for its nodes."""
+    nodes = [make.node("a", **{"karpenter.sh/nodepool": "web"}), make.node("b")]
+    [bare] = removal(explained("node/a", *nodes, kept_pod(make, "bare")))
+    assert bare[2] == "not by Karpenter, which manages the node"
+    assert removal(explained("node/a", *nodes, kept_pod(make, "web", owner="rs"))) == []

@@ -174,6 +174,20 @@ def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(
     assert kept(consolidated(planner(*objects), of_karpenter="a")) == expected
 
 
+@pytest.mark.parametrize("annotation", ["karpenter.sh/do-not-disrupt", SAFE])
+def test_an_ignored_annotation_hides_no_other_rule(planner, make, annotation):
+    """Each of the rules that keep the pod must be ignored."""
+    value = "false" if annotation == SAFE else "true"
+    bare = make.pod("bare", node_name="a")
+    bare["metadata"]["annotations"] = {annotation: value}
+    objects = [*map(make.node, NODES), bare]
+    ignored = (IgnoredRule.ANNOTATIONS, IgnoredRule.UNMANAGED)
+    for one, cause in zip(ignored, (BlockCause.NOT_REPLICATED, BlockCause.ANNOTATION), strict=True):
+        found = kept(consolidated(planner(*objects), ignored=(one,)))
+        assert found == [("a", cause, "pod/default/bare")]
+    assert kept(consolidated(planner(*objects), ignored=ignored)) == []
+
+
 DRIVER = {"apiVersion": "v1", "kind": "Pod", "name": "etl", "uid": "1", "controller": True}
 
 

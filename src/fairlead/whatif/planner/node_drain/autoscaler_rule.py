@@ -13,7 +13,7 @@ upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -21,6 +21,10 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget, Volume
 from fairlead.api.pods.facts import controller_of
+from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
+    flags_of_command_line,
+    options_of_flags,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
@@ -31,11 +35,14 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import
     has_no_scale_down_annotation,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import BlockingReason
-from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT, NODE_POOL
 from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
+from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags, installed_flags
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import is_custom
 
 SAFE: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
@@ -91,33 +98,47 @@ class AutoscalerRules:
         self._now = now
         self._ignored = frozenset(ignored)
 
-    def node_blocker(self, node: Node) -> Blocker | None:
-        """Return a blocker if an annotation on `node` prevents its removal; None otherwise."""
-        annotations, name = node.metadata.annotations, node.metadata.name
-        found = ""
+    def is_of_karpenter(self, node: str) -> bool:
+        """Return whether Karpenter manages the node."""
+        return node in self._of_karpenter
+
+    def node_blockers(self, node: Node) -> Iterator[Blocker]:
+        """Yield a blocker for each annotation on `node` that prevents its removal."""
+        if IgnoredRule.ANNOTATIONS in self._ignored:
+            return
+        name, found = node.metadata.name, list[str]()
         if has_no_scale_down_annotation(node):
-            found = NO_SCALE_DOWN
-        elif annotations.get(DO_NOT_DISRUPT) == "true":
-            found = DO_NOT_DISRUPT
-        if not found or IgnoredRule.ANNOTATIONS in self._ignored:
-            return None
-        why = f"the node's annotation {found}"
-        edit = f"kubectl annotate node {name} {found}-"
-        return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
+            found.append(NO_SCALE_DOWN)
+        if node.metadata.annotations.get(DO_NOT_DISRUPT) == "true":
+            found.append(DO_NOT_DISRUPT)
+        for key in found:
+            why = f"the node's annotation {key}"
+            edit = f"kubectl annotate node {name} {key}-"
+            yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
+
+    def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
+        """Yield a blocker for each annotation of `pod`, and for Cluster Autoscaler's first rule."""
+        of_rule = self._scale_down_blocker(node, pod)
+        is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
+        is_unsafe = is_unsafe and pod.metadata.annotations.get(SAFE) == "false"
+        on_pod = _not_safe(node, pod) if is_unsafe else None
+        for found in (self._do_not_disrupt(node, pod), of_rule, on_pod):
+            if found is not None and RULE_OF.get(found.cause) not in self._ignored:
+                yield found
 
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
-        """Return a blocker if `pod` prevents the removal of `node`; None otherwise."""
-        found = self._blocker(node, pod)
-        if found is None or RULE_OF.get(found.cause) in self._ignored:
-            return None
-        return found
+        """Return the first of `pod_blockers`; None if `pod` allows the removal of `node`."""
+        return next(self.pod_blockers(node, pod), None)
 
-    def _blocker(self, node: str, pod: Pod) -> Blocker | None:
+    def _do_not_disrupt(self, node: str, pod: Pod) -> Blocker | None:
+        if not has_do_not_disrupt(pod, self._now):
+            return None
+        owner, why = str(workload_of(pod)), f"annotation {DO_NOT_DISRUPT} on its pods"
+        edit = f"remove {DO_NOT_DISRUPT} from the pods of {owner}"
+        return Blocker(node, pod.key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
+
+    def _scale_down_blocker(self, node: str, pod: Pod) -> Blocker | None:
         key, owner = pod.key, str(workload_of(pod))
-        if has_do_not_disrupt(pod, self._now):
-            why = f"annotation {DO_NOT_DISRUPT} on its pods"
-            edit = f"remove {DO_NOT_DISRUPT} from the pods of {owner}"
-            return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
         is_of_karpenter = node in self._of_karpenter
         rules = self._karpenter_rules if is_of_karpenter else self._rules
         blocking = rules.pods_to_move([pod], self._now, None, self._budgets).blocking
@@ -127,9 +148,7 @@ class AutoscalerRules:
             case BlockingReason.NOT_ENOUGH_PDB:
                 return None
             case BlockingReason.NOT_SAFE_TO_EVICT_ANNOTATION:
-                why = f"annotation {SAFE}=false on its pods"
-                edit = f"remove {SAFE} from the pods of {owner}"
-                return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
+                return _not_safe(node, pod)
             case BlockingReason.LOCAL_STORAGE_REQUESTED:
                 names = ",".join(one.name for one in pod.spec.volumes if _is_local(one))
                 why = f"local volumes: {names}"
@@ -145,6 +164,32 @@ class AutoscalerRules:
                 return Blocker(node, key, BlockCause.SYSTEM_POD, owner, why, edit, workload=owner)
             case reason:
                 return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason), workload=owner)
+
+
+def installed_rules(
+    model: ClusterModel, manifests: Sequence[Manifest], ignored: Collection[IgnoredRule] = ()
+) -> AutoscalerRules:
+    """Return the rules of the autoscalers of a cluster, except the rules in `ignored`.
+
+    The rules have the flags of the Cluster Autoscaler in `manifests`. If there is none, they have
+    the flags with which the cloud provider runs Cluster Autoscaler.
+    """
+    flags = flags_of_command_line(installed_flags(manifests) or hosted_flags(manifests)[1])
+    budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
+    nodes = model.table.nodes()
+    return AutoscalerRules(
+        options_of_flags(flags),
+        budgets,
+        model.now,
+        ignored,
+        of_karpenter=[one.name for one in nodes if NODE_POOL in one.node.metadata.labels],
+    )
+
+
+def _not_safe(node: str, pod: Pod) -> Blocker:
+    owner, why = str(workload_of(pod)), f"annotation {SAFE}=false on its pods"
+    edit = f"remove {SAFE} from the pods of {owner}"
+    return Blocker(node, pod.key, BlockCause.ANNOTATION, owner, why, edit, workload=owner)
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
