@@ -120,5 +120,5 @@ def test_options_are_listed_if_the_command_line_accepts_them(
 ) -> None:
     """The page lists no option that the command line refuses."""
     main.run(["whatif", "cluster.yaml", option, "x"])
-    unknown = f"Unknown option: {option}" in capsys.readouterr().err
+    unknown = f"whatif: {option} is not an option" in capsys.readouterr().err
     assert unknown is (states("Versions and defects")[feature] == "absent")

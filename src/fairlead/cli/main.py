@@ -28,6 +28,7 @@ from cyclopts import (
     CycloptsError,
     MissingArgumentError,
     Parameter,
+    UnknownOptionError,
     UnusedCliTokensError,
 )
 
@@ -454,17 +455,8 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
     match cause:
         case InputError():
             return _unknown_option(tokens, cause.source) or str(cause), exit_code.BAD_INPUT
-        case UnusedCliTokensError(unused_tokens=[str(first), *_]):
-            line = _unknown_option(tokens) or (
-                f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
-                f"is {_option_for(tokens[0])} missing? ({_see_help(tokens)})"
-            )
-            return line, exit_code.BAD_INPUT
-        case MissingArgumentError(argument=Argument() as argument):
-            line = f"{_missing(cause, argument, tokens)} ({_see_help(tokens)})"
-            return line, exit_code.BAD_INPUT
         case CycloptsError():
-            return f"{one_line(str(cause))} ({_see_help(tokens)})", exit_code.BAD_INPUT
+            return _usage_error(cause, tokens), exit_code.BAD_INPUT
         case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
             shown = one_line(not_utf8[0].encode(errors="replace").decode())
             return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
@@ -476,6 +468,24 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
+
+
+def _usage_error(cause: CycloptsError, tokens: Sequence[str]) -> str:
+    """Return the message about the arguments `tokens`, which cyclopts has refused with `cause`."""
+    from fairlead.whatif.input.error import one_line
+
+    match cause:
+        case UnknownOptionError(token=token) if (token.keyword or token.value).startswith("--"):
+            return _not_an_option((token.keyword or token.value).partition("=")[0], tokens)
+        case UnusedCliTokensError(unused_tokens=[str(first), *_]):
+            return _unknown_option(tokens) or (
+                f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
+                f"is {_option_for(tokens[0])} missing? ({_see_help(tokens)})"
+            )
+        case MissingArgumentError(argument=Argument() as argument):
+            return f"{_missing(cause, argument, tokens)} ({_see_help(tokens)})"
+        case _:
+            return f"{one_line(str(cause))} ({_see_help(tokens)})"
 
 
 def _see_help(tokens: Sequence[str]) -> str:
@@ -512,24 +522,38 @@ def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
     message replaces the error about that file. If `wanted` is set, only the option of this name is
     checked.
     """
-    from difflib import get_close_matches
-
-    from fairlead.whatif.input.error import one_line
-
     before = list(takewhile("--".__ne__, tokens[1:]))
     options = [token.partition("=")[0] for token in before if token.startswith("--")]
     if wanted:
         options = [option for option in options if option == wanted]
     if not options or tokens[0] not in {command.name for command in COMMANDS}:
         return ""
-    collection = _app(requested=tokens[0])[tokens[0]].assemble_argument_collection()
-    known = {name for argument in collection for name in (*argument.names, *argument.negatives)}
-    for option in options:
-        if option not in known:
-            near = get_close_matches(option, sorted(known), n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            return f"{tokens[0]}: {one_line(option)} is not an option{hint}"
-    return ""
+    known = _options_of(tokens[0])
+    unknown = next((option for option in options if option not in known), "")
+    return _not_an_option(unknown, tokens) if unknown else ""
+
+
+def _not_an_option(option: str, tokens: Sequence[str]) -> str:
+    """Return the message about `option`, which the command that `tokens` begin with lacks."""
+    from fairlead.cli.unknown_option import option_hint
+    from fairlead.whatif.input.error import one_line
+
+    if not tokens or not _is_command(tokens[0]):
+        return f"{one_line(option)} is not an option ({_see_help(tokens)})"
+    hint = option_hint(option, _options_of(tokens[0]), _commands_with)
+    line = f"{tokens[0]}: {one_line(option)} is not an option"
+    return f"{line}; {hint}" if hint else f"{line} ({_see_help(tokens)})"
+
+
+def _commands_with(option: str) -> list[str]:
+    """Return the names of the commands that have `option`, in the order of `COMMANDS`."""
+    return [one.name for one in COMMANDS if option in _options_of(one.name)]
+
+
+def _options_of(command: str) -> frozenset[str]:
+    """Return the names of the options of `command`, with the negative forms of its flags."""
+    found = _app(requested=command)[command].assemble_argument_collection()
+    return frozenset(name for one in found for name in (*one.names, *one.negatives))
 
 
 def _missing(cause: MissingArgumentError, argument: Argument, tokens: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ def test_a_flag_of_a_controller_that_does_not_run_is_refused(tmp_path, capsys, o
 
 def test_no_pod_garbage_collector_runs_so_its_flag_is_unknown(capsys):
     assert run(["run", "--terminated-pod-gc-threshold", "5"]) == exit_code.BAD_INPUT
-    assert "Unknown option: --terminated-pod-gc-threshold" in capsys.readouterr().err
+    assert "run: --terminated-pod-gc-threshold is not an option" in capsys.readouterr().err
 
 
 def test_questions_of_the_dashboard_follow_the_cluster_and_configuration_of_the_process():

@@ -46,7 +46,7 @@ def test_questions_are_split_into_words(tmp_path):
         ("questions: [{name: a, ask: --help}]", "--help cannot be part of a question"),
         (
             "questions: [{name: b, ask: --drain n}, {name: a, ask: --drian n}]",
-            "questions.yaml: question a: questions[1].ask: Unknown option: --drian. Did you mean",
+            "questions.yaml: question a: questions[1].ask: whatif: --drian is not an option",
         ),
         ("questions: [{name: a, ask: --drain n m}]", "'m' is one argument too many"),
         ("questions: [{name: a, ask: --drain}]", "--drain needs a value"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownOptionError
 from msgspec.structs import replace
 
 from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
@@ -17,12 +17,13 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.cli.unknown_option import option_hint
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.comparison import Alternative, compare
 from fairlead.whatif.conditions import Conditions
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
@@ -56,6 +57,13 @@ def _change(name: str, words: str) -> ClusterChange:
         command, bound, _ = app.parse_args(
             shlex.split(words), exit_on_error=False, print_error=False
         )
+    except UnknownOptionError as refusal:
+        option = (refusal.token.keyword or refusal.token.value).partition("=")[0]
+        own = {name for one in app.assemble_argument_collection() for name in one.names}
+        hint = option_hint(option, own, lambda _: ())
+        problem = f"{one_line(option)} is not an option of a change"
+        problem = f"{problem}; {hint}" if hint else problem
+        raise InputError(OPTION, problem, object_name=name) from None
     except CycloptsError as refusal:
         problem = " ".join(str(refusal).split())
         raise InputError(OPTION, problem, object_name=name) from None

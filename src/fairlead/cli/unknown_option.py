@@ -1,0 +1,48 @@
+"""option_hint: what a user probably meant by an option that a command does not have.
+
+1  the command has an option with nearly the same spelling    --drian: did you mean --drain?
+2  other commands have the option                             it is an option of fairlead whatif
+3  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
+4  the command has an option with a similar spelling          did you mean --nodes?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from fairlead.api.text.name_list import listed
+
+_NEARLY_EQUAL: Final = 0.85  # ratio of difflib; one or two wrong characters
+_SIMILAR: Final = 0.75
+_BEGINNING_MIN: Final = len("--xx")  # the shortest text that counts as the beginning of an option
+_NAMED_MAX: Final = 4
+
+
+def option_hint(
+    option: str, own: Iterable[str], commands_with: Callable[[str], Sequence[str]]
+) -> str:
+    """Return what a user probably meant by `option`, such as `did you mean --drain?`.
+
+    `own` are the options of the command, and `commands_with` returns the names of the other
+    commands that have an option. Return "" if nothing is likely.
+    """
+    known = sorted(own)
+    nearly_equal = get_close_matches(option, known, n=1, cutoff=_NEARLY_EQUAL)
+    longer = [one for one in known if one.startswith(option)]
+    if nearly_equal:
+        return _did_you_mean(longer if nearly_equal[0] in longer else nearly_equal)
+    if others := commands_with(option):
+        return f"it is an option of fairlead {listed(others, _NAMED_MAX)}"
+    if longer and len(option) >= _BEGINNING_MIN:
+        return _did_you_mean(longer)
+    return _did_you_mean(get_close_matches(option, known, n=1, cutoff=_SIMILAR))
+
+
+def _did_you_mean(options: Collection[str]) -> str:
+    *most, last = [*options][:_NAMED_MAX] or [""]
+    if len(options) > _NAMED_MAX:
+        return f"did you mean {listed([*options], _NAMED_MAX)}?"
+    names = f"{', '.join(most)} or {last}" if most else last
+    return f"did you mean {names}?" if names else ""

@@ -1,0 +1,44 @@
+"""Hints about an option that a command does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.unknown_option import option_hint
+
+OWN = (
+    "--drain",
+    "--fail-fraction",
+    "--fail-node",
+    "--fail-on",
+    "--fail-zone",
+    "--format",
+    "--seed",
+)
+OTHERS = {"--for": ["whatif"], "--seeds": ["whatif"], "--fail": []}
+MANY = [f"c{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--drian", "did you mean --drain?"),
+        ("--seeds", "did you mean --seed?"),  # nearly the same spelling comes first
+        ("--for", "it is an option of fairlead whatif"),  # also the beginning of --format
+        ("--fail", "did you mean --fail-fraction, --fail-node, --fail-on or --fail-zone?"),
+        ("--fail-z", "did you mean --fail-zone?"),
+        ("--fail-nods", "did you mean --fail-node?"),
+        ("--f", ""),  # too short for the beginning of an option
+        ("--timeout", ""),
+    ],
+)
+def test_the_hint_names_what_the_user_probably_meant(option: str, hint: str) -> None:
+    assert option_hint(option, OWN, lambda one: OTHERS.get(one, [])) == hint
+
+
+def test_only_a_few_options_and_commands_are_named() -> None:
+    own = [f"--with-{number}" for number in range(6)]
+    four = "--with-0, --with-1, --with-2, --with-3"
+    assert option_hint("--with", own, lambda _: []) == f"did you mean {four} and 2 more?"
+    expected = "it is an option of fairlead c0, c1, c2, c3 and 2 more"
+    assert option_hint("--all", own, lambda _: MANY) == expected
