@@ -10,13 +10,13 @@ soon as its node is out of service.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 
 
@@ -198,6 +198,25 @@ class DrainProgress(Struct, frozen=True, kw_only=True):
     empty_at: Instant | None
     back_at: Instant | None
     held_up_by: tuple[str, ...] = ()
+
+
+def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> DurationNs | None:
+    """Return the time from the beginning of a rolling drain until all `drains` have ended.
+
+    The other nodes are assumed to take as long as those that are back. If none is back, a node is
+    assumed to be back at the time `away` after it is empty. Return None if no node is empty.
+
+    Example: of 6 nodes, 2 at a time, one is back after 10 minutes: 3 turns, so 30 minutes in all.
+    """
+    times = [(one, one.begun_at) for one in drains if one.begun_at is not None]
+    lengths = [one.back_at - begun for one, begun in times if one.back_at is not None]
+    lengths = lengths or [one.empty_at - at + away for one, at in times if one.empty_at is not None]
+    if not lengths:
+        return None
+    first = min(begun for _, begun in times)
+    at_once = sum(begun == first for _, begun in times)
+    turns = -(-len(drains) // at_once)
+    return turns * sum(lengths) // len(lengths)
 
 
 class Misconception(Struct, frozen=True, kw_only=True):

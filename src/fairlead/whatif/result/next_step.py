@@ -23,9 +23,11 @@ from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.node_outage.outage import STOPPED
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
@@ -34,7 +36,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.jobs import JobsOutcome
-from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.outcome.outage import LossCause, expected_duration
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.new_nodes import (
@@ -50,6 +52,7 @@ STEPS_MAX: Final = 5
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
+_HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 _SHUT_DOWN: Final = ("", STOPPED)  # values of --how; the default is "stopped"
@@ -117,6 +120,28 @@ def _refused(case: _Case) -> Iterator[NextStep]:
     if missing := [one for one in flags if one not in change.kubectl_flags]:
         which = "flag" if len(missing) == 1 else "flags"
         yield NextStep(f"ask again with the {which} that the pods need", shlex.join(missing))
+
+
+def _unfinished(case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if that simulates a rolling drain to its end."""
+    changed, change = case.answer.changed, case.answer.change
+    if changed.undrained or all(one.back_at is not None for one in changed.drains):
+        return
+    down = option_duration("--for", change.lasts) or 0
+    expected = expected_duration(changed.drains, down) or 0
+    ran = changed.ended_at - changed.started_at
+    # Later drains may take longer than the first ones.
+    horizon = max(expected * _HORIZON_PERCENT // 100, 2 * ran)
+    yield NextStep(
+        "ask again with a simulation that includes the end of the drain",
+        shlex.join(("--horizon", _rounded_up(horizon))),
+    )
+
+
+def _rounded_up(duration: DurationNs) -> str:
+    """Return `duration` in whole minutes if it is less than an hour, else in whole hours."""
+    minutes = -(-duration // seconds(60))
+    return f"{minutes}m" if minutes < 60 else f"{-(-minutes // 60)}h"
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
@@ -580,6 +605,7 @@ def _ready_at_end(one: WorkloadEffect, tried: Effect) -> int:
 _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
     OutcomeKind.REFUSED: _refused,
     OutcomeKind.UNDRAINED: _blocked,
+    OutcomeKind.UNFINISHED: _unfinished,
     OutcomeKind.DATA_DELETED: _data_deleted,
     OutcomeKind.PENDING: _pending,
     OutcomeKind.BREACHED: _breached,
@@ -645,15 +671,23 @@ def _changes_more(change: ClusterChange) -> bool:
 
 
 def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the command that lists what blocks the drain, if the drain does not complete."""
-    if answer.effect.changed.undrained and answer.change.drain:
-        # The source of an answer can also be standard input, or the context of a running cluster.
-        snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
-        nodes = [word for one in answer.change.drain for word in ("--nodes", one)]
-        yield NextStep(
-            "list everything that blocks the drain, and what would unblock it",
-            command=shlex.join(("fairlead", "drain-plan", snapshot, *nodes)),
-        )
+    """Yield the command that plans the drain, if the drain does not complete in the simulation.
+
+    For a rolling drain, it also finds the number of nodes at a time.
+    """
+    change, changed = answer.change, answer.effect.changed
+    is_unfinished = any(one.back_at is None for one in changed.drains)
+    if not change.drain or not (changed.undrained or is_unfinished):
+        return
+    # The source of an answer can also be standard input, or the context of a running cluster.
+    snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
+    words = [word for one in change.drain for word in ("--nodes", one)]
+    if change.max_unavailable is not None:
+        words += ["--for", change.lasts or "0s"]
+    aim = "find the fastest pace of the drain that is safe"
+    if changed.undrained:
+        aim = "list everything that blocks the drain, and what would unblock it"
+    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
 
 
 def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:

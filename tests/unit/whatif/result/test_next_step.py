@@ -7,6 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
@@ -710,3 +711,31 @@ def test_members_of_a_gang_for_which_nodes_have_room_need_no_new_node(snapshot, 
     answer = drained(snapshot, *map(make.node, "abc"), group, *members)
     assert len(answer.difference.pending) == 3
     assert [code for _, code in steps_of(answer)] == ["--add-nodes 1 --like a"]
+
+
+@pytest.mark.parametrize(
+    ("lasts", "horizon", "longer"),
+    [
+        ("10m", seconds(1200), "40m"),  # one of three nodes is back: 3 * 10m30s, and 10 %
+        ("2h", seconds(1200), "7h"),  # no node is back, but a node is empty after 30 s
+        ("2h", seconds(20), "1m"),  # no node is empty: twice the horizon
+    ],
+)
+def test_an_unfinished_rolling_drain_suggests_a_longer_horizon(
+    snapshot, make, web, lasts, horizon, longer
+):
+    cluster = snapshot(*map(make.node, "abc"), *web)
+    change = ClusterChange(drain=("a", "b", "c"), max_unavailable=1, lasts=lasts)
+    answer = what_if(cluster, change, Conditions(horizon=horizon))
+    step, plan = steps_of(answer)[:2]
+    aim = "ask again with a simulation that includes the end of the drain"
+    assert step == (aim, f"--horizon {longer}")
+    assert plan[1].endswith(f"--nodes a --nodes b --nodes c --for {lasts}")
+
+
+def test_a_rolling_drain_with_the_suggested_horizon_ends(snapshot, make, web):
+    cluster = snapshot(*map(make.node, "abc"), *web)
+    change = ClusterChange(drain=("a", "b", "c"), max_unavailable=1, lasts="10m")
+    answer = what_if(cluster, change, Conditions(horizon=seconds(2400)))
+    assert all(one.back_at is not None for one in answer.changed.drains)
+    assert not any("--horizon" in code for _, code in steps_of(answer))

@@ -22,7 +22,7 @@ from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
-from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.outcome.outage import LossCause, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     UNSTOPPED,
@@ -354,10 +354,12 @@ def _unfinished(effect: Effect) -> str | None:
     after = for_readers(seconds(changed.virtual_seconds))
     if not effect.changed.undrained and any(one.back_at is None for one in drains):
         back = sum(one.back_at is not None for one in drains)
+        expected = expected_duration(drains) if back else None
+        pace = "" if expected is None else f"; at this pace, it takes {for_readers(expected)}"
         return (
             f"The rolling drain is not finished after {after}, when the simulation ends "
             f"(--horizon): {back:,} of {_counted(len(drains), 'node')} "
-            f"{'is' if back == 1 else 'are'} back."
+            f"{'is' if back == 1 else 'are'} back{pace}."
         )
     starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
     waiting = len(starting) or _not_running(effect)

@@ -122,6 +122,7 @@ HISTORY = BudgetHistory(
     lowest_healthy=0, displaced=("ns/p",), refused=(),
 )  # fmt: skip
 NOT_BACK = DrainProgress(node="a", begun_at=0, empty_at=None, back_at=None)
+BACK = DrainProgress(node="b", begun_at=0, empty_at=seconds(10), back_at=seconds(40))
 BARE = ("cannot delete Pods that declare no controller (use --force to override)", ("ns/p",))
 REFUSED = KubectlDrain(("a",), (DrainFlag("--force", ("ns/p",)),), (RefusedDrain("a", (BARE,)),))
 
@@ -459,3 +460,11 @@ def test_the_sentence_about_pending_pods_lists_their_different_reasons(reasons, 
         verdict_of(effect).first.sentence
         == f"{len(pods)} pods of deploy/ns/web stay pending: {why}."
     )
+
+
+def test_an_unfinished_drain_says_how_long_it_takes():
+    """Two nodes at a time, each for 40 s: three turns for five nodes."""
+    waiting = [replace(NOT_BACK, node=name, begun_at=None) for name in "cde"]
+    with_drains = outcome(HERE, drains=(NOT_BACK, BACK, *waiting))
+    found = verdict_of(effect_of(outcome(HERE), with_drains, NO_DRAIN)).first
+    assert found.sentence.endswith("1 of 5 nodes is back; at this pace, it takes 2m00s.")
