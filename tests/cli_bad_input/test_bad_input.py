@@ -564,6 +564,13 @@ CASES = [
         "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop}\n"
         "spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: large}]}\n")),
              "StatefulSet shop/db: spec.volumeClaimTemplates[0].spec: Expected `object`"),
+    snapshot("a claim template of an ephemeral volume without a map", documents(NODE, POD.replace(
+        "spec: {", "spec: {volumes: [{name: t, ephemeral: {volumeClaimTemplate: {spec: a}}}], ")),
+             "Pod shop/web: spec.volumes[0].ephemeral.volumeClaimTemplate.spec: Expected `object`"),
+    snapshot("a negative size in the claim template of an ephemeral volume", documents(
+        NODE, POD.replace("spec: {", "spec: {volumes: [{name: t, ephemeral: {volumeClaimTemplate: "
+                          "{spec: {resources: {requests: {storage: -5}}}}}}], ")),
+             "volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: Invalid"),
     snapshot("a Job template without a map", documents(NODE, (
         "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: cj, namespace: shop}\n"
         "spec: {schedule: '* * * * *', jobTemplate: {spec: {template: often}}}\n")),

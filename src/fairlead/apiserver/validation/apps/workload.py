@@ -13,14 +13,12 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     LabelSelector,
-    PersistentVolumeClaim,
     Pod,
     ReplicaSet,
     ReplicationController,
@@ -41,7 +39,7 @@ from fairlead.apiserver.validation.core.pod.spec import (
     template_view,
 )
 from fairlead.apiserver.validation.core.pod.spec import check_template as check_pod_template
-from fairlead.apiserver.validation.core.resource import check_quantities
+from fairlead.apiserver.validation.core.volume.claim import check_scheduled_claim
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     forbidden,
@@ -93,7 +91,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
     yield from check_label_selector("spec.selector", workload.spec.selector)
     yield from check_scheduled_template(workload.spec.template)
     for index, claim in enumerate(workload.spec.volume_claim_templates):
-        yield from _check_scheduled_claim(f"spec.volumeClaimTemplates[{index}]", claim)
+        yield from check_scheduled_claim(f"spec.volumeClaimTemplates[{index}]", claim)
     yield from _check_scheduled_strategy(workload)
 
 
@@ -112,16 +110,6 @@ def _check_scheduled_strategy(workload: Replicated) -> Causes:
             yield from _check_daemon_set_strategy(daemon_set_strategy(update))
         case _:
             return
-
-
-def _check_scheduled_claim(field: str, template: Json) -> Causes:
-    """Yield the errors in those fields of a claim template that the scheduler reads."""
-    try:
-        claim = decode_as(PersistentVolumeClaim, without_nulls(template))
-    except DecodeError as cause:
-        yield Cause("FieldValueInvalid", cause.problem, f"{field}.{cause.field}")
-        return
-    yield from check_quantities(f"{field}.spec.resources.requests", claim.spec.resources.requests)
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:

@@ -42,6 +42,7 @@ from fairlead.apiserver.validation.core.pod.container import (
 from fairlead.apiserver.validation.core.pod.security import check_pod_security, check_system
 from fairlead.apiserver.validation.core.pod.topology_spread import check_spread
 from fairlead.apiserver.validation.core.resource import check_pod_level, check_requirements
+from fairlead.apiserver.validation.core.volume.claim import check_scheduled_claim
 from fairlead.apiserver.validation.core.volume.volume import check_volumes, mountable
 from fairlead.apiserver.validation.meta.field import (
     Causes,
@@ -232,6 +233,10 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
         yield from check_scheduled_containers(where, containers, host_network=spec.host_network)
     if spec.resources is not None:
         yield from check_pod_level(f"{field}.resources", spec, spec.resources)
+    for index, volume in enumerate(spec.volumes):
+        if volume.ephemeral is not None:
+            where = f"{field}.volumes[{index}].ephemeral.volumeClaimTemplate"
+            yield from check_scheduled_claim(where, volume.ephemeral.volume_claim_template)
     yield from _check_scheduled_overhead(f"{field}.overhead", spec.overhead)
     yield from check_labels(f"{field}.nodeSelector", spec.node_selector)
     yield from check_affinity(f"{field}.affinity", spec.affinity)

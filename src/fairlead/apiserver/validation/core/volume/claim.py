@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import items_of
 from fairlead.api.json import Json
+from fairlead.api.objects import PersistentVolumeClaim
 from fairlead.api.quantity import canonical, parse_quantity
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.core.resource import check_quantities
 from fairlead.apiserver.validation.meta.field import (
     Causes,
     forbidden,
@@ -108,6 +112,16 @@ def _check_source(field: str, data: Json) -> Causes:
     namespace = data.get("namespace")
     for problem in dns_label_problems(namespace) if namespace else ():
         yield invalid(f"{field}.namespace", namespace, problem)
+
+
+def check_scheduled_claim(field: str, template: Json) -> Causes:
+    """Yield the errors in those fields of a claim template that the scheduler reads."""
+    try:
+        claim = decode_as(PersistentVolumeClaim, without_nulls(template))
+    except DecodeError as cause:
+        yield Cause("FieldValueInvalid", cause.problem, f"{field}.{cause.field}")
+        return
+    yield from check_quantities(f"{field}.spec.resources.requests", claim.spec.resources.requests)
 
 
 def check_embedded_claim(field: str, template: Json) -> Causes:
