@@ -71,7 +71,7 @@ def test_an_unknown_scope_is_refused(suite) -> None:
         ("nodes=-1", "*fairlead_cluster: -1 nodes in 1 zones: *"),
         ("nodes=2, zones=3", "*fairlead_cluster: 2 nodes in 3 zones: *"),
         ("6", "*fairlead_cluster: takes arguments by name, such as nodes=6*"),
-        ("speed=0", "*fairlead_cluster: speed must be more than 0*"),
+        ("speed=0", "*fairlead_cluster: speed must be from 0.001*"),
         ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
     ],
 )

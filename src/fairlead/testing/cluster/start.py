@@ -10,7 +10,7 @@ from fairlead.testing.cluster.cluster_thread import running
 from fairlead.testing.cluster.test_cluster import TestCluster
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import PARTS, LocalOptions
-from fairlead.worlds.local.server.clock_control import SPEED_MAX
+from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
 
 def start_cluster(
@@ -34,8 +34,8 @@ def start_cluster(
     """
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")
-    if not 0 < speed <= SPEED_MAX:
-        raise ValueError(f"speed must be more than 0 and at most {SPEED_MAX:g}, not {speed}")
+    if not SPEED_MIN <= speed <= SPEED_MAX:
+        raise ValueError(f"speed {SPEED_RANGE}, not {speed}")
     for part in without:
         if part not in PARTS:
             raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")

@@ -164,8 +164,9 @@ def _answers(kubeconfig):
         (["--nodes", "-1"], "--nodes: must be from 0 to 10000"),
         (["--nodes", "2", "--zones", "3"], "--zones: must be from 1 to the number of nodes"),
         (["--port", "70000"], "--port: must be from 0 to 65535"),
-        (["--speed", "0"], "--speed: must be more than 0"),
-        (["--speed", "nan"], "--speed: must be more than 0"),
+        (["--speed", "0"], "--speed: must be from 0.001 to 100000"),
+        (["--speed", "nan"], "--speed: must be from 0.001 to 100000"),
+        (["--speed", "5e-324"], "--speed: must be from 0.001 to 100000"),
         (["--without", "nope"], "--without: nope: must be one of kubelet"),
     ],
 )

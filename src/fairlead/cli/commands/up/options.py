@@ -27,7 +27,7 @@ from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.data_dir import data_files
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
-from fairlead.worlds.local.server.clock_control import SPEED_MAX
+from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPEED_RANGE
 
 NODES: Final = 3
 ZONES: Final = 1
@@ -81,8 +81,8 @@ class UpOptions:
             raise InputError("--zones", "must be from 1 to the number of nodes")
         if not 0 <= self.port <= PORT_MAX:
             raise InputError("--port", f"must be from 0 to {PORT_MAX}")
-        if not 0 < self.speed <= SPEED_MAX:
-            raise InputError("--speed", f"must be more than 0 and at most {SPEED_MAX:g}")
+        if not SPEED_MIN <= self.speed <= SPEED_MAX:
+            raise InputError("--speed", SPEED_RANGE)
         for name in self.without_components:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"

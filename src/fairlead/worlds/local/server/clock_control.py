@@ -19,7 +19,9 @@ from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.worlds.local.server.runner import Runner
 
 PATH: Final = "/fairlead/clock"
+SPEED_MIN: Final = 0.001  # a lower speed makes the waits of timers longer than a process runs
 SPEED_MAX: Final = 100_000.0
+SPEED_RANGE: Final = f"must be from {SPEED_MIN:g} to {SPEED_MAX:g}"
 ADVANCE_MAX: Final[DurationNs] = seconds(366 * 24 * 3_600)
 
 
@@ -56,8 +58,8 @@ class ClockControl:
 
     async def _control(self, request: _ClockRequest) -> None:
         duration = _duration(request.advance) if request.advance else 0
-        if request.speed is not None and not 0 < request.speed <= SPEED_MAX:
-            raise bad_request(f"speed: must be more than 0 and at most {SPEED_MAX:g}")
+        if request.speed is not None and not SPEED_MIN <= request.speed <= SPEED_MAX:
+            raise bad_request(f"speed: {SPEED_RANGE}")
         if request.speed is not None or request.paused is not None:
             self._runner.control(speed=request.speed, paused=request.paused)
         if duration:
