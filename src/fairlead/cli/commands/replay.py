@@ -104,6 +104,7 @@ def _replayed_placements(
     Raises InputError.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
+    from fairlead.cli.output.result_file import print_empty_files
     from fairlead.whatif.configuration.release import read_release
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.input.document import Document
@@ -127,6 +128,7 @@ def _replayed_placements(
     with ProgressBar() as progress:
         bytes_max = present.max_input or BYTES_MAX
         dump = None if snapshot is None else read_dump(snapshot, bytes_max=bytes_max)
+        print_empty_files(() if dump is None else dump.empty_files)
         config = _scheduler_config(present, version, dump, recorded)
         if export is not None:
             result = replay_simulator_export(export, config, progress)
@@ -147,6 +149,7 @@ def _replayed_starts(
     `options` is (--snapshot, duration of --tolerance in ns). Raises InputError.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
+    from fairlead.cli.output.result_file import print_empty_files
     from fairlead.whatif.configuration.release import Releases, read_release
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.input.document import STDIN
@@ -172,6 +175,7 @@ def _replayed_starts(
         raise InputError("--snapshot", f"{snapshot} is a table; name a dump with the nodes")
     with ProgressBar() as progress:
         dump = None if is_table else read_dump(snapshot, bytes_max=present.max_input or BYTES_MAX)
+        print_empty_files(() if dump is None else dump.empty_files)
         config = _scheduler_config(present, version, dump)
         settings = ReplaySettings(config, Releases(version, version), present.seed, within)
         if is_openb_table(data):

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile
-from fairlead.cli.output.result_file import print_notice
+from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
@@ -19,7 +19,7 @@ from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.snapshot import Snapshot, read_dump, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
 
 _UNKNOWN_SHOWN: Final = 3
 
@@ -54,7 +54,7 @@ def rewrite(
         annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
         write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
         print_notice(f"snapshot: {file} ({len(texts):,} objects of {source})")
-        _report_empty(snapshot)
+        print_empty_files(snapshot.empty_files)
     return exit_code.SUCCESS
 
 
@@ -105,16 +105,11 @@ def _objects(
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
     snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
-    _report_empty(snapshot)
+    print_empty_files(snapshot.empty_files)
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]
     return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
-
-
-def _report_empty(snapshot: Snapshot) -> None:
-    for file in snapshot.empty_files:
-        print_notice(f"skipped: {file} is empty")
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:

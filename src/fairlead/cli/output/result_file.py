@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,12 @@ def print_notice(line: str) -> None:
     except OSError:
         # Without this, the interpreter would fail when it flushes stderr at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def print_empty_files(files: Iterable[str]) -> None:
+    """Print a line on stderr for each of the empty `files` of a dump, which were skipped."""
+    for file in files:
+        print_notice(f"skipped: {file} is empty")
 
 
 @contextmanager

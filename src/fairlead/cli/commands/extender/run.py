@@ -9,6 +9,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.cli import exit_code
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.result_file import print_empty_files
 from fairlead.engine.configuration.check import refuse_unserved
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.extender_backend import ExtenderBackend
@@ -64,6 +65,7 @@ def _read_backend(
     none, the default plugins run. Raises InputError.
     """
     dump = None if snapshot is None else read_snapshot(snapshot)
+    print_empty_files(() if dump is None else dump.empty_files)
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:
         manifests = () if dump is None else dump.manifests

@@ -34,6 +34,7 @@ from fairlead.cli.commands.up.listener import (
 from fairlead.cli.commands.up.options import UpOptions
 from fairlead.cli.commands.up.private_folder import private_folder, remove_abandoned
 from fairlead.cli.options.dashboard import open_dashboard_port
+from fairlead.cli.output.result_file import print_empty_files
 from fairlead.engine.configuration.release import CURRENT
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.configuration.autoscaling.autoscaler import OFF, Autoscaling, is_of_karpenter
@@ -274,7 +275,9 @@ def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
         return None
     if log is not None and not log.is_empty:
         raise InputError("--snapshot", "--data-dir holds a cluster; name an empty directory")
-    return read_snapshot(options.snapshot)
+    found = read_snapshot(options.snapshot)
+    print_empty_files(found.empty_files)
+    return found
 
 
 def _data_dir_error(cause: Exception) -> InputError:
