@@ -66,8 +66,9 @@ def upgrade_check(
 ) -> int:
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
-    The answer lists disruption budgets that never allow an eviction, pods that fit on no other
-    node, and workloads that are without a ready pod for some time during the upgrade.
+    The answer lists the budgets and workloads that block the upgrade, pods that fit on no other
+    node, and workloads that are without a ready pod for some time. For each, it says why, and what
+    would help.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
