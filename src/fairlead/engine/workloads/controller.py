@@ -18,6 +18,7 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Node,
+    PersistentVolumeClaim,
     Pod,
     PriorityClass,
     ReplicaSet,
@@ -80,7 +81,7 @@ class Workloads:
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(
         succeeded=(
-            WritesTo(CreateObject, ("Pod", "ReplicaSet")),
+            WritesTo(CreateObject, ("Pod", "ReplicaSet", "PersistentVolumeClaim")),
             WritesTo(PatchStatus, _WITH_STATUS),
             WritesTo(PatchObject, ("ReplicaSet",)),
         )
@@ -219,6 +220,9 @@ class Workloads:
             case ControllerRevision():
                 self._histories.see(one)
                 return []
+            case PersistentVolumeClaim():
+                self._pod_sets.held.see(one)
+                return []
             case _ if is_owner(one):
                 return self._see_owner(one, now)
             case _:
@@ -241,6 +245,9 @@ class Workloads:
                 return self._rollouts.forget(one, now)
             case ControllerRevision():
                 self._histories.forget(one)
+                return []
+            case PersistentVolumeClaim():
+                self._pod_sets.held.forget(one)
                 return []
             case _ if is_owner(one):
                 self._forget_owner(one)
@@ -334,7 +341,7 @@ class Workloads:
         return commands
 
     def _load_pods(self, others: Sequence[ApiObject], pods: Sequence[Replicas]) -> None:
-        """Store nodes, pods and revisions, and index the pods by their owner references."""
+        """Store nodes, claims, pods and revisions; index the pods by their owner references."""
         for one in others:
             if is_owner(one):
                 self._introduce(one)
@@ -343,6 +350,8 @@ class Workloads:
                 self._nodes[one.metadata.name] = one
             elif isinstance(one, ControllerRevision):
                 self._histories.see(one)
+            elif isinstance(one, PersistentVolumeClaim):
+                self._pod_sets.held.see(one)
         self._pod_sets.load_pods(pods)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
@@ -367,6 +376,8 @@ class Workloads:
                 return self._pod_sets.created(target, now)
             case "ReplicaSet":
                 return self._rollouts.created(target, now)
+            case "PersistentVolumeClaim":
+                return self._pod_sets.claim_answered(target, None, "", now)
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
@@ -387,20 +398,32 @@ class Workloads:
             waiting = self._rollouts if target.kind == "Deployment" else self._pod_sets
             waiting.run_at(key, now + self._config.retry_after(failures))
 
-    def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
-        reason, message = failure.reason, failure.message
-        match failure.command:
-            case CreateObject() as command if command.target.kind == "Pod":
-                return self._pod_sets.not_created(command.target, reason, message, now)
-            case CreateObject() as command if command.target.kind == "ReplicaSet":
-                return self._rollouts.not_created(command.target, reason, message, now)
-            case CreateObject(manifest) as command if command.target.kind == CONTROLLER_REVISION:
+    def _see_creation_refused(
+        self, command: CreateObject, failure: CommandFailed, now: Instant
+    ) -> list[Command]:
+        """Handle a refused creation; `command` is the command of `failure`."""
+        target, reason, message = command.target, failure.reason, failure.message
+        match target.kind:
+            case "Pod":
+                return self._pod_sets.not_created(target, reason, message, now)
+            case "PersistentVolumeClaim":
+                return self._pod_sets.claim_answered(target, reason, message, now)
+            case "ReplicaSet":
+                return self._rollouts.not_created(target, reason, message, now)
+            case _ if target.kind == CONTROLLER_REVISION:
                 is_taken = reason is FailureReason.ALREADY_EXISTS
-                key, failures = self._histories.not_created(manifest, is_taken=is_taken)
+                key, failures = self._histories.not_created(command.manifest, is_taken=is_taken)
                 if failures:
                     self._pod_sets.run_at(key, now + self._config.retry_after(failures))
                 else:
                     self._pod_sets.mark_changed(key)
+        return []
+
+    def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
+        reason = failure.reason
+        match failure.command:
+            case CreateObject() as command:
+                return self._see_creation_refused(command, failure, now)
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):

@@ -118,11 +118,35 @@ def is_namespace_terminating(message: str) -> bool:
     return message.endswith(_NAMESPACE_TERMINATING)
 
 
-def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
-    """Return the event about a pod that could not be created for `owner`.
+def claim_created(owner: ObjectRef, claim: str, pod: str, error: str = "") -> RecordEvent:
+    """Return the event of the StatefulSet `owner` about the creation of the claim of `pod`.
+
+    `error` is the API server's error message, "" if the creation succeeded.
+    """
+    # upstream: stateful_pod_control.go:recordClaimEvent
+    if error:
+        note = (
+            f"Create Claim {claim} for Pod {pod} in StatefulSet {owner.name} failed error: {error}"
+        )
+        return owner_event(owner, "FailedCreate", note, is_warning=True)
+    note = f"Create Claim {claim} Pod {pod} in StatefulSet {owner.name} success"
+    return owner_event(owner, "SuccessfulCreate", note)
+
+
+def pod_refused(owner: ObjectRef, name: str, message: str) -> RecordEvent:
+    """Return the event about the pod `name`, which could not be created for `owner`.
 
     `message` is the API server's error message.
     """
+    # upstream: stateful_pod_control.go:recordPodEvent
+    if owner.kind == STATEFUL_SET:
+        note = f"Create Pod {name} in StatefulSet {owner.name} failed error: {message}"
+        return owner_event(owner, "FailedCreate", note, is_warning=True)
+    return failed_create(owner, message)
+
+
+def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
+    """Return the event about a pod that could not be created for `owner`; `message` says why."""
     # upstream: pkg/controller/controller_utils.go:createPods
     return RecordEvent(
         regarding=owner,

@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.codec import as_json, decode_as
+from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
 from fairlead.apiserver.kind import (
@@ -125,8 +125,7 @@ class NewPods(Struct, frozen=True):
         """Yield the manifests of the claims of the pod `number`, counted from 0."""
         pod = self.name_of(number)
         if self.stateful_set is not None:
-            owned = decode_as(Pod, {"metadata": {"name": pod}, "spec": {}})
-            made = [dict(one.manifest) for one in claims_of_set(self.stateful_set, owned)]
+            made = [dict(one.manifest) for one in claims_of_set(self.stateful_set, pod)]
         else:
             made = [_claim(template, pod) for template in self.claim_templates]
         for manifest in made:

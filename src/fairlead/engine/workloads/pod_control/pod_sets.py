@@ -23,7 +23,7 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import JOB_BATCH_PERIOD, WorkloadsConfig
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
-    failed_create,
+    claim_created,
     generated_name,
     is_namespace_terminating,
     owner_key,
@@ -31,7 +31,9 @@ from fairlead.engine.workloads.identity import (
     pod_created,
     pod_deleted,
     pod_ref,
+    pod_refused,
 )
+from fairlead.engine.workloads.pod_control.held_pods import HeldPods
 from fairlead.engine.workloads.pod_control.pod_set import (
     ExpectedCreation,
     PodSet,
@@ -59,6 +61,7 @@ class PodSets(Struct):
     sets: dict[str, PodSet] = field(default_factory=dict)
     rules: dict[str, OwnerRule] = field(default_factory=dict)
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
+    held: HeldPods = field(default_factory=HeldPods)
     watched: dict[str, None] = field(
         default_factory=dict
     )  # owners to follow up even if `follows_all` is not set
@@ -258,20 +261,34 @@ class PodSets(Struct):
             self._rest(pods, now)
             return []
         allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.creations_expected))
-        made = [self._create(pods, desired) for desired in plan.create[:allowed]]
-        self._burst_limiter.record(pods.key, now, len(made))
-        return made
+        created = plan.create[:allowed]
+        self._burst_limiter.record(pods.key, now, len(created))
+        return [one for desired in created for one in self._create(pods, desired, now)]
 
     def _rest(self, pods: PodSet, now: Instant) -> None:
         pods.retry_at = now + REST
         self._retries.add(pods.retry_at, pods.key)
 
-    def _create(self, pods: PodSet, desired: DesiredPod) -> Command:
+    def _create(self, pods: PodSet, desired: DesiredPod, now: Instant) -> list[Command]:
+        """Return the creation of the pod `desired`, or of the claims that it lacks."""
         replacement = pods.next_replacement(desired.slot)
         name = desired.name or _free_name(pods, desired.prefix or pods.owner.name)
         pods.expect_creation(name, ExpectedCreation(desired.slot, replacement))
         self._creating[pods.namespace, name] = pods.key
-        return CreateObject(self.factory.manifest(pods, desired, name, replacement))
+        creation = CreateObject(self.factory.manifest(pods, desired, name, replacement))
+        if not desired.claims:
+            return [creation]
+        missing = self.held.hold(creation, desired.claims)
+        return [*missing, *self._release(creation.target, now)]
+
+    def _release(self, pod: ObjectRef, now: Instant) -> list[Command]:
+        """Return the creation of a pod that waits for its claims, once all have been answered."""
+        held = self.held.release(pod.key)
+        if held is None:
+            return []
+        if held.error:
+            return self.not_created(pod, FailureReason.FORBIDDEN, held.error, now)
+        return [held.creation]
 
     # --- outcomes ------------------------------------------------------------------------------
 
@@ -287,6 +304,24 @@ class PodSets(Struct):
         pods.proven, pods.failures, pods.refusal = True, 0, ""
         self.mark_changed(key)
         return events + self.reconcile(key, None, now)
+
+    def claim_answered(
+        self, claim: ObjectRef, reason: FailureReason | None, message: str, now: Instant
+    ) -> list[Command]:
+        """Handle the answer to the creation of a pod's claim; `reason` is None for a success.
+
+        `message` is the API server's error message.
+        """
+        error = f"failed to create PVC {claim.name}: {message}" if reason else ""
+        held = self.held.answered(claim.key, error)
+        if held is None:
+            return []
+        pod = held.creation.target
+        commands: list[Command] = []
+        if reason is not FailureReason.ALREADY_EXISTS:
+            owner = self.sets[self._creating[pod.namespace, pod.name]].ref
+            commands += self.events.record(claim_created(owner, claim.name, pod.name, message))
+        return commands + self._release(pod, now)
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
@@ -309,7 +344,9 @@ class PodSets(Struct):
         self._wait(pods, now)
         pods.refusal = message
         self.mark_changed(key)
-        return [] if is_namespace_terminating(message) else [failed_create(pods.ref, message)]
+        if is_namespace_terminating(message):
+            return []
+        return [pod_refused(pods.ref, target.name, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
         """Handle a refused pod deletion: start a backoff, unless the pod no longer exists."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.replicas import Replicas
+from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 
@@ -22,12 +23,14 @@ class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
     If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is "".
+    Those of `claims` that do not exist are created before the pod.
     """
 
     template: Json
     slot: str = ""
     name: str = ""
     prefix: str = ""
+    claims: tuple[CreateObject, ...] = ()
 
 
 class Plan(Struct, frozen=True):

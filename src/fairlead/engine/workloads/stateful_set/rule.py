@@ -37,6 +37,7 @@ from fairlead.engine.workloads.pod_control.controller_history import REVISION_LA
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import with_labels
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, Plan
+from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -248,7 +249,7 @@ class StatefulSetRule:
         return self.history.current if self.keeps_current_revision(ordinal) else self.update
 
     def desired_pod(self, ordinal: int) -> DesiredPod:
-        """Return the new pod `ordinal`, with its name, its labels and the volumes of its claims."""
+        """Return the new pod `ordinal` with its name, its labels and its claims."""
         name, revision = self._name(ordinal), self.revision_at(ordinal)
         # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateIdentity, initIdentity
         labels = {
@@ -263,7 +264,8 @@ class StatefulSetRule:
             spec = spec | {"subdomain": self.owner.spec.service_name}
         if claims := list(_claim_names(self.owner)):
             spec = spec | {"volumes": _volumes(claims, spec.get("volumes", []), name)}
-        return DesiredPod(template | {"spec": spec}, slot=name, name=name)
+        made = tuple(claims_of_set(self.owner, name))
+        return DesiredPod(template | {"spec": spec}, slot=name, name=name, claims=made)
 
 
 def _is_deleting(pods: PodSet, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Creates the claims of ephemeral volumes and StatefulSets, and claims that a dump lacks.
+"""Creates the claims of ephemeral volumes, and claims that pods or a dump lack.
 
 A dump of nodes and pods lacks the claims that its pods use. `missing_storage` creates such claims,
 their volumes and their classes. Every node can reach these volumes.
@@ -24,9 +24,9 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import claim_name, is_claimed, named_claims
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
-from fairlead.engine.workloads.identity import ordinal_of, owner_event
+from fairlead.engine.workloads.identity import claim_created, object_ref, ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
 from fairlead.engine.workloads.volumes.command import claim_ref
@@ -53,6 +53,8 @@ class ClaimCreator:
         self._sets: dict[str, StatefulSet] = {}
         self._being_made: dict[str, Pod | None] = {}  # by claim, the pod that needs it
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
+        # by claim of a StatefulSet whose creation is in flight, the StatefulSet and its pod's name
+        self._of_sets: dict[str, tuple[ObjectRef, str]] = {}
 
     def see(self, obj: ApiObject) -> None:
         """Store a StatefulSet, or record that a claim exists; ignore other objects."""
@@ -114,8 +116,8 @@ class ClaimCreator:
             self._being_made[command.target.key] = None
         return commands
 
-    def claims_for(self, pod: Pod) -> Iterator[Command]:
-        """Yield creations of the claims that `pod` needs and that do not exist, with events.
+    def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
+        """Yield creations of the claims that `pod` needs and that do not exist.
 
         Yields nothing for a pod that has finished or is being deleted.
         """
@@ -129,10 +131,21 @@ class ClaimCreator:
             owner = self._sets.get(reference.uid)
             if owner is None or not reference.controller:
                 continue
-            wanted = (one for one in claims_of_set(owner, pod) if one.target.name in names)
-            for command in self._made(wanted, pod):
-                yield command
-                yield from self._output.created(_created(owner, pod, command.target.name))
+            # upstream: stateful_pod_control.go:createMissingPersistentVolumeClaims
+            claims = claims_of_set(owner, pod.metadata.name)
+            for one in self._made((one for one in claims if one.target.name in names), pod):
+                self._of_sets[one.target.key] = (object_ref(owner), pod.metadata.name)
+                yield one
+
+    def answered(self, claim: ObjectRef, error: str) -> Iterator[Command]:
+        """Yield the event about the creation of `claim` if this is a claim of a StatefulSet.
+
+        `error` is the API server's error message, "" if the creation succeeded.
+        """
+        found = self._of_sets.pop(claim.key, None)
+        if found is not None:
+            owner, pod = found
+            yield from self._output.created(claim_created(owner, claim.name, pod, error))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield the creations in `wanted` that were not sent before and whose claims do not exist.
@@ -162,15 +175,7 @@ class ClaimCreator:
             if owner is None or not is_superfluous(owner, pod):
                 continue
             if owner.spec.persistent_volume_claim_retention_policy.when_scaled == DELETE:
-                yield from (one.target.key for one in claims_of_set(owner, pod))
-
-
-def _created(owner: StatefulSet, pod: Pod, claim: str) -> RecordEvent:
-    # upstream: stateful_pod_control.go:recordClaimEvent
-    meta = owner.metadata
-    ref = ObjectRef("StatefulSet", meta.namespace, meta.name, meta.uid)
-    note = f"Create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
-    return owner_event(ref, "SuccessfulCreate", note)
+                yield from (one.target.key for one in claims_of_set(owner, pod.metadata.name))
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
@@ -199,8 +204,8 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
             yield _claim(template, name, meta.namespace, {"ownerReferences": [owner]})
 
 
-def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """Yield creations of the StatefulSet's claims for `pod`; the pod does not own them.
+def claims_of_set(owner: StatefulSet, pod: str) -> Iterator[CreateObject]:
+    """Yield creations of the StatefulSet's claims for the pod named `pod`, which does not own them.
 
     The StatefulSet owns the claims if its `whenDeleted` is Delete.
     """
@@ -217,11 +222,11 @@ def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
         more = {"ownerReferences": [controller_reference(reference)]}
     for template in owner.spec.volume_claim_templates:
         described = template.get("metadata", {})
-        name = f"{described.get('name', '')}-{pod.metadata.name}"
+        name = f"{described.get('name', '')}-{pod}"
         selected = dict(owner.spec.selector.match_labels) if owner.spec.selector else {}
         labels = {**described.get("labels", {}), **selected}
         labelled = {**described, **({"labels": labels} if labels else {})}
-        yield _claim({**template, "metadata": labelled}, name, pod.metadata.namespace, more)
+        yield _claim({**template, "metadata": labelled}, name, owner.metadata.namespace, more)
 
 
 def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObject:

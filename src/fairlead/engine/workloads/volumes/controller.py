@@ -18,7 +18,7 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import (
@@ -128,10 +128,11 @@ class Volumes:
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(command):
-                return self._handle_outcome(command, now, failed=False)
-            case CommandFailed(command):
+                return [*self._claim_event(command), *self._handle_outcome(command, now)]
+            case CommandFailed(command, message=message):
                 self._plan_repeat(command, now)
-                return self._handle_outcome(command, now, failed=True)
+                events = self._claim_event(command, message)
+                return [*events, *self._handle_outcome(command, now, failed=True)]
             case _:
                 return []
 
@@ -332,7 +333,13 @@ class Volumes:
         if step is not None and step.volume is not None:
             self._index.restore_volume(step.volume)
 
-    def _handle_outcome(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
+    def _claim_event(self, command: Command, error: str = "") -> Iterator[Command]:
+        if isinstance(command, CreateObject):
+            yield from self._creator.answered(command.target, error)
+
+    def _handle_outcome(
+        self, command: Command, now: Instant, *, failed: bool = False
+    ) -> list[Command]:
         """Handle the outcome of `command`; `failed` is set if it failed.
 
         When all commands of a step have an outcome, sync the claim again. If any of them failed,

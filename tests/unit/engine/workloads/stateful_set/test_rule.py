@@ -367,3 +367,69 @@ def test_creations_and_deletions_are_recorded_with_upstreams_messages(seen, buil
         ("SuccessfulCreate", "Create Pod db-0 in StatefulSet db successful"),
         ("SuccessfulDelete", "Delete Pod db-0 in StatefulSet db successful"),
     ]
+
+
+# --- claims -----------------------------------------------------------------------------------
+
+TEMPLATE = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+
+
+def created(world):
+    return [command.target.name for command in world.sent(CreateObject) if is_own(command)]
+
+
+def is_own(command):
+    return command.target.kind in ("Pod", "PersistentVolumeClaim")
+
+
+def claim(name, **meta):
+    meta = {"name": name, "namespace": "ns", **meta}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": {}}
+
+
+def test_missing_claims_are_created_before_their_pod(seen, build):
+    """A claim that exists is used as it is."""
+    seen.create(claim("data-db-1"))
+    templates = [TEMPLATE, {**TEMPLATE, "metadata": {"name": "log"}}]
+    seen.create(
+        stateful_set(build, 2, volumeClaimTemplates=templates, podManagementPolicy="Parallel")
+    )
+    assert created(seen) == ["data-db-0", "log-db-0", "db-0", "log-db-1", "db-1"]
+    assert [event.note for event in seen.events][:3] == [
+        "Create Claim data-db-0 Pod db-0 in StatefulSet db success",
+        "Create Claim log-db-0 Pod db-0 in StatefulSet db success",
+        "Create Pod db-0 in StatefulSet db successful",
+    ]
+
+
+def test_a_pod_is_created_only_after_a_refused_claim(seen, build):
+    """The refusal does not depend on the pod, for example because of a ResourceQuota."""
+    seen.refuse = lambda command: (
+        FailureReason.FORBIDDEN
+        if isinstance(command, CreateObject) and command.target.kind == "PersistentVolumeClaim"
+        else None
+    )
+    seen.create(stateful_set(build, 1, volumeClaimTemplates=[TEMPLATE]))
+    assert seen.pods() == {}
+    failed = "in StatefulSet db failed error:"
+    assert {(event.type, event.reason) for event in seen.events} == {("Warning", "FailedCreate")}
+    assert [event.note for event in seen.events] == [
+        f"Create Claim data-db-0 for Pod db-0 {failed} refused by the test",
+        f"Create Pod db-0 {failed} failed to create PVC data-db-0: refused by the test",
+    ]
+    seen.refuse = lambda command: None
+    seen.run(seconds(5))
+    assert set(seen.pods()) == {"db-0"}
+
+
+def test_a_pod_waits_while_its_claim_is_being_deleted(seen, build):
+    """A new pod would keep the claim, because claims in use are protected."""
+    seen.create(claim("data-db-0", finalizers=["kubernetes.io/pvc-protection"]))
+    seen.delete("PersistentVolumeClaim", "data-db-0")
+    seen.create(stateful_set(build, 1, volumeClaimTemplates=[TEMPLATE]))
+    assert [event.note for event in seen.events] == [
+        "Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
+    ]
+    seen.patch("PersistentVolumeClaim", "data-db-0", {"metadata": {"finalizers": None}})
+    seen.run(seconds(5))
+    assert created(seen) == ["data-db-0", "db-0"]

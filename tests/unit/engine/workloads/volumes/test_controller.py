@@ -709,14 +709,31 @@ def test_a_claim_missing_among_others_stays_missing(world, build):
     assert world.get("PersistentVolumeClaim", "data") is None
 
 
-def test_created_claims_of_a_stateful_set_are_recorded_as_events(new_world, build):
-    """The labels of the claims are those of the set's selector, as in upstream."""
-    world = new_world(Workloads(), Volumes(output=ClaimEvents(), is_complete=True))
+def test_claims_of_a_stateful_set_have_the_labels_of_its_selector(new_world, build):
+    world = new_world(Workloads(), Volumes())
     meta = {"name": "data", "labels": {"own": "yes"}}
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
     world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
-    notes = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
-    assert notes == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
     selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
     made = world.get("PersistentVolumeClaim", "data-db-0")
     assert made["metadata"]["labels"] == {"own": "yes", **selected}
+
+
+def test_an_event_tells_whether_the_claim_of_an_existing_pod_was_created(new_world, build):
+    """Its claim is missing, although claims are created before their pods."""
+    reasons = [FailureReason.FORBIDDEN]
+
+    def refuse(command):
+        return reasons.pop() if reasons and isinstance(command, CreateObject) else None
+
+    volumes_controller = Volumes(output=ClaimEvents(), is_complete=True)
+    world = new_world(Workloads(), volumes_controller, refuse=refuse)
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    owner = build.owned("StatefulSet", "db", 1, uid="sts", volumeClaimTemplates=[template])
+    pod = build.pod("db-0", ("StatefulSet", "db", "sts"), volumes=uses("data-db-0"))
+    world.load(storage_class(), owner, pod)
+    world.run(seconds(5))
+    notes = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
+    refusal = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: refused"
+    assert notes[0].startswith(refusal)
+    assert notes[1:] == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]

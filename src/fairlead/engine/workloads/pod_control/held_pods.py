@@ -1,0 +1,92 @@
+"""HeldPods: creates the claims of a StatefulSet's pod before the pod.
+
+A pod is held back until the API server has answered the creations of all its missing claims. If a
+creation is refused, or a claim is being deleted, the pod is not created.
+
+upstream: pkg/controller/statefulset/stateful_pod_control.go:CreateStatefulPod,
+createPersistentVolumeClaims
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import PersistentVolumeClaim
+from fairlead.engine.core.command import CreateObject
+
+
+class HeldPod(Struct):
+    """The creation of a pod that waits for its claims.
+
+    `outstanding` has the keys of the claims whose creations are not answered yet. `errors` has one
+    message for each claim that the pod cannot use.
+    """
+
+    creation: CreateObject
+    outstanding: dict[str, None] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def error(self) -> str:
+        """All errors in one message; "" if there are none."""
+        # upstream: apimachinery/pkg/util/errors/errors.go:aggregate.Error
+        distinct = [*dict.fromkeys(self.errors)]
+        return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" * bool(distinct)
+
+
+class HeldPods(Struct):
+    """The existing claims, and the pods that wait for claims."""
+
+    _is_deleting: dict[str, bool] = field(default_factory=dict)  # by the key of each claim
+    _held: dict[str, HeldPod] = field(default_factory=dict)  # by the key of the pod
+    _pods: dict[str, str] = field(default_factory=dict)  # claim being created -> pod, both keys
+
+    def see(self, claim: PersistentVolumeClaim) -> None:
+        """Record that `claim` exists."""
+        self._is_deleting[claim.key] = bool(claim.metadata.deletion_timestamp)
+
+    def forget(self, claim: PersistentVolumeClaim) -> None:
+        """Record that `claim` was deleted."""
+        self._is_deleting.pop(claim.key, None)
+
+    def hold(self, creation: CreateObject, claims: Iterable[CreateObject]) -> list[CreateObject]:
+        """Hold back `creation`, a pod's, and return the creations of the `claims` that are missing.
+
+        `release` returns the pod's creation again.
+        """
+        pod = creation.target.key
+        held = self._held[pod] = HeldPod(creation)
+        missing: list[CreateObject] = []
+        for one in claims:
+            key = one.target.key
+            is_deleting = self._is_deleting.get(key)
+            if is_deleting is None:
+                held.outstanding[key] = None
+                self._pods[key] = pod
+                missing.append(one)
+            elif is_deleting:
+                held.errors.append(f"pvc {one.target.name} is being deleted")
+        return missing
+
+    def answered(self, claim: str, error: str) -> HeldPod | None:
+        """Record the answer to the creation of the claim with the key `claim`.
+
+        `error` is "" if the creation succeeded. Returns the pod that waits for the claim, or None
+        if no pod waits for it.
+        """
+        held = self._held.get(self._pods.pop(claim, ""))
+        if held is not None:
+            held.outstanding.pop(claim, None)
+            if error:
+                held.errors.append(error)
+        return held
+
+    def release(self, pod: str) -> HeldPod | None:
+        """Stop holding back the pod with the key `pod`, and return it.
+
+        Returns None if the creation of one of its claims is not answered yet.
+        """
+        held = self._held.get(pod)
+        return None if held is None or held.outstanding else self._held.pop(pod)
