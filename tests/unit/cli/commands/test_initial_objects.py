@@ -11,6 +11,10 @@ OWNED = (
     " [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u-r}]}, spec: {containers: []}}"
 )
 OWNER = "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: shop, uid: u-r}}"
+DEFINITION = (
+    "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,"
+    " metadata: {name: rollouts.argoproj.io}, spec: {group: argoproj.io, names: {kind: Rollout}}}"
+)
 LEASE = (
     "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: node-1, namespace: shop}}"
 )
@@ -28,6 +32,14 @@ def test_owners_that_are_missing_are_removed_and_counted(capsys):
     assert capsys.readouterr().err.startswith(
         "dump.yaml: 1 object has an owner outside of the dump"
     )
+
+
+def test_owners_of_kinds_that_are_not_served_are_kept(capsys):
+    """Without its reference, a Deployment could adopt a ReplicaSet of an Argo Rollout."""
+    custom = OWNED.replace("apps/v1, kind: ReplicaSet", "argoproj.io/v1alpha1, kind: Rollout")
+    assert len(objects(custom)["Pod"]["metadata"]["ownerReferences"]) == 1
+    assert capsys.readouterr().err == ""
+    assert objects(custom, DEFINITION)["Pod"]["metadata"]["ownerReferences"] == []
 
 
 def test_owners_in_the_dump_are_kept(capsys):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import LEASE, NAMESPACE
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, LEASE, NAMESPACE
 from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -21,6 +23,9 @@ _WRITTEN_ANEW: Final = (
     "apiservices.apiregistration.k8s.io",
     "certificatesigningrequests.certificates.k8s.io",
 )
+# (group, kind) of the kinds that a cluster serves without further definitions. Some are served only
+# with an option; their owner references are removed in any case.
+_SERVED: Final = {(kind.group, kind.kind) for kind in KINDS}
 
 
 def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
@@ -29,15 +34,18 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
     added. If an owner of an object is not in the result, the reference to this owner is removed,
     because otherwise the garbage collector could delete the object. A line on stderr states how
-    many objects lost an owner reference.
+    many objects lost an owner reference. A reference to an owner of a kind that the cluster does
+    not serve is kept: the garbage collector ignores it, and without it, another controller could
+    adopt the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}
+    served = _SERVED | {_defined(one) for one in kept if one.kind is CUSTOM_RESOURCE_DEFINITION}
     objects: list[Json | DumpedObject] = []
     orphans = 0
     for manifest in kept:
         owners = _owners(manifest)
-        present = [owner for owner in owners if owner in uids]
+        present = [one for one in owners if one.uid in uids or one.group_kind not in served]
         orphans += len(present) < len(owners)
         objects.append(manifest.content if present == owners else _with_owners(manifest, present))
     if orphans:
@@ -53,17 +61,35 @@ def _uid(manifest: Manifest) -> str:
     return str((manifest.value.get("metadata") or {}).get("uid") or "")
 
 
-def _owners(manifest: Manifest) -> list[str]:
-    """Return the uids of the owners of the object."""
+class _Owner(Struct, frozen=True):
+    uid: str
+    group_kind: tuple[str, str]
+
+
+def _owners(manifest: Manifest) -> list[_Owner]:
     if manifest.view is not None:
-        return [owner.uid for owner in manifest.view.metadata.owner_references]
+        views = manifest.view.metadata.owner_references
+        return [_Owner(one.uid, _group_kind(one.api_version, one.kind)) for one in views]
     owners = (manifest.value.get("metadata") or {}).get("ownerReferences") or ()
-    return [str(owner.get("uid")) for owner in owners]
+    return [
+        _Owner(str(one.get("uid")), _group_kind(str(one.get("apiVersion")), str(one.get("kind"))))
+        for one in owners
+    ]
 
 
-def _with_owners(manifest: Manifest, uids: list[str]) -> Json:
-    """Return the object in `manifest`, with only those owner references whose uid is in `uids`."""
-    value = manifest.value
+def _group_kind(api_version: str, kind: str) -> tuple[str, str]:
+    return api_version.rpartition("/")[0], kind
+
+
+def _defined(definition: Manifest) -> tuple[str, str]:
+    """Return the group and the kind that the CustomResourceDefinition `definition` defines."""
+    spec = definition.value.get("spec") or {}
+    return str(spec.get("group")), str((spec.get("names") or {}).get("kind"))
+
+
+def _with_owners(manifest: Manifest, owners_kept: list[_Owner]) -> Json:
+    """Return the object in `manifest`, with only the owner references `owners_kept`."""
+    value, uids = manifest.value, {one.uid for one in owners_kept}
     owners = [one for one in value["metadata"]["ownerReferences"] if one.get("uid") in uids]
     return {**value, "metadata": {**value["metadata"], "ownerReferences": owners}}
 
