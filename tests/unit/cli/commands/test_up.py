@@ -87,6 +87,17 @@ def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
+def test_the_clock_starts_at_the_time_of_a_snapshot_from_the_future(tmp_path, capsys):
+    """As in a snapshot of another local cluster whose clock was advanced."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    node["metadata"]["creationTimestamp"] = "2200-01-01T00:00:00Z"
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps(node))
+    with up("--snapshot", str(dump)) as kubeconfig:
+        assert run(["clock", "--kubeconfig", kubeconfig]) == 0
+    assert capsys.readouterr().out.startswith("2200-01-01T00:00:00.")
+
+
 def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_path):
     """The option is --admission-control-config-file; it prevents the use of high priorities."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}

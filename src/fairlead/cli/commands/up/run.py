@@ -208,8 +208,14 @@ def _cluster(
     log: WriteAheadLog | None,
     dashboard: LocalDashboard | None,
 ) -> LocalCluster:
-    """Return the cluster, with the objects of the log or of the snapshot. Raises InputError."""
+    """Return the cluster, with the objects of the log or of the snapshot. Raises InputError.
+
+    Move the clock to the time of the snapshot if this is later, as for a snapshot of another local
+    cluster whose clock was advanced. Otherwise timeouts that began in it would last longer.
+    """
     snapshot = _snapshot(options, log)
+    if snapshot is not None:
+        clock.jump_to(snapshot.taken_at)
 
     def logging(reporter: Reporter) -> Reporter:
         return options.logging(reporter, clock.now)
