@@ -107,7 +107,8 @@ class _PodWorker(Struct):
     while the kubelet stops the pod without a deletion request: to make room for a critical pod, at
     the deadline of the pod, or because the machine was down. `is_lost` is True if the machine of
     the pod was down and has returned, but the pod's containers have not started again. `deferral`
-    is the condition of a deferred resize.
+    is the condition of a deferred resize. `is_attach_error_reported` is set once an event has been
+    recorded about a volume for which the pod waits.
     """
 
     ref: ObjectRef
@@ -124,6 +125,7 @@ class _PodWorker(Struct):
     stopping: _Stopping | None = None
     is_lost: bool = False
     deferral: Condition | None = None
+    is_attach_error_reported: bool = False
 
 
 class _Timer(Struct, frozen=True):
@@ -203,6 +205,7 @@ class PodWorkers(Struct):
                 self._frozen.setdefault(timer.worker.node, []).append(timer)
                 continue
             if act is Act.START and self._awaits_volume(timer.worker, now):
+                commands += self._attach_errors(timer.worker, now)
                 continue
             commands += [*_final_status(timer, self.config), *self._act(timer.worker, now)]
             if act not in _TOGETHER:
@@ -390,6 +393,12 @@ class PodWorkers(Struct):
             worker.pending = None
             self._awaiting.setdefault(holder.key, {})[worker.ref.key] = worker
         return free_at > now or holder is not None
+
+    def _attach_errors(self, worker: _PodWorker, now: Instant) -> Iterator[RecordEvent]:
+        """Yield an event about the volume that the pod waits for, unless it was yielded before."""
+        if self._volumes is not None and not worker.is_attach_error_reported:
+            worker.is_attach_error_reported = True
+            yield self._volumes.attach_error(worker.pod, now)
 
     def _release(self, holder: Pod, now: Instant) -> None:
         """Start the pods that wait for volumes of `holder`, a pod that was deleted or has ended."""

@@ -24,9 +24,10 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import CSIDriver, PersistentVolume, Pod
+from fairlead.api.objects import CSIDriver, PersistentVolume, PersistentVolumeClaim, Pod
 from fairlead.api.pods.volumes import named_claims
 from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import kind_of
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
@@ -35,6 +36,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # upstream: attach_detach_controller.go: DefaultTimerConfig (ReconcilerMaxWaitForUnmountDuration)
 DETACH_TIMEOUT: Final[DurationNs] = seconds(6 * 60)
+_ATTACHED: Final = (
+    "Volume is already exclusively attached to one node and can't be attached to another"
+)
 MULTI_NODE_ACCESS_MODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
 
 
@@ -70,14 +74,41 @@ class SingleNodeVolumes(Struct):
         if pod.status.phase == "Running" and not any(one.key == OUT_OF_SERVICE for one in taints):
             self._detached_at |= dict.fromkeys(self.claims_of(pod), now + DETACH_TIMEOUT)
 
+    def attach_error(self, pod: Pod, now: Instant) -> RecordEvent:
+        """Return the event about the first volume of `pod` that is attached to another node.
+
+        The volume is used by the pod that `holder_of` returns, or is attached to a lost node.
+        """
+        # upstream: reconciler.go: reportMultiAttachError; volume/types.go: GenerateMsg
+        holder = self.holder_of(pod)
+        if holder is None:
+            used = {key for key, at in self._detached_at.items() if at > now}
+            why = _ATTACHED
+        else:
+            used = {f"{holder.namespace}/{name}" for name in named_claims(holder.pod)}
+            why = f"Volume is already used by pod(s) {holder.pod.metadata.name}"
+        volume = next(one.spec.volume_name for one in self._claims_of(pod) if one.key in used)
+        meta = pod.metadata
+        return RecordEvent(
+            regarding=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
+            type="Warning",
+            reason="FailedAttachVolume",
+            action="",
+            note=f'Multi-Attach error for volume "{volume}" {why}',
+            reporting_controller="attachdetach-controller",
+        )
+
     def claims_of(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the pod's claims whose volume only one node at a time can attach."""
+        return (claim.key for claim in self._claims_of(pod))
+
+    def _claims_of(self, pod: Pod) -> Iterator[PersistentVolumeClaim]:
         lookup = VolumeLookup(self.cluster.related)
         for name in named_claims(pod):
             claim = lookup.claim(pod.metadata.namespace, name)
             volume = None if claim is None else lookup.volume(claim.spec.volume_name)
             if claim is not None and volume is not None and self._is_of_one_node(volume):
-                yield claim.key
+                yield claim
 
     def _is_of_one_node(self, volume: PersistentVolume) -> bool:
         spec = volume.spec

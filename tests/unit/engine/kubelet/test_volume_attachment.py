@@ -83,3 +83,18 @@ def test_a_lost_pod_uses_its_volume_until_a_timeout(lost, taints, wait):
     assert found.free_at(NEW) == 0
     found.lose(lost, NOW)
     assert found.free_at(NEW) == (0 if wait is None else NOW + wait)
+
+
+def test_an_event_names_the_volume_and_the_pod_that_uses_it():
+    event = volumes(pod("old", "a")).attach_error(NEW, NOW)
+    assert (event.type, event.reason) == ("Warning", "FailedAttachVolume")
+    assert event.note == 'Multi-Attach error for volume "pv" Volume is already used by pod(s) old'
+
+
+def test_an_event_says_that_a_volume_is_still_attached_to_a_lost_node():
+    found = volumes()
+    found.lose(pod("old", "a"), NOW)
+    assert found.attach_error(NEW, NOW).note == (
+        'Multi-Attach error for volume "pv" Volume is already exclusively attached to one node '
+        "and can't be attached to another"
+    )

@@ -150,3 +150,23 @@ def test_without_the_provisioner_no_volume_is_created(make_cluster, claim, witho
     cluster = make_cluster(without=without)
     as_stock_controller(cluster, claim)
     assert cluster.list("pv", "") == []
+
+
+def test_one_event_says_that_a_pod_waits_for_a_volume_on_another_node(bound):
+    """For example the new pod of a Deployment during a rolling update."""
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}]
+    for name, node in (("old", "node-1"), ("new", "node-2")):
+        containers = [{"name": "c", "image": "i"}]
+        spec = {"nodeName": node, "containers": containers, "volumes": volumes}
+        pod = {"metadata": {"name": name}, "spec": spec}
+        bound.ask("POST", "/api/v1/namespaces/default/pods", pod)
+        bound.pass_time(60)
+    assert bound.find("pod", "new")["status"]["phase"] == "Pending"
+    [volume] = bound.list("pv", "")
+    [event] = [one for one in bound.list("events") if one["reason"] == "FailedAttachVolume"]
+    assert (event["involvedObject"]["name"], event["count"]) == ("new", 1)
+    assert event["source"]["component"] == "attachdetach-controller"
+    assert event["message"] == (
+        f'Multi-Attach error for volume "{volume["metadata"]["name"]}" '
+        "Volume is already used by pod(s) old"
+    )
