@@ -27,6 +27,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
@@ -156,6 +157,20 @@ def _resize_notes(pod: Pod) -> tuple[str, ...]:
     return (f"The pod's resize is pending{because}. {what}.",)
 
 
+def _volume_notes(pod: Pod, cluster: Cluster) -> Iterator[str]:
+    """Yield a note if `pod` waits on its node for a volume that a pod on another node uses."""
+    if not pod.spec.node_name or pod.status.phase != "Pending":
+        return
+    volumes = SingleNodeVolumes(cluster)
+    holder = volumes.holder_of(pod)
+    if holder is not None:
+        error = volumes.attach_error(pod, cluster.now).note
+        yield (
+            f"The pod has not started on {pod.spec.node_name}: {error} on "
+            f"{holder.pod.spec.node_name}."
+        )
+
+
 def _group_notes(pod: Pod, config: SchedulerConfig) -> Iterator[str]:
     """Yield a note if `pod` names a PodGroup that the evaluation ignores."""
     if pod.spec.scheduling_group is not None:
@@ -206,7 +221,8 @@ def _explanation(
     notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
-    notes += (*_resize_notes(found), *_group_notes(found, config))
+    notes += (*_resize_notes(found), *_volume_notes(found, model.cluster))
+    notes += tuple(_group_notes(found, config))
     if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)

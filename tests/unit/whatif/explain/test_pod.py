@@ -95,6 +95,28 @@ def test_a_note_says_that_a_static_pod_stays_on_its_node(explained, make):
     assert explained("pod/web", *nodes, make.pod("web", node_name="a"))["notes"] == []
 
 
+def test_a_note_says_that_a_pod_waits_for_a_volume_on_another_node(explained, make):
+    meta = {"name": "data", "namespace": "default"}
+    modes = {"accessModes": ["ReadWriteOnce"]}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
+    claim["spec"] = {**modes, "volumeName": "pv", "storageClassName": "fast"}
+    claim["status"] = {"phase": "Bound"}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}}
+    volume["spec"] = {**modes, "csi": {"driver": "d", "volumeHandle": "h"}, "claimRef": meta}
+    old, new = make.pod("old", node_name="a"), make.pod("new", node_name="b")
+    for pod in (old, new):
+        source = {"persistentVolumeClaim": {"claimName": "data"}}
+        pod["spec"]["volumes"] = [{"name": "v", **source}]
+    new["status"] = {"phase": "Pending"}
+    objects = (make.node("a"), make.node("b"), claim, volume, old, new)
+    [note] = explained("pod/new", *objects)["notes"]
+    assert note == (
+        'The pod has not started on b: Multi-Attach error for volume "pv" Volume is already used '
+        "by pod(s) old on a."
+    )
+    assert explained("pod/old", *objects)["notes"] == []
+
+
 def test_a_pending_resize_has_a_note(snapshot, make):
     """The pod asks for more than any node has, and runs with less."""
     big = make.pod("big", cpu="20", node_name="a")
