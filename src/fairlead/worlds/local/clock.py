@@ -29,6 +29,7 @@ class LocalClock:
         self._since = monotonic()
         self._speed = speed
         self._paused = paused
+        self._limit: Instant | None = None
 
     @property
     def speed(self) -> float:
@@ -44,7 +45,17 @@ class LocalClock:
         """Return the current time of the cluster, in ns since 1970."""
         if self._paused:
             return self._base
-        return self._base + int((self._monotonic() - self._since) * self._speed)
+        now = self._base + int((self._monotonic() - self._since) * self._speed)
+        return now if self._limit is None else max(self._base, min(now, self._limit))
+
+    def hold(self, limit: Instant | None) -> None:
+        """Stop the clock when it shows `limit`, or at once if it has passed `limit`.
+
+        The next call replaces the limit; None removes it. Jumps may pass the limit.
+        """
+        if limit is not None or self._limit is not None:
+            self._base, self._since = self.now(), self._monotonic()
+            self._limit = limit
 
     def jump_to(self, instant: Instant) -> None:
         """Set the time to `instant`, unless the clock has already passed it."""

@@ -56,3 +56,18 @@ def test_changing_the_speed_never_sets_time_back(outside):
     clock.control(paused=False)
     outside.now += 1
     assert clock.now() == 56
+
+
+def test_a_held_clock_stops_at_its_limit(outside):
+    """It continues from there, and never goes back."""
+    clock = LocalClock(0, speed=10, monotonic=outside)
+    clock.hold(30)
+    outside.now += 5
+    assert clock.now() == 30
+    clock.hold(20)
+    assert clock.now() == 30
+    clock.jump_to(40)
+    assert clock.now() == 40
+    clock.hold(None)
+    outside.now += 5
+    assert clock.now() == 90

@@ -27,6 +27,7 @@ class ControlPlaneDouble:
     done: list[int] = field(default_factory=list)
     untils: list[int] = field(default_factory=list)
     fails: int = 0
+    reached: int | None = None  # time at which the work is late; None if it is not
     pending: deque = field(default_factory=deque)
     is_settled: bool = True
 
@@ -42,7 +43,7 @@ class ControlPlaneDouble:
             self.done.append(self.due.pop(0))
             if stop_when is not None and stop_when():
                 break
-        return instant
+        return instant if self.reached is None else self.reached
 
 
 @dataclass
@@ -171,3 +172,30 @@ def test_slices_do_not_delay_due_work(monkeypatch, cluster):
     asyncio.run(main())
     times = [pod["metadata"]["creationTimestamp"] for pod in cluster.list("pod")]
     assert times == ["2026-01-01T00:05:00Z"] * 3 + ["2026-01-01T00:10:00Z"] * 3
+
+
+@pytest.mark.parametrize("speed", [1000, 1])
+def test_only_a_clock_that_is_faster_than_real_time_waits_for_late_work(speed):
+    real = [0]
+    clock = LocalClock(START, speed=speed, monotonic=lambda: real[0])
+    control_plane = ControlPlaneDouble(reached=START - 1)
+
+    async def pass_real_time(duration_s):
+        for _ in range(runner.ITERATIONS_BEFORE_SLICE + 3):
+            await asyncio.sleep(0)
+        before = clock.now()
+        real[0] += seconds(duration_s)
+        return clock.now() - before
+
+    async def main():
+        one = Runner(Cluster(control_plane, clock))
+        one.start()
+        passed = await pass_real_time(60)
+        control_plane.reached = None  # the work is done
+        one.control(speed=speed)
+        then_passed = await pass_real_time(1)
+        one.stop()
+        return passed, then_passed
+
+    held = seconds(runner.LEAD_S) * speed - 1 if speed > 1 else seconds(60)
+    assert asyncio.run(main()) == (held, seconds(1) * speed)
