@@ -56,6 +56,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
+from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
@@ -434,6 +435,39 @@ class ClusterModel:
             return decision
         refused = self._place(built.framework, pod, decision)
         return decision if refused is None else refusal(refused)
+
+    @property
+    def repeats_decisions(self) -> bool:
+        """Whether the model always decides alike about equal pods on equal nodes.
+
+        It does, unless a profile has plugins of the user, which may have a state of their own.
+        """
+        return all(built.is_in_tree for built in self._built.values())
+
+    @property
+    def choices(self) -> int:
+        """The number of choices that the tie-break has made so far."""
+        return self._tie_break.choices
+
+    def reserves(self, pod: PodInfo, placement: Placement) -> bool:
+        """Return whether a Reserve plugin acts for `pod`, whose `placement` was just decided.
+
+        upstream: framework/runtime/framework.go: RunReservePluginsReserve; like upstream's
+        plugins, those of the model do nothing for pods that their PreFilter skipped.
+        """
+        skipped = placement.state.skipped_filters
+        return any(one.name not in skipped for one in self.profile_of(pod).framework.reserve)
+
+    def place_again(self, pod: PodInfo, row: int, choices: int) -> None:
+        """Bind `pod` to the node at `row`, as `schedule` did in an equal state of the model.
+
+        `choices` is the value of `choices` after that decision. No Reserve plugin may act for the
+        pod (`reserves`).
+        """
+        node = self.table.at(row)
+        self._tie_break.choices = choices
+        placement = Placement(node, CycleState(), "score", 1, 1)
+        self._place(self.profile_of(pod).framework, pod, placement)
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
         """Remove the victims of the preemption in `decision`; return the victims.

@@ -44,6 +44,7 @@ from fairlead.whatif.planner.cluster_model import (
     is_leaving,
     moves_with_drain,
 )
+from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
 from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
@@ -70,6 +71,14 @@ class _Manner(Struct, frozen=True):
 
     prefers_large: bool
     follows_rest: bool
+
+
+class _Trial(Struct, frozen=True):
+    """The number of pods on failed nodes; the cycles and the node numbers that their trial used."""
+
+    pods: int
+    cycles: int
+    numbers: int
 
 
 _MANNERS: Final = tuple(_Manner(large, rest) for rest in (True, False) for large in (True, False))
@@ -101,6 +110,12 @@ class SizeSearch:
         self._manner = _MANNERS[0]
         self._only: tuple[str | None, str] | None = None  # add only this (pool or all, type)
         self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
+        # Known placements of a build that the model does not contain yet: (pod, offer of the node
+        # to add before or None, placement).
+        self._ahead: list[tuple[PodInfo, tuple[str, NodeOffer] | None, KnownPlacement]] = []
+        # The failures that the pods are known to survive on the present nodes, except `pinned`
+        # pods, by (name of the failure, names of the failed nodes).
+        self._survived: dict[tuple[str, ...], _Trial] = {}
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
@@ -137,21 +152,33 @@ class SizeSearch:
         The best result has the fewest unplaceable pods and then the lowest cost. Of equally good
         results, copies of the present nodes are preferred.
         """
-        best: tuple[tuple[int, float], Callable[[], None]] | None = None
-        builds = [partial(self._build, pods, manner) for manner in _MANNERS]
-        for build in (partial(self._build_as_today, pods), *builds):
+        best: tuple[tuple[int, float], Callable[[], BuildStep]] | None = None
+        empty, filled = BuildStep(), BuildStep()
+        builds = [partial(self._build, pods, manner, empty) for manner in _MANNERS]
+        spent: dict[int, tuple[int, int]] = {}  # by the identity of a last step: cycles, numbers
+        for build in (partial(self._build_as_today, pods, filled), *builds):
             with self._model.hypothesis():
-                build()
-                self._become_survivable(only_hardest=True)
-                cost = (len(self.result.unplaceable), self.result.cost)
-            if best is None or cost < best[0]:
-                best = cost, build
+                last = build()
+                cycles, number = self.result.cycles, self._number
+                if id(last) in spent:  # the same nodes as those of an earlier build
+                    self._ahead.clear()
+                    more_cycles, more_numbers = spent[id(last)]
+                    self.result.cycles += more_cycles
+                    self._number += more_numbers
+                else:
+                    self._catch_up()
+                    self._become_survivable(only_hardest=True)
+                    cost = (len(self.result.unplaceable), self.result.cost)
+                    if best is None or cost < best[0]:
+                        best = cost, build
+                    spent[id(last)] = self.result.cycles - cycles, self._number - number
             self.result.nodes, self.result.unplaceable, self.result.pinned = {}, {}, {}
         assert best is not None
         best[1]()
+        self._catch_up()
         self._become_survivable()
 
-    def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
+    def _build_as_today(self, pods: Sequence[PodInfo], filled: BuildStep) -> BuildStep:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
         Refused pods are tried again until a round places none of them. `_build` then places the
@@ -171,23 +198,99 @@ class SizeSearch:
                 break
             left = refused
         waiting = {pod.id for pod in left}
-        self._build(
+        return self._build(
             [pod for pod in pods if pod.id in waiting or self._origins.get(pod.id) not in copies],
             _MANNERS[0],
+            filled,
         )
 
-    def _build(self, pods: Sequence[PodInfo], manner: _Manner) -> None:
+    def _build(self, pods: Sequence[PodInfo], manner: _Manner, step: BuildStep) -> BuildStep:
+        """Place `pods`, and add nodes in the given manner; return the last step.
+
+        `step` is the first step; it knows the decisions of earlier builds that began with it.
+        Placements that were known may not be in the model yet; `_catch_up` adds them.
+        """
         self._manner = manner
         self._left = self._demand(pods)
         self._progress.begin("building", len(pods))
         for number, pod in enumerate(pods):
             self._progress.reach(number, 0)
-            failure = self._place(pod)
-            if failure is not None:
-                self.result.unplaceable[pod.key] = short_reason(failure.message)
+            step = self._place_in_build(pod, step if self._model.repeats_decisions else BuildStep())
             self._left[-1] -= 1
             for column, amount in pod.shape.requests:
                 self._left[column] -= amount
+        return step
+
+    def _place_in_build(self, pod: PodInfo, step: BuildStep) -> BuildStep:
+        """Place `pod`, on a new node if necessary; return the next step.
+
+        A decision that `step` knows is not made again, but counts as a scheduling cycle, so that
+        the limits on the number of cycles do not depend on what is known.
+        """
+        if step.placed is None and step.failure is None:
+            self._catch_up()
+            decision = self._schedule(pod)
+            if isinstance(decision, Failure):
+                step.failure = decision
+            else:
+                step.placed = self._known(pod, decision)
+                return step.placed.after
+        else:
+            self.result.cycles += 1
+        if step.placed is not None:
+            self._ahead.append((pod, None, step.placed))
+            return step.placed.after
+        for offer in self._by_value(pod):
+            if len(self.result.nodes) >= NODES_MAX:
+                break
+            placed = self._try_offer(pod, offer, step)
+            if placed is not None:
+                return placed.after
+        assert step.failure is not None
+        self.result.unplaceable[pod.key] = short_reason(step.failure.message)
+        step.left_out = step.left_out or BuildStep()
+        return step.left_out
+
+    def _try_offer(self, pod: PodInfo, offer: NodeOffer, step: BuildStep) -> KnownPlacement | None:
+        """Place `pod` after a node of `offer` is added; add no node if the pod still fits none."""
+        if id(offer) in step.tries:
+            self.result.cycles += 1
+            placed = step.tries[id(offer)]
+            name = self._next_name()
+            if placed is not None:
+                self.result.nodes[name] = offer
+                self._ahead.append((pod, (name, offer), placed))
+            return placed
+        self._catch_up()
+        placed = None
+        with self._model.hypothesis() as supposed:
+            name = self._add(offer)
+            decision = self._schedule(pod)
+            if isinstance(decision, Placement):
+                supposed.commit()
+                placed = self._known(pod, decision)
+        if placed is None:
+            del self.result.nodes[name]
+        step.tries[id(offer)] = placed
+        return placed
+
+    def _known(self, pod: PodInfo, decision: Placement) -> KnownPlacement:
+        """Return a record of `decision`, which the model has just made."""
+        model = self._model
+        is_reserved = model.reserves(pod, decision)
+        return KnownPlacement(decision.node.row, model.choices, is_reserved, BuildStep())
+
+    def _catch_up(self) -> None:
+        """Add the known placements of a build, and their nodes, to the model."""
+        for pod, added, known in self._ahead:
+            if added is not None:
+                name, offer = added
+                offer.node(name).add_to(self._model)
+            if known.is_reserved:
+                self._model.schedule(pod)
+            else:
+                self._model.place_again(pod, known.row, known.choices)
+        self._ahead.clear()
 
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
         """Set, for each unplaceable pod, the reasons why nodes refuse it.
@@ -278,9 +381,12 @@ class SizeSearch:
             del self.result.nodes[name]
         return failure
 
-    def _add(self, offer: NodeOffer) -> str:
+    def _next_name(self) -> str:
         self._number += 1
-        name = f"new-{self._number}"
+        return f"new-{self._number}"
+
+    def _add(self, offer: NodeOffer) -> str:
+        name = self._next_name()
         offer.node(name).add_to(self._model)
         self.result.nodes[name] = offer
         return name
@@ -319,6 +425,7 @@ class SizeSearch:
         """Return the price of one unit of each resource, by column."""
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
+        self._catch_up()  # the free amounts of all nodes of the build count
         lacking = _less(self._left, self._free_room())
         prices = [offer.price for offer in self._offers]
         found = cost_bound(lacking, self._rooms, prices)
@@ -333,14 +440,20 @@ class SizeSearch:
                 demand[column] += amount
         return demand
 
-    def _free_room(self) -> list[float]:
-        """Return the free amounts of all nodes, by column; the last item is the free pod count."""
+    def _free_room(self, without: Sequence[str] = ()) -> list[float]:
+        """Return the free amounts of all nodes, by column; the last item is the free pod count.
+
+        The nodes in `without` do not count.
+        """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
-        free = np.maximum(table.allocatable - table.requested, 0).sum(axis=1)
-        found = [float(amount) for amount in free.tolist()[:columns]]
+        free = np.maximum(table.allocatable - table.requested, 0)
+        free_pods = np.maximum(table.allowed_pods - table.pod_count, 0)
+        left_out = [self._model.node(name).row for name in without]
+        free[:, left_out] = free_pods[left_out] = 0
+        found = [float(amount) for amount in free.sum(axis=1).tolist()[:columns]]
         found += [0.0] * (columns - len(found))
-        return [*found, float(np.maximum(table.allowed_pods - table.pod_count, 0).sum())]
+        return [*found, float(free_pods.sum())]
 
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
         """Return the proven lower bound on the cost; the nodes to keep cost nothing."""
@@ -374,16 +487,24 @@ class SizeSearch:
 
         `only_hardest` is passed to `Survival.failures`.
         """
+        self._survived = {}
         if not self._survival.is_any:
             return
         self._progress.begin("surviving failures", 0)
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             added = False
             for name, gone in self._failures(only_hardest=only_hardest):
+                known = self._survived.get((name, *gone))
+                if known is not None:  # no node was added since the last trial
+                    self.result.cycles += known.cycles
+                    self._number += known.numbers
+                    continue
                 missing = self._missing_after(name, gone)
                 for offer in missing:
                     self._add(offer)
                     added = True
+                if missing:
+                    self._survived = {}
             if not added:
                 return
 
@@ -409,40 +530,53 @@ class SizeSearch:
         `failure` is the name of this loss. Pods that then fit no node, not even a new one, are
         added to `pinned`.
         """
-        before = dict(self.result.nodes)
+        before, cycles, number = dict(self.result.nodes), self.result.cycles, self._number
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
         with self._model.hypothesis():
-            for pod in self._fail(gone):
+            pods = self._fail(gone)
+            for pod in pods:
                 refused = self._place(pod, zone)
                 if refused is not None:
                     self.result.pinned[pod.key, failure] = None
         added = [offer for name, offer in self.result.nodes.items() if name not in before]
         self.result.nodes = before
+        if not added:
+            trial = _Trial(len(pods), self.result.cycles - cycles, self._number - number)
+            self._survived[failure, *gone] = trial
         return added
 
     def _fail(self, gone: Sequence[str]) -> list[PodInfo]:
         """Remove the nodes in `gone`; return replacements of their pods, the largest first."""
-        model = self._model
-        pods = [
-            pod
-            for name in gone
-            for pod in model.node(name).pods.values()
-            if moves_with_drain(pod) and not is_leaving(pod)
-        ]
+        model, pods = self._model, self._movable_pods(gone)
         for name in gone:
             model.remove_node(name)
         return sorted(map(model.replacement, pods), key=_largest_first)
+
+    def _movable_pods(self, nodes: Iterable[str]) -> list[PodInfo]:
+        """Return the pods on `nodes` that would need another node if these nodes were removed."""
+        return [
+            pod
+            for name in nodes
+            for pod in self._model.node(name).pods.values()
+            if moves_with_drain(pod) and not is_leaving(pod)
+        ]
 
     def _survives(self) -> bool:
         """Return whether each pod survives each failure, except the pairs in `pinned`."""
         tried = 0
         for failure, gone in self._failures():
             tried += 1
+            known = self._survived.get((failure, *gone))
+            if known is not None:
+                self.result.cycles += known.pods
+                continue
             with self._model.hypothesis():
-                for pod in self._fail(gone):
+                pods = self._fail(gone)
+                for pod in pods:
                     lost = isinstance(self._schedule(pod), Failure)
                     if lost and (pod.key, failure) not in self.result.pinned:
                         return False
+            self._survived[failure, *gone] = _Trial(len(pods), len(pods), 0)
         self.result.tried = tried
         if self._survival.nodes > 1:
             sets = self._survival.node_sets(self._model.table.nodes(), self.result.nodes)
@@ -484,8 +618,8 @@ class SizeSearch:
         nodes can cost less than the present nodes.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
-        with self._model.hypothesis():
-            wanted = _less(self._demand(self._fail(inside)), self._free_room())
+        demand = self._demand(map(self._model.anew, self._movable_pods(inside)))
+        wanted = _less(demand, self._free_room(without=inside))
         is_all = len(inside) == len(self.result.nodes) and not self._kept
         found = []
         for kind in kinds:
@@ -582,6 +716,7 @@ class SizeSearch:
         Return whether the change was kept.
         """
         before, cost = dict(self.result.nodes), self.result.cost
+        survived, self._survived = self._survived, {}
         with self._model.hypothesis() as supposed:
             if (
                 change()
@@ -590,7 +725,7 @@ class SizeSearch:
             ):
                 supposed.commit()
                 return True
-        self.result.nodes = before
+        self.result.nodes, self._survived = before, survived
         return False
 
     def _remove_nodes(self) -> None:

@@ -9,8 +9,10 @@ from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.cluster_size import node_set
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import (
@@ -458,6 +460,38 @@ def test_more_effort_is_never_worse_and_never_below_the_bound(planner, make, see
 def test_equal_seeds_give_equal_nodes(planner, make):
     objects = [*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a", "b", "c"] * 3)]
     assert fleet(sized(planner(*objects))) == fleet(sized(planner(*objects)))
+
+
+@pytest.mark.parametrize(
+    "survival", [NO_FAILURE, Survival(zones=True), Survival(nodes=1), Survival(nodes=2)]
+)
+@pytest.mark.parametrize("types", [(), (SMALL, LARGE)], ids=["present types", "stated types"])
+def test_equal_decisions_of_builds_are_made_once(planner, make, monkeypatch, survival, types):
+    """The search finds the same nodes, in the same number of cycles, if it decides every time."""
+
+    def search():
+        made, decided = planner(*two_pools(make)), []
+        schedule = made.model.schedule
+        monkeypatch.setattr(
+            made.model, "schedule", lambda pod: [decided.append(pod), schedule(pod)][1]
+        )
+        found = sized(made, types=types, survival=survival)
+        made.model.table.validate()
+        nodes = [(name, offer.title, offer.price) for name, offer in found.nodes.items()]
+        places = {pod.key: made.model.cluster.node_of(pod) for pod in made.model.pods()}
+        return (nodes, places, found.cycles, found.obstacles, found.tried), len(decided)
+
+    found, decided = search()
+    monkeypatch.setattr(ClusterModel, "repeats_decisions", False)
+    again, decided_every_time = search()
+    assert again == found
+    assert decided < decided_every_time
+
+
+def test_no_decision_of_a_build_is_reused_with_a_plugin_of_the_user(snapshot, make):
+    config = SchedulerConfig(out_of_tree={"Mine": lambda handle, args: None})
+    assert ClusterModel(snapshot(make.node("a")), SchedulerConfig()).repeats_decisions
+    assert not ClusterModel(snapshot(make.node("a")), config).repeats_decisions
 
 
 def test_the_bound_is_the_optimum_of_the_relaxed_problem():

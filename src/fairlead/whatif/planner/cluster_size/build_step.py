@@ -1,0 +1,45 @@
+"""BuildStep: what earlier builds of `fairlead size` found out, so that no build repeats a decision.
+
+The search builds the nodes in several ways. All builds place the same pods in the same order, and
+differ only in the node that they add for a pod without a node. Until two builds add different
+nodes, all their decisions are equal, because a decision depends only on the nodes and their pods.
+Often, two builds do not differ at all.
+
+A BuildStep is a state of a build: some pods are placed, and the next pod is not. The steps form a
+tree, in which each build is a path from the root to a leaf. Nodes are recorded by row, because the
+same node has another name in each build.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from fairlead.engine.scheduling.decision import Failure
+
+
+class KnownPlacement(Struct, frozen=True, eq=False):
+    """A placement of an earlier build; `after` is the step that followed.
+
+    `row` is the row of the node. `choices` is the number of the tie-break's choices afterwards.
+    `is_reserved` is set if a Reserve plugin acted for the pod.
+    """
+
+    row: int
+    choices: int
+    is_reserved: bool
+    after: BuildStep
+
+
+class BuildStep(Struct, eq=False):
+    """The known results for the next pod of a build, in one state of the nodes.
+
+    Either the pod was placed on a node of the build (`placed`), or no node took it (`failure`); if
+    both are None, the pod was not scheduled yet. `tries` contains the results on additional nodes,
+    by the identity of the offer: None if the pod does not fit. `left_out` is the step that follows
+    if the pod fits no additional node.
+    """
+
+    placed: KnownPlacement | None = None
+    failure: Failure | None = None
+    tries: dict[int, KnownPlacement | None] = field(default_factory=dict)
+    left_out: BuildStep | None = None
