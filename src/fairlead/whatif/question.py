@@ -142,8 +142,9 @@ def what_if(
     found = next_steps(
         answer, snapshot.manifests, _AskAgain(snapshot, conditions, before, progress).effect
     )
-    if found.notes:
-        changed = replace(effect.changed, notes=(*effect.changed.notes, *found.notes))
+    if found.notes or found.causes:
+        notes = (*found.causes, *effect.changed.notes, *found.notes)
+        changed = replace(effect.changed, notes=notes)
         effect = replace(effect, changed=changed)
     return replace(answer, effect=effect, next_steps=found.steps)
 

@@ -45,6 +45,7 @@ from fairlead.whatif.result.new_nodes import (
     new_nodes_for,
     node_to_copy,
 )
+from fairlead.whatif.result.spread_rule import SpreadRule, spread_rules
 from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
@@ -62,10 +63,14 @@ _SCALABLE: Final = frozenset(kind.kind for kind in SCALABLE)
 
 
 class NextSteps(Struct, frozen=True):
-    """The next steps of an answer, and notes about steps that would not help."""
+    """The next steps of an answer, and notes about steps that would not help.
+
+    `causes` are notes that explain why pods are pending; they come before all other notes.
+    """
 
     steps: tuple[NextStep, ...]
     notes: tuple[str, ...]
+    causes: tuple[str, ...] = ()
 
 
 Ask = Callable[[ClusterChange], Effect | None]
@@ -79,12 +84,26 @@ class _Case(Struct, frozen=True):
     manifests: Sequence[Manifest]
     ask: Ask
     notes: list[str]
+    causes: list[str]
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
-        entries = entries_of(self.manifests)
-        found = (one for one in entries if isinstance(one, Manifest) and one.full_kind == ref.kind)
-        return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
+        return bool(self.workloads({ref}))
+
+    def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
+        """Return those of the workloads `refs` that the snapshot itself contains."""
+        kinds = {ref.kind for ref in refs}
+        found = {
+            WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name): one
+            for one in entries_of(self.manifests)
+            if isinstance(one, Manifest) and one.full_kind in kinds
+        }
+        return {ref: found[ref] for ref in sorted(refs) if ref in found}
+
+    def with_edit(self, edit: str) -> Effect | None:
+        """Return the effect if the question also makes `edit`, a value of --set."""
+        change = self.answer.change
+        return self.ask(replace(change, set=(*change.set, edit)))
 
     def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
         """Return the effect if the question also adds `count` replicas of the workload `one`."""
@@ -97,7 +116,7 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) ->
 
     `manifests` are the objects of the snapshot, and `ask` tries a step.
     """
-    case = _Case(answer, manifests, ask, [])
+    case = _Case(answer, manifests, ask, [], [])
     found = [
         replace(step, outcome=one.kind)
         for one in answer.verdict.findings
@@ -107,7 +126,8 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) ->
     chosen: dict[str, NextStep] = {}
     for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
         chosen.setdefault(step.code, step)
-    return NextSteps(tuple(chosen.values())[:STEPS_MAX], tuple(dict.fromkeys(case.notes)))
+    notes, causes = tuple(dict.fromkeys(case.notes)), tuple(case.causes)
+    return NextSteps(tuple(chosen.values())[:STEPS_MAX], notes, causes)
 
 
 # --- the rows ----------------------------------------------------------------------------------
@@ -350,7 +370,13 @@ def _replicas(count: int) -> str:
     return "one more replica" if count == 1 else f"{count:,} more replicas"
 
 
-def _pending(case: _Case) -> Iterator[NextStep]:
+def _placed(case: _Case) -> Iterator[NextStep]:
+    """Yield what-ifs in which pending pods find a node."""
+    yield from _with_new_nodes(case)
+    yield from _unspread(case)
+
+
+def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
     If pods fit only copies of the node that they left, copies of this node are suggested. They have
@@ -408,6 +434,67 @@ def _pending(case: _Case) -> Iterator[NextStep]:
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _unspread(case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if without the rule that keeps pods of failed nodes off nodes with room.
+
+    A note names each such rule. The what-if changes the topology spread constraints of the workload
+    with the most of these pods, if that leads to more ready pods of the workload at the end.
+    """
+    answer = case.answer
+    if answer.changed.outage is None:
+        return
+    refs = {pod.workload for pod in answer.difference.pending}
+    templates = {
+        ref: (one.value.get("spec", {}).get("template") or {}).get("spec") or {}
+        for ref, one in case.workloads(refs).items()
+    }
+    rules = list(spread_rules(answer.difference.pending, templates))
+    for rule in rules:
+        stay = "1 pod" if rule.pods == 1 else f"{rule.pods:,} pods"
+        verb = "stays" if rule.pods == 1 else "stay"
+        case.causes.append(
+            f"{stay} of {rule.workload} {verb} pending although nodes have room, because of "
+            f"{rule.words}."
+        )
+    editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
+    if editable:
+        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case)
+
+
+def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with constraints that leave failed nodes out, or else with soft constraints.
+
+    Each of them is tried, and the first that helps is yielded.
+    """
+    rows = {one.workload: one for one in case.answer.effect.workloads}
+    whose = f"the topology spread of {rule.workload}"
+    if rule.ignores_taints:
+        edit = rule.with_taints_honored()
+        if _more_ready(rows[rule.workload], case.with_edit(edit)):
+            case.causes.append(
+                f"The failed nodes still count for {whose}, without pods, while their Node objects "
+                "exist. With nodeTaintsPolicy: Honor, they do not count."
+            )
+            words = f"ask again without the failed nodes in {whose} (nodeTaintsPolicy: Honor)"
+            yield NextStep(words, shlex.join(("--set", edit)))
+            return
+    edit = rule.with_anyway()
+    if _more_ready(rows[rule.workload], case.with_edit(edit)):
+        words = f"ask again with a preference as {whose} (whenUnsatisfiable: ScheduleAnyway)"
+        yield NextStep(words, shlex.join(("--set", edit)))
+
+
+def _more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
+    """Return whether the workload `one` has more ready pods at the end of the run `tried`."""
+    return tried is not None and _ready_at_end(one, tried) > one.readiness.at_end
+
+
+def _can_edit(ref: WorkloadRef, case: _Case) -> bool:
+    """Return whether the question can be asked again with another template of the workload."""
+    change = case.answer.change
+    return ref.kind in _SCALABLE and not (change.apply or _is_named(ref.name, change.set))
 
 
 def _more_nodes(
@@ -579,7 +666,7 @@ def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     if not 0 < len(held) <= _NAMES_MAX or not is_shut_down or is_edited:
         return
     tried = case.ask(replace(change, set=(*change.set, *_tainted(held, case))))
-    if tried is not None and _ready_at_end(one, tried) > one.readiness.at_end:
+    if _more_ready(one, tried):
         which = "node is" if len(held) == 1 else "nodes are"
         yield NextStep(
             f"if the failed {which} shut down for good, have the pods replaced elsewhere",
@@ -607,7 +694,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
     OutcomeKind.UNDRAINED: _blocked,
     OutcomeKind.UNFINISHED: _unfinished,
     OutcomeKind.DATA_DELETED: _data_deleted,
-    OutcomeKind.PENDING: _pending,
+    OutcomeKind.PENDING: _placed,
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.UNAVAILABLE: _unavailable,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 from msgspec.structs import replace
@@ -246,6 +247,99 @@ def test_pods_of_a_failed_zone_suggest_no_node_in_that_zone(snapshot, spread):
     answer = what_if(snapshot(*spread), change)
     assert answer.difference.pending
     assert not any("--add-nodes" in where for _, where in steps_of(answer))
+
+
+def edited(**fields):
+    """Return the option that sets these fields of the constraint of `spread`."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    value = json.dumps([constraint | fields], separators=(",", ":"))
+    edit = f"rs/default/web:spec.template.spec.topologySpreadConstraints={value}"
+    return shlex.join(("--set", edit))
+
+
+def with_edit(change, step):
+    return replace(change, set=(shlex.split(step.code)[1],))
+
+
+CONSTRAINT = (
+    "its topology spread constraint (topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule)"
+)
+
+
+def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
+    """All pods run with the suggested change."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread), change)
+    assert answer.changed.notes[:2] == (
+        f"2 pods of rs/default/web stay pending although nodes have room, because of {CONSTRAINT}.",
+        (
+            "The failed nodes still count for the topology spread of rs/default/web, without pods, "
+            "while their Node objects exist. With nodeTaintsPolicy: Honor, they do not count."
+        ),
+    )
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
+
+
+def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
+    """Failed nodes do not count, but zone 3 has no room, so zone 2 may run two of four pods."""
+    spread[2]["metadata"]["labels"]["topology.kubernetes.io/zone"] = "3"
+    spread[2]["status"]["allocatable"]["cpu"] = "1"
+    constraint = spread[3]["spec"]["template"]["spec"]["topologySpreadConstraints"][0]
+    constraint["nodeTaintsPolicy"] = "Honor"
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread), change)
+    assert answer.changed.notes[0] == (
+        f"1 pod of rs/default/web stays pending although nodes have room, because of {CONSTRAINT}."
+    )
+    assert not any("still count" in note for note in answer.changed.notes)
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.code == edited(whenUnsatisfiable="ScheduleAnyway", nodeTaintsPolicy="Honor")
+    assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
+
+
+def test_a_constraint_is_not_changed_if_no_node_has_room(snapshot, spread):
+    for node in spread[1:3]:
+        node["status"]["allocatable"]["cpu"] = "1"
+    answer = what_if(snapshot(*spread), ClusterChange(failures=Failures(fail_zone=("1",))))
+    assert len(answer.difference.pending) == 2
+    assert not any("--set" in step.code for step in answer.next_steps)
+    assert not any("have room" in note for note in answer.changed.notes)
+
+
+def test_a_constraint_that_the_question_edits_is_not_edited_again(snapshot, spread):
+    edit = "rs/default/web:spec.minReadySeconds=1"
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), set=(edit,))
+    answer = what_if(snapshot(*spread), change)
+    assert CONSTRAINT in answer.changed.notes[0]
+    assert not any("--set" in step.code for step in answer.next_steps)
+
+
+def test_required_anti_affinity_that_keeps_pods_pending_is_named(snapshot, make):
+    key, labels = "topology.kubernetes.io/zone", {"matchLabels": {"app": "web"}}
+    term = {"topologyKey": key, "labelSelector": labels}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    replicaset = make.workload("ReplicaSet", "web", replicas=2, affinity=rule)
+    replicaset["metadata"]["uid"] = "web"
+    objects = [replicaset]
+    for zone in ("a", "b"):
+        pod = make.pod(f"web-{zone}", node_name=zone, owner="web", affinity=rule)
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        objects += [make.node(zone, **{key: zone}), pod]
+    change = ClusterChange(failures=Failures(fail_zone=("a",)))
+    answer = what_if(snapshot(*objects), change)
+    assert answer.changed.notes[0] == (
+        "1 pod of rs/default/web stays pending although nodes have room, because of its required "
+        f"anti-affinity ({key})."
+    )
+    assert not any("--set" in step.code for step in answer.next_steps)
 
 
 def test_a_budget_breached_by_an_outage_suggests_replicas_in_proportion(snapshot, spread):

@@ -1,0 +1,115 @@
+"""SpreadRule: a rule of a workload that keeps its pods off nodes that have room for them.
+
+Such a rule is a topology spread constraint with DoNotSchedule, or a required anti-affinity term.
+The scheduler checks both after the requests of a pod, so each node that a rule rejects has room
+(upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
+
+A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
+nodes of the failed zone still count, without pods, as long as their Node objects exist. If maxSkew
+is 1, each of the other zones may then run one pod, and all further pods stay pending. With
+nodeTaintsPolicy Honor, nodes with a taint that the pods do not tolerate do not count, and the node
+lifecycle controller taints failed nodes
+(upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
+from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED, STATUSES
+from fairlead.engine.plugins.pod_topology_spread.constraint import (
+    DO_NOT_SCHEDULE,
+    HONOR,
+    SCHEDULE_ANYWAY,
+)
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
+
+_ANTI_AFFINITY: Final = STATUSES[REPELLED].message
+_CONSTRAINTS: Final = "topologySpreadConstraints"
+
+
+class SpreadRule(Struct, frozen=True):
+    """The spread constraints and anti-affinity that keep `pods` pods of `workload` pending.
+
+    `constraints` are all topology spread constraints of the workload's pods; only those with
+    DoNotSchedule keep pods pending. `apart` are the topology keys of the required anti-affinity
+    terms. One of both is empty.
+    """
+
+    workload: WorkloadRef
+    pods: int
+    constraints: Sequence[Json] = ()
+    apart: Sequence[str] = ()
+
+    @property
+    def words(self) -> str:
+        """What keeps the pods pending, as a clause that begins with a noun."""
+        if not self.constraints:
+            return f"its required anti-affinity ({listed(self.apart)})"
+        hard = [
+            f"{one.get('topologyKey')}, maxSkew {one.get('maxSkew')}, {DO_NOT_SCHEDULE}"
+            for one in self.constraints
+            if _is_hard(one)
+        ]
+        noun = "constraint" if len(hard) == 1 else "constraints"
+        return f"its topology spread {noun} ({'; '.join(hard)})"
+
+    @property
+    def ignores_taints(self) -> bool:
+        """Whether a constraint with DoNotSchedule also counts nodes that the pods do not tolerate.
+
+        upstream: the default of nodeTaintsPolicy is Ignore
+        """
+        hard = filter(_is_hard, self.constraints)
+        return any(one.get("nodeTaintsPolicy") != HONOR for one in hard)
+
+    def with_taints_honored(self) -> str:
+        """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it."""
+        return self._edit({"nodeTaintsPolicy": HONOR})
+
+    def with_anyway(self) -> str:
+        """Return an edit of the workload with whenUnsatisfiable ScheduleAnyway."""
+        # minDomains is only valid with DoNotSchedule.
+        return self._edit({"whenUnsatisfiable": SCHEDULE_ANYWAY, "minDomains": None})
+
+    def _edit(self, fields: Mapping[str, Json]) -> str:
+        edited = [{**one, **fields} if _is_hard(one) else one for one in self.constraints]
+        value = [{key: each for key, each in one.items() if each is not None} for one in edited]
+        text = json.dumps(value, separators=(",", ":"))
+        return f"{self.workload}:spec.template.spec.{_CONSTRAINTS}={text}"
+
+
+def spread_rules(
+    pending: Iterable[PodEnd], templates: Mapping[WorkloadRef, Json]
+) -> Iterator[SpreadRule]:
+    """Yield the rules that keep `pending` pods off nodes with room, by workload.
+
+    `templates` are the pod specs of the workloads; pods of other workloads are left out.
+    """
+    by_workload: dict[WorkloadRef, list[PodEnd]] = {}
+    for pod in pending:
+        if pod.workload in templates:
+            by_workload.setdefault(pod.workload, []).append(pod)
+    for ref, pods in sorted(by_workload.items()):
+        spec = templates[ref]
+        constraints = spec.get(_CONSTRAINTS) or []
+        skewed = sum(SPREAD_MISMATCH in pod.reason for pod in pods)
+        if skewed and any(map(_is_hard, constraints)):
+            yield SpreadRule(ref, skewed, constraints=constraints)
+        affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+        terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or []
+        repelled = sum(_ANTI_AFFINITY in pod.reason for pod in pods)
+        if repelled and terms:
+            yield SpreadRule(ref, repelled, apart=[one.get("topologyKey", "") for one in terms])
+
+
+def _is_hard(constraint: Json) -> bool:
+    return constraint.get("whenUnsatisfiable", DO_NOT_SCHEDULE) == DO_NOT_SCHEDULE
