@@ -54,13 +54,10 @@ class SpreadRule(Struct, frozen=True):
         """What keeps the pods pending, as a clause that begins with a noun."""
         if not self.constraints:
             return f"its required anti-affinity ({listed(self.apart)})"
-        hard = [
-            f"{one.get('topologyKey')}, maxSkew {one.get('maxSkew')}, {DO_NOT_SCHEDULE}"
-            for one in self.constraints
-            if _is_hard(one)
-        ]
-        noun = "constraint" if len(hard) == 1 else "constraints"
-        return f"its topology spread {noun} ({'; '.join(hard)})"
+        hard = filter(_is_hard, self.constraints)
+        found = [hard_words(one.get("topologyKey", ""), one.get("maxSkew", 1)) for one in hard]
+        noun = "constraint" if len(found) == 1 else "constraints"
+        return f"its topology spread {noun} ({'; '.join(found)})"
 
     @property
     def ignores_taints(self) -> bool:
@@ -85,6 +82,11 @@ class SpreadRule(Struct, frozen=True):
         value = [{key: each for key, each in one.items() if each is not None} for one in edited]
         text = json.dumps(value, separators=(",", ":"))
         return f"{self.workload}:spec.template.spec.{_CONSTRAINTS}={text}"
+
+
+def hard_words(topology_key: str, max_skew: int) -> str:
+    """Return the words for a topology spread constraint with DoNotSchedule."""
+    return f"{topology_key}, maxSkew {max_skew}, {DO_NOT_SCHEDULE}"
 
 
 def spread_rules(

@@ -32,12 +32,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.objects import Taint
+from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.nodelifecycle.well_known import UNREACHABLE
+from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, HONOR
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
@@ -47,9 +53,10 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
 from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
-from fairlead.whatif.planner.cluster_size.size_result import SizeResult
+from fairlead.whatif.planner.cluster_size.size_result import HeldPod, SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import most_exclusive
+from fairlead.whatif.result.spread_rule import hard_words
 from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000
@@ -58,6 +65,8 @@ _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and r
 _SURVIVAL_ROUNDS_MAX: Final = 50
 _COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a type
 _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
+# The taints of a failed node after its grace period.
+_FAILED: Final = tuple(Taint(key=UNREACHABLE, effect=one) for one in (NO_SCHEDULE, NO_EXECUTE))
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
@@ -137,6 +146,7 @@ class SizeSearch:
         self._improve()
         self.result.survives = not self._survival.is_any or self._is_survivable()
         self._forget_survivors()
+        self.result.held = self._held_pods() if self.result.survives else {}
         self.result.waiting_at_once = self._waiting_at_once()
         self._explain_unplaceable(pods)
         if self.result.unplaceable or self.result.pinned:
@@ -293,25 +303,33 @@ class SizeSearch:
         self._ahead.clear()
 
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
-        """Set, for each unplaceable pod, the reasons why nodes refuse it.
+        """Set, for each unplaceable pod, the reasons why nodes refuse it (`_refusals`)."""
+        reasons = self.result.unplaceable
+        found = self._refusals([pod for pod in pods if pod.key in reasons])
+        self.result.unplaceable = reasons | found
 
-        The reasons are those of the nodes to keep and of one empty node of each offer.
+    def _refusals(self, pods: Sequence[PodInfo], failed_zone: str | None = None) -> dict[str, str]:
+        """Return the reasons why nodes refuse each of `pods`, by the key of the pod.
+
+        The reasons are those of the nodes to keep and of one empty node of each offer, except
+        offers in `failed_zone`. Pods without reasons are left out.
         """
-        model, reasons = self._model, self.result.unplaceable
-        if not reasons:
-            return
-        built = dict(self.result.nodes)
+        model, built = self._model, dict(self.result.nodes)
+        reasons: dict[str, str] = {}
+        if not pods:
+            return reasons
         with model.hypothesis():
             for offer in self._offers:
-                self._add(offer)
+                if offer.zone != failed_zone:
+                    self._add(offer)
             rows = [one.row for one in model.table.nodes() if one.name not in built]
             for pod in pods:
-                if pod.key not in reasons:
-                    continue
                 diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
                 found = {reason for row in rows for reason in diagnosis.status_of(row).reasons}
-                reasons[pod.key] = ", ".join(sorted(found)) or reasons[pod.key]
+                if found:
+                    reasons[pod.key] = ", ".join(sorted(found))
         self.result.nodes = built
+        return reasons
 
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
@@ -531,13 +549,13 @@ class SizeSearch:
         added to `pinned`.
         """
         before, cycles, number = dict(self.result.nodes), self.result.cycles, self._number
-        zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
+        zone = _failed_zone(failure)
         with self._model.hypothesis():
             pods = self._fail(gone)
             for pod in pods:
                 refused = self._place(pod, zone)
                 if refused is not None:
-                    self.result.pinned[pod.key, failure] = None
+                    self.result.pinned[pod.key, failure] = short_reason(refused.message)
         added = [offer for name, offer in self.result.nodes.items() if name not in before]
         self.result.nodes = before
         if not added:
@@ -587,13 +605,57 @@ class SizeSearch:
         """Remove from `pinned` the pods that do survive the failure on the final nodes."""
         if not self.result.pinned:
             return
-        refused: set[tuple[str, str]] = set()
+        pinned, refused = self.result.pinned, dict[tuple[str, str], str]()
         for failure, gone in self._failures():
             with self._model.hypothesis():
-                for pod in self._fail(gone):
-                    if isinstance(self._schedule(pod), Failure):
-                        refused.add((pod.key, failure))
-        self.result.pinned = {one: None for one in self.result.pinned if one in refused}
+                pods = [pod for pod in self._fail(gone) if isinstance(self._schedule(pod), Failure)]
+                pods = [pod for pod in pods if (pod.key, failure) in pinned]
+                reasons = self._refusals(pods, _failed_zone(failure))
+                for pod in pods:
+                    known = reasons.get(pod.key, pinned[pod.key, failure])
+                    refused[pod.key, failure] = known
+        self.result.pinned = {one: refused[one] for one in pinned if one in refused}
+
+    def _held_pods(self) -> dict[tuple[str, str], HeldPod]:
+        """Return the pods that find a node only after the Node objects of failed nodes are deleted.
+
+        Until then, the failed nodes have taints, but topology spread constraints whose
+        nodeTaintsPolicy is not Honor still count them. The keys are (pod, failure).
+
+        upstream: plugins/podtopologyspread/filtering.go: calPreFilterState
+        """
+        held: dict[tuple[str, str], HeldPod] = {}
+        for failure, gone in self._failures():
+            pods = self._movable_pods(gone)
+            if not any(map(_counting_constraints, pods)):
+                continue
+            with self._model.hypothesis():
+                for pod in self._fail_with_nodes_kept(gone, pods):
+                    counting, decision = _counting_constraints(pod), self._schedule(pod)
+                    if (
+                        counting
+                        and isinstance(decision, Failure)
+                        and SPREAD_MISMATCH in decision.message
+                        and (pod.key, failure) not in self.result.pinned
+                    ):
+                        workload = str(workload_of(pod.pod))
+                        held[pod.key, failure] = HeldPod(workload, "; ".join(counting))
+        return held
+
+    def _fail_with_nodes_kept(self, gone: Sequence[str], pods: Sequence[PodInfo]) -> list[PodInfo]:
+        """Taint the nodes in `gone`, and remove `pods`; return their replacements, largest first.
+
+        upstream: nodelifecycle/node_lifecycle_controller.go: doNoScheduleTaintingPass,
+        processTaintBaseEviction
+        """
+        model = self._model
+        for name in gone:
+            node = model.node(name).node
+            spec = replace(node.spec, taints=(*node.spec.taints, *_FAILED))
+            model.put_node(replace(node, spec=spec))
+        for pod in pods:
+            model.remove(pod)
+        return sorted(map(model.replacement, pods), key=_largest_first)
 
     # --- nodes of one type -----------------------------------------------------------------
 
@@ -797,6 +859,20 @@ class SizeSearch:
 def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
     """Return `demand` minus `free`, at least 0, by column."""
     return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
+
+
+def _counting_constraints(pod: PodInfo) -> list[str]:
+    """Return the words for the constraints of `pod` that reject nodes and ignore taints."""
+    return [
+        hard_words(one.topology_key, one.max_skew)
+        for one in pod.pod.spec.topology_spread_constraints
+        if one.when_unsatisfiable == DO_NOT_SCHEDULE and one.node_taints_policy != HONOR
+    ]
+
+
+def _failed_zone(failure: str) -> str | None:
+    """Return the zone that fails in `failure`; None if single nodes fail."""
+    return failure.removeprefix("zone ") if failure.startswith("zone ") else None
 
 
 def _nominated(pod: PodInfo, node: str) -> PodInfo:

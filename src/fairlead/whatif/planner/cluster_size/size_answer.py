@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor
+from typing import Final
 
 from msgspec import Struct
 
@@ -22,6 +24,8 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
     counted,
 )
+
+_HELD: Final = "pods that stay pending while the Node objects of failed nodes exist"
 
 
 class SizeQuestion(Struct, frozen=True):
@@ -79,7 +83,8 @@ def size_answer(
         _binds(question, found),
         _obstacles(found),
         _pods("unplaceable", "pods that fit no new or kept node", found.unplaceable.items(), "why"),
-        _pods("pinned", "pods that do not survive a failure", found.pinned, "failure"),
+        _failure_table("pinned", "pods that do not survive a failure", found.pinned),
+        _failure_table("held", _HELD, {one: pod.constraints for one, pod in found.held.items()}),
     )
     return TabularAnswer(
         "Size",
@@ -124,7 +129,8 @@ def _survived(survival: Survival, found: SizeResult) -> str:
     tried = ""
     if found.sets_covered < found.sets:
         tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,} sets)"
-    return f", {also} after the loss of any {words}{tried}"
+    once = ", once the Node objects of failed nodes are deleted" if found.held else ""
+    return f", {also} after the loss of any {words}{once}{tried}"
 
 
 def _survival_words(survival: Survival) -> str:
@@ -173,6 +179,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
+    yield from _held(found)
     if found.waiting_today:
         verb = "waits" if found.waiting_today == 1 else "wait"
         yield f"Today, {found.waiting_today:,} of the pods {verb} for a node."
@@ -184,6 +191,21 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             "stay pending: the scheduler spreads the first pods, and then no node has room for the "
             "last large pods. Move large pods first."
         )
+
+
+def _held(found: SizeResult) -> Iterator[str]:
+    """Yield a sentence if topology spread constraints hold pods while failed nodes have objects."""
+    if not found.held:
+        return
+    most = max(Counter(failure for _, failure in found.held).values())
+    stays = "stays" if most == 1 else "stay"
+    rules = sorted({(one.workload, one.constraints) for one in found.held.values()})
+    named = listed([f"{workload} ({constraints})" for workload, constraints in rules], 2)
+    yield (
+        f"While the Node objects of failed nodes exist, up to {counted(most, 'pod')} {stays} "
+        "pending although other nodes have room: the failed nodes still count for the topology "
+        f"spread of {named}. With nodeTaintsPolicy: Honor, they do not count."
+    )
 
 
 def _control_plane(nodes: int) -> Iterator[str]:
@@ -255,6 +277,18 @@ def _obstacles(found: SizeResult) -> ResultTable:
     ]
     columns = (ResultColumn("nodes", "nodes", NUMBER), ResultColumn("reason", "because"))
     return ResultTable("obstacles", "why no further node can be removed", columns, rows, 6)
+
+
+def _failure_table(name: str, title: str, pods: Mapping[tuple[str, str], str]) -> ResultTable:
+    rows = [
+        {"pod": pod, "failure": failure, "why": why} for (pod, failure), why in sorted(pods.items())
+    ]
+    columns = (
+        ResultColumn("pod", "pod", NAME),
+        ResultColumn("failure", "failure"),
+        ResultColumn("why", "why"),
+    )
+    return ResultTable(name, title, columns, rows, 5)
 
 
 def _pods(name: str, title: str, pods: Iterable[tuple[str, str]], what: str) -> ResultTable:

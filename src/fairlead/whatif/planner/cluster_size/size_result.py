@@ -8,11 +8,20 @@ from fairlead.whatif.planner.cluster_size.cost_bound import CostBound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 
 
+class HeldPod(Struct, frozen=True):
+    """A pod that the topology spread `constraints` of its `workload` keep pending."""
+
+    workload: str
+    constraints: str
+
+
 class SizeResult(Struct):
     """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
     `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
-    contains (pod, failure) for pods that fit no node on offer after the failure. `obstacles` counts
+    contains (pod, failure) for pods that fit no node on offer after the failure, each with the
+    reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps off
+    nodes with room while the Node objects of the failed nodes exist. `obstacles` counts
     the reasons why nodes cannot be removed. `tried` is the number of failures that were tried on
     the final nodes; `survives` is set if the pods survive all of them, except `pinned` pods. If
     several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
@@ -23,7 +32,8 @@ class SizeResult(Struct):
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
     unplaceable: dict[str, str] = field(default_factory=dict)
-    pinned: dict[tuple[str, str], None] = field(default_factory=dict)
+    pinned: dict[tuple[str, str], str] = field(default_factory=dict)
+    held: dict[tuple[str, str], HeldPod] = field(default_factory=dict)
     obstacles: dict[str, int] = field(default_factory=dict)
     bound: CostBound = field(default_factory=lambda: CostBound(0.0))
     tried: int = 0

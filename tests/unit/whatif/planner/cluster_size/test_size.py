@@ -10,6 +10,8 @@ from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -28,6 +30,7 @@ from fairlead.whatif.planner.cluster_size.size_option import (
     parse_survival,
 )
 from fairlead.whatif.planner.cluster_size.survival import Survival
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 
 NO_FAILURE = Survival()
@@ -335,7 +338,9 @@ def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
     found = sized(planner(*nodes, *pinned), survival=Survival(zones=True))
-    assert list(found.pinned) == [("default/db-1-0", "zone z1")]
+    assert found.pinned == {
+        ("default/db-1-0", "zone z1"): "node(s) didn't match Pod's node affinity/selector"
+    }
 
 
 def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(planner, make):
@@ -351,6 +356,53 @@ def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(plann
     objects = [*nodes, *deployment(make, "db", ["a", "b"], affinity=alone)]
     found = sized(planner(*objects), survival=Survival(zones=True, nodes=1))
     assert {failure for _, failure in found.pinned} >= {"zone z1", "zone z2"}
+
+
+def in_three_zones(make, **fields):
+    """Three nodes in three zones with two pods each, which are spread over the zones."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    nodes = [make.node(f"n{zone}", **{ZONE: zone}) for zone in ("z1", "z2", "z3")]
+    spec = {"topologySpreadConstraints": [constraint | fields]}
+    return [*nodes, *deployment(make, "web", ["nz1", "nz2", "nz3"] * 2, **spec)]
+
+
+def test_pods_that_a_constraint_holds_while_failed_nodes_exist_are_named(planner, snapshot, make):
+    """They stay pending in a simulation of the failure, too."""
+    survival = Survival(zones=True)
+    found = sized(planner(*in_three_zones(make)), survival=survival)
+    assert sorted(offer.zone for offer in found.nodes.values()) == ["z1", "z2", "z3"]
+    assert found.survives
+    for zone in ("z1", "z2", "z3"):
+        failed = ClusterChange(failures=Failures(fail_zone=(zone,)))
+        simulated = what_if(snapshot(*in_three_zones(make)), failed).difference.pending
+        assert len(simulated) == sum(failure == f"zone {zone}" for _, failure in found.held) == 2
+    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == (
+        "3 nodes run everything, even after the loss of any zone, once the Node objects of failed "
+        "nodes are deleted (today 3)."
+    )
+    assert (
+        "While the Node objects of failed nodes exist, up to 2 pods stay pending although other "
+        "nodes have room: the failed nodes still count for the topology spread of "
+        f"deploy/default/web ({ZONE}, maxSkew 1, DoNotSchedule). With nodeTaintsPolicy: Honor, "
+        "they do not count."
+    ) in answer["findings"]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"nodeTaintsPolicy": "Honor"}, {"whenUnsatisfiable": "ScheduleAnyway"}]
+)
+def test_no_pod_is_held_if_failed_nodes_do_not_count(planner, snapshot, make, fields):
+    found = sized(planner(*in_three_zones(make, **fields)), survival=Survival(zones=True))
+    assert (found.survives, found.held) == (True, {})
+    failed = ClusterChange(failures=Failures(fail_zone=("z1",)))
+    assert not what_if(snapshot(*in_three_zones(make, **fields)), failed).difference.pending
 
 
 def test_each_zone_fails_with_the_nodes_added_for_the_previous_zone(planner, make):
