@@ -143,8 +143,8 @@ def what_if(
         answer, snapshot.manifests, _AskAgain(snapshot, conditions, before, progress).effect
     )
     if found.notes or found.causes:
-        notes = (*found.causes, *effect.changed.notes, *found.notes)
-        changed = replace(effect.changed, notes=notes)
+        every = (*found.causes, *effect.changed.notes, *found.notes)
+        changed = replace(effect.changed, notes=every)
         effect = replace(effect, changed=changed)
     return replace(answer, effect=effect, next_steps=found.steps)
 

@@ -77,7 +77,7 @@ class SpreadRule(Struct, frozen=True):
         # minDomains is only valid with DoNotSchedule.
         return self._edit({"whenUnsatisfiable": SCHEDULE_ANYWAY, "minDomains": None})
 
-    def _edit(self, fields: Mapping[str, Json]) -> str:
+    def _edit(self, fields: Json) -> str:
         edited = [{**one, **fields} if _is_hard(one) else one for one in self.constraints]
         value = [{key: each for key, each in one.items() if each is not None} for one in edited]
         text = json.dumps(value, separators=(",", ":"))
@@ -114,4 +114,4 @@ def spread_rules(
 
 
 def _is_hard(constraint: Json) -> bool:
-    return constraint.get("whenUnsatisfiable", DO_NOT_SCHEDULE) == DO_NOT_SCHEDULE
+    return bool(constraint.get("whenUnsatisfiable", DO_NOT_SCHEDULE) == DO_NOT_SCHEDULE)
