@@ -318,3 +318,32 @@ def test_the_static_pod_of_a_node_that_stays_only_with_the_change_is_ready(snaps
     [name] = rows.keys() - {"web"}
     ready = rows[name].readiness
     assert (ready.wanted, ready.lowest, ready.at_end) == (1, 1, 1)
+
+
+def test_a_scale_down_that_a_budget_stops_is_not_a_drain_of_the_change(snapshot, make, write):
+    """The quota keeps the first evicted pod from coming back, so the budget refuses the second."""
+    pods = [make.pod(f"web-{i}", node_name="b", owner="web") for i in range(2)]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "pods"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    nodes = [make.node(name, pool="a") for name in ("a", "b")]
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=2), *pods, budget, quota),
+        ClusterChange(),
+        Conditions(
+            autoscale=AutoscaleOptions(
+                "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
+            )
+        ),
+    )
+    assert [one.why for one in found.changed.evicted] == ["node scale down"]
+    assert found.verdict.findings[0].sentence == "Nothing changes for any pod."

@@ -636,7 +636,12 @@ class Recorder(Struct):
         ]
 
     def undrained(self) -> list[Undrained]:
-        """Return the pods whose eviction is refused or that never disappear, sorted by key."""
+        """Return the pods that a drain does not remove, sorted by key.
+
+        Their evictions are refused, or they never disappear. Refused evictions of Cluster
+        Autoscaler and of the descheduler do not count: Cluster Autoscaler then keeps the node, and
+        the descheduler does not try again.
+        """
         refused = [
             Undrained(
                 pod=self._end_of(track), cause=UndrainedCause.REFUSED, why=self._refusal(track)
@@ -645,8 +650,16 @@ class Recorder(Struct):
             if self._tracks.get(key) is track
             and not is_terminating(track.pod)
             and not is_terminal(track.pod)
+            and self._is_being_drained(track.pod.spec.node_name)
         ]
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
+
+    def _is_being_drained(self, name: str) -> bool:
+        """Return whether the node is drained on request, or because it is being deleted."""
+        node = self.outage.nodes.get(name)
+        if node is None:
+            return False
+        return is_drain_requested(node) or node.metadata.deletion_timestamp != ""
 
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the terminating pods on drained nodes that will never disappear.
