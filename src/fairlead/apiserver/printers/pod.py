@@ -77,6 +77,11 @@ POD: Final = printer(
 )
 
 
+def status_word(pod: Json) -> str:
+    """Return the word that kubectl shows as the status of `pod`, such as CrashLoopBackOff."""
+    return _tally(pod).reason
+
+
 def _tally(pod: Json) -> _Tally:
     sidecars = frozenset(
         text(container, "name")

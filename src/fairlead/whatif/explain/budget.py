@@ -15,10 +15,17 @@ from typing import Final
 from fairlead.api.text.name_list import listed
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
+from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.planner.cluster_model import in_queue_order, is_placed_anew, moves_with_drain
+from fairlead.whatif.planner.cluster_model import (
+    ClusterModel,
+    in_queue_order,
+    is_placed_anew,
+    moves_with_drain,
+)
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
     Blocker,
@@ -33,6 +40,8 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
     counted,
 )
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _WORKLOAD_COLUMNS: Final = (
     ResultColumn("workload", "workload", NAME),
@@ -40,7 +49,11 @@ _WORKLOAD_COLUMNS: Final = (
     ResultColumn("ready", "ready", NUMBER),
     ResultColumn("nodes", "nodes", NUMBER),
 )
-_UNREADY_COLUMNS: Final = (ResultColumn("pod", "pod", NAME), ResultColumn("node", "node", NAME))
+_UNREADY_COLUMNS: Final = (
+    ResultColumn("pod", "pod", NAME),
+    ResultColumn("node", "node", NAME),
+    ResultColumn("why", "why"),
+)
 _NODE_COLUMNS: Final = (
     ResultColumn("node", "node", NAME),
     ResultColumn("pods", "pods", NUMBER),
@@ -49,8 +62,8 @@ _NODE_COLUMNS: Final = (
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 
 
-def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswer:
-    """Return the explanation of the budget `key` (`namespace/name`) of the snapshot `source`."""
+def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> TabularAnswer:
+    """Return the explanation of the budget `key` (`namespace/name`) of `snapshot`."""
     limit = next(one for one in planner.budgets.limits() if one.key == key)
     pods = [
         pod
@@ -71,7 +84,7 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
     )
     return TabularAnswer(
         kind="BudgetExplanation",
-        source=source,
+        source=snapshot.source,
         verdict=_verdict(limit, len(pods)),
         findings=tuple(_findings(planner, limit, pods)),
         tables=(
@@ -79,9 +92,8 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
                       [{"edit": edit} for edit in edits if edit], shown=3),
             ResultTable("workloads", "whose pods it selects", _WORKLOAD_COLUMNS,
                       _workload_rows(planner, pods)),
-            ResultTable("unready", "pods that are not ready", _UNREADY_COLUMNS, [
-                {"pod": pod.key, "node": planner.model.cluster.node_of(pod)} for pod in unready
-            ]),
+            ResultTable("unready", "pods that are not ready", _UNREADY_COLUMNS,
+                        _unready_rows(planner.model, snapshot.inventory(), unready)),
             ResultTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
                 {"node": node, "pods": count, "unplaced": len(unplaced[node]),
                  "drain": _refusal(limit, blocked[node]) or _drain(limit, count, unplaced[node])}
@@ -98,6 +110,22 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
             "wanted": limit.wanted,
         },
     )  # fmt: skip
+
+
+def _unready_rows(
+    model: ClusterModel, inventory: Inventory, unready: Sequence[PodInfo]
+) -> list[dict[str, object]]:
+    return [
+        {
+            "pod": pod.key,
+            "node": name,
+            "why": why_unready(
+                inventory, pod_ref(pod.pod), model.node(name).node if name else None
+            ),
+        }
+        for pod in unready
+        for name in [model.cluster.node_of(pod)]
+    ]
 
 
 def _verdict(limit: BudgetLimit, pods: int) -> str:

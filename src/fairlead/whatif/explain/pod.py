@@ -14,8 +14,14 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.pods.facts import condition, is_static, is_terminal
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.pods.facts import (
+    condition,
+    foreign_finalizers,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
@@ -42,6 +48,8 @@ from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.identity import pod_ref
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
@@ -50,6 +58,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     with_other_schedulers,
 )
 from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
@@ -65,6 +74,7 @@ from fairlead.whatif.planner.refusal import (
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import ADMISSION_GATE, admission_sentence
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
@@ -135,16 +145,35 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     model = ClusterModel(snapshot, config)
     found = next(o for o in model.objects if isinstance(o, Pod) and o.key == manifest.ref.key)
     if is_terminal(found):
-        raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
+        kept = foreign_finalizers(found) if is_terminating(found) else ()
+        why = f"; its deletion waits for finalizer {kept[0]}" if kept else ""
+        raise manifest.refuse(
+            f"has completed and is not scheduled again{why}", field="status.phase"
+        )
     others = [one for one in model.objects if one is not found]
     config, note = _with_profile(config, snapshot, found)
     explanation = _explanation(manifest.source, model, found, others, config, note)
     is_gated = any(gate.name == ADMISSION_GATE for gate in found.spec.scheduling_gates)
     why = admission_sentence(manifest, inventory) if is_gated else ""
     more = (why,) if why else ()
+    if explanation.node:
+        more = (*more, *_state_notes(found, model.node(explanation.node).node, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
+
+
+def _state_notes(pod: Pod, node: Node, inventory: Inventory) -> Iterator[str]:
+    """Yield notes if `pod`, which has the node `node`, is terminating or not ready."""
+    if is_terminating(pod):
+        kept, why = foreign_finalizers(pod), ""
+        if not takes_pods(node):
+            why = "; it stays until the kubelet of its node answers or the node is deleted"
+        elif kept:
+            why = f"; finalizer {kept[0]} keeps it until another program removes the finalizer"
+        yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
+    elif condition(pod, "Ready") is not None and not is_ready(pod):
+        yield f"The pod is not ready: {why_unready(inventory, pod_ref(pod), node)}."
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:

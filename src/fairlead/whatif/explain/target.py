@@ -87,7 +87,7 @@ def explain_object(
     model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:
-        answer = explain_budget(planner, found.ref.key, snapshot.source)
+        answer = explain_budget(planner, found.ref.key, snapshot)
     elif found.kind is HORIZONTAL_POD_AUTOSCALER:
         answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:

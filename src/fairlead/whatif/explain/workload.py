@@ -23,9 +23,11 @@ from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -54,6 +56,11 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 _PENDING_COLUMNS: Final = (
     ResultColumn("pods", "pods", NUMBER),
     ResultColumn("pod", "pending", NAME),
+    ResultColumn("why", "why"),
+)
+_UNREADY_COLUMNS: Final = (
+    ResultColumn("pods", "pods", NUMBER),
+    ResultColumn("pod", "not ready", NAME),
     ResultColumn("why", "why"),
 )
 _ZONE_COLUMNS: Final = (
@@ -112,6 +119,8 @@ def explain_workload(
         tables=(
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
                         _pending_rows(planner, pending)),
+            ResultTable("unready", "pods on a node that are not ready", _UNREADY_COLUMNS,
+                        _unready_rows(planner.model, snapshot.inventory(), placed)),
             ResultTable("refusals", "nodes that one more pod does not fit", _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason,
                  "change": one.change}
@@ -248,9 +257,6 @@ def _findings(
     if len(revisions) > 1:
         parts = [f"{count:,} of {revision}" for revision, count in revisions.most_common()]
         yield f"Its pods are of {len(revisions)} revisions: {listed(parts)}."
-    if unready := [one.pod.key for one in pods if one.pod.spec.node_name and _is_unready(one)]:
-        be = "is" if len(unready) == 1 else "are"
-        yield f"{counted(len(unready), 'pod')} on a node {be} not ready: {listed(unready)}."
     took = startup_times(snapshot.manifests).by_workload.get(ref)
     if took is not None and to_seconds(took) > 1:
         yield f"Its pods took {for_readers(took)} from being scheduled until they were ready."
@@ -305,6 +311,20 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
             nodes[why] += [node] if node else []
     return [
         {"pods": len(found), "pod": listed(found, 1), "why": _with_nodes(why, nodes[why])}
+        for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def _unready_rows(
+    model: ClusterModel, inventory: Inventory, placed: Sequence[PodInfo]
+) -> list[dict[str, object]]:
+    """Return a row for each reason why pods on nodes are not ready."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for pod in filter(_is_unready, placed):
+        node = model.node(model.cluster.node_of(pod)).node
+        names[why_unready(inventory, pod_ref(pod.pod), node)].append(pod.key)
+    return [
+        {"pods": len(found), "pod": listed(found, 1), "why": why}
         for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
 

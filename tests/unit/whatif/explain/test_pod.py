@@ -130,6 +130,47 @@ def test_a_pending_resize_has_a_note(snapshot, make):
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "ready", "note"),
+    [
+        ("False", True, "The pod is not ready: container c is not ready."),
+        ("False", False, "The pod is not ready: its node is not Ready."),
+        ("True", True, None),
+    ],
+)
+def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note):
+    pod = make.pod("web", node_name="a")
+    pod["status"] |= {
+        "conditions": [{"type": "Ready", "status": status}],
+        "containerStatuses": [{"name": "c", "ready": False, "state": {"running": {}}}],
+    }
+    node = make.node("a")
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True" if ready else "False"}]
+    found = explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig())
+    assert (note in found.notes) is (note is not None)
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "ready", "note"),
+    [
+        ([], True, ""),
+        (
+            ["example.com/f"],
+            True,
+            "; finalizer example.com/f keeps it until another program removes the finalizer",
+        ),
+        ([], False, "; it stays until the kubelet of its node answers or the node is deleted"),
+    ],
+)
+def test_a_terminating_pod_has_a_note(snapshot, make, finalizers, ready, note):
+    note = f"The pod is terminating (deletionTimestamp 2026-01-01T00:00:00Z){note}."
+    pod = make.pod("web", node_name="a")
+    pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+    node = make.node("a")
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
+    assert note in explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).notes
+
+
 def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
     pods = [
         make.pod("a1", cpu="3", node_name="a", priority=10),

@@ -59,12 +59,47 @@ def rows(answer, name):
     return [dict(row) for table in answer.tables if table.name == name for row in table.rows]
 
 
-def test_a_workload_names_its_pods_that_are_not_ready(explained, make):
+CRASH = {
+    "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off of pod web-2"}},
+    "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+}
+NO_SECRET = {
+    "state": {
+        "waiting": {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "ready", "why"),
+    [
+        ({"containerStatuses": [{"name": "c", **CRASH}]}, True,
+         "CrashLoopBackOff (container c): the last exit code is 137 (OOMKilled)"),
+        ({"containerStatuses": [{"name": "c", **NO_SECRET}]}, True,
+         'CreateContainerConfigError (container c): secret "s" not found'),
+        ({"initContainerStatuses": [{"name": "i", **CRASH}]}, True,
+         "Init:CrashLoopBackOff (container i): the last exit code is 137 (OOMKilled)"),
+        ({"containerStatuses": [{"name": "c", "ready": False, "state": {"running": {}}}]}, True,
+         "container c is not ready"),
+        ({"containerStatuses": [{"name": "c", "ready": True, "state": {"running": {}}}]}, True,
+         "readiness gate lb is not True"),
+        ({"containerStatuses": [{"name": "c", "ready": True, "state": {"running": {}}}]}, False,
+         "its node is not Ready"),
+    ],
+)  # fmt: skip
+def test_a_workload_names_its_pods_that_are_not_ready(explained, make, status, ready, why):
     """The verdict says that both wanted pods are ready; the third pod is of a stuck rollout."""
     pods = [replica(make, number, "a", ready=number < 2) for number in range(3)]
-    answer = explained("rs/web", make.node("a"), replica_set(make, 2), *pods)
+    pods[2]["spec"] |= {"nodeName": "b", "readinessGates": [{"conditionType": "lb"}]}
+    pods[2]["status"] |= {"phase": "Running", **status}
+    condition = {"type": "Ready", "status": "True" if ready else "Unknown"}
+    nodes = make.node("a"), make.node("b")
+    nodes[1]["status"]["conditions"] = [condition]
+    answer = explained("rs/web", *nodes, replica_set(make, 2), *pods)
     assert answer.verdict == "All 2 wanted pods of rs/default/web are ready."
-    assert "1 pod on a node is not ready: default/web-2." in answer.findings
+    assert rows(answer, "unready") == [{"pods": 1, "pod": "default/web-2", "why": why}]
+    budget_answer = explained("pdb/web", *nodes, replica_set(make, 2), *pods, budget(1))
+    assert rows(budget_answer, "unready") == [{"pod": "default/web-2", "node": "b", "why": why}]
 
 
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}

@@ -93,8 +93,8 @@ def explain(
       a new node that is a copy of an existing node. A pod that already has a node is explained as
       if it had no node. In large clusters, nodes with the same reason share a row.
 
-    - Workload, or a custom resource that controls pods: its pods, why pods are pending, its
-      disruption budgets, and the node on which one more pod would be placed.
+    - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
+      ready, its disruption budgets, and the node on which one more pod would be placed.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
