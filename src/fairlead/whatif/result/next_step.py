@@ -412,6 +412,15 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     covered: list[PodEnd] = []
     if old_node is not None:
         covered += [pod for pod in movable if left[pod.key] == old_node.name]
+        # Pods of one workload have equal rules, so a copy takes those of other nodes, too.
+        alike = {pod.workload for pod in covered}
+        covered += [
+            pod
+            for pod in movable
+            if left[pod.key] != old_node.name
+            and pod.workload in alike
+            and reach.reaches(pod, old_node)
+        ]
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
         covered += [pod for pod in here if reach.reaches(pod, old_node)]
     keys = {pod.key for pod in covered}

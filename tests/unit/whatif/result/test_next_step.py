@@ -787,6 +787,21 @@ def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(sna
     ]
 
 
+def test_a_copy_of_one_failed_node_takes_the_pods_of_equal_nodes_too(snapshot, make):
+    """Node c has room, but not the label; a node like a takes three of the four pods."""
+    spec = {"nodeSelector": {"pool": "spot"}}
+    web = make.workload("ReplicaSet", replicas=4, cpu="1", **spec)
+    web["metadata"]["uid"] = "web"
+    pods = [
+        make.pod(f"web-{n}", node_name="ab"[n % 2], owner="web", cpu="1", **spec) for n in range(4)
+    ]
+    nodes = [make.node("a", cpu="3", pool="spot"), make.node("b", cpu="3", pool="spot")]
+    failures = Failures(fail_node=("pool=spot",))
+    answer = what_if(snapshot(*nodes, make.node("c"), web, *pods), ClusterChange(failures=failures))
+    assert len(answer.difference.pending) == 4
+    assert ("ask again with 2 more nodes like a", "--add-nodes 2 --like a") in steps_of(answer)
+
+
 def test_members_of_a_gang_for_which_nodes_have_room_need_no_new_node(snapshot, make):
     """The drain evicts one of three members, and the gang then ends as a whole; node a is cordoned.
 
