@@ -174,6 +174,22 @@ def test_errors_that_the_change_does_not_cause_are_marked(snapshot, make):
     assert [one["object"] for one in shown if one["also_without"] == "yes"] == ["Job default/j"]
 
 
+def test_an_error_that_the_change_ends_is_marked(snapshot, make):
+    """The controller tries to create the pods again after the quota has been raised."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+        "status": {"hard": {"pods": "1"}, "used": {"pods": "0"}},
+    }
+    cluster = snapshot(make.node("a"), quota, make.workload("ReplicaSet", "web", replicas=2))
+    answer = what_if(cluster, ClusterChange(set=("quota/q:spec.hard.pods=2",)))
+    line = text_of(answer, width=300).partition("ERRORS")[2].splitlines()[1]
+    assert line.startswith("ReplicaSet default/web")
+    assert line.endswith("limited: pods=1 (over at the end)")
+
+
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
     silent = make.node("a")
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]

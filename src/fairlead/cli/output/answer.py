@@ -51,6 +51,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.rest import Rest
+from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 6
@@ -66,6 +67,7 @@ _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
 _NO_EFFECT: Final = "also without the change"
+_OVER: Final = "over at the end"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
 
@@ -400,6 +402,13 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 # --- problems and notes ------------------------------------------------------------------------
 
 
+def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
+    """Return the message of `error`, marked if it is over or does not come from the change."""
+    if error.is_over:
+        return f"{error.message} ({_OVER})"
+    return error.message if is_additional else f"{error.message} ({_NO_EFFECT})"
+
+
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
     """Yield three sections: events without effect, errors, and repeated displacements."""
     changed, start = answer.changed, answer.changed.started_at
@@ -408,7 +417,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
         (
             one.subject,
             f"{one.missing:,}" if one.missing else "",
-            one.message if one in answer.effect.errors else f"{one.message} ({_NO_EFFECT})",
+            _with_remark(one, is_additional=one in answer.effect.errors),
         )
         for one in changed.errors
     ]
