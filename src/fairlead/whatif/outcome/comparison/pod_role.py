@@ -50,8 +50,7 @@ class PodRole(Struct, frozen=True):
         """
         if self.after is ABSENT:
             return not self.before.is_completed
-        is_deleted = self.after.is_terminating and not self.before.is_terminating
-        return self.before is not ABSENT and is_deleted and self.after.key not in displaced
+        return self.before is not ABSENT and _was_deleted(self.before, self.after, displaced)
 
     def is_displaced(
         self, displaced: Collection[str], without: RunOutcome, lost: Collection[str]
@@ -137,7 +136,7 @@ def pod_roles(
     new: list[PodEnd] = []
     for key in changed_keys(without, changed):
         before, after = without.pods.get(key), changed.pods.get(key)
-        if before is not None and after is not None:
+        if before is not None and after is not None and not _was_deleted(before, after, displaced):
             yield PodRole(before, after)
         elif before is not None:
             alone.append(before)
@@ -169,6 +168,17 @@ def pod_roles(
     yield from pairs
     yield from (PodRole(pod, ABSENT) for pod in alone)
     yield from (PodRole(ABSENT, pod) for pod in (*new, *again))
+
+
+def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
+    """Return whether `after` is only the rest of a pod that the change deleted.
+
+    The pod still terminates, for example because the kubelet of its node does not answer. It may
+    also be a predecessor of the deleted pod, because a replacement has the key of the first pod.
+    The counterpart of `before` may be the pod that a rollout created instead.
+    """
+    is_deleted = after.is_terminating and not before.is_terminating
+    return is_deleted and after.key not in displaced
 
 
 def _split(

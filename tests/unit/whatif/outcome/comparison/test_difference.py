@@ -53,6 +53,18 @@ def keys(pods):
     return [each.key for each in pods]
 
 
+def test_a_rollout_updates_a_pod_whose_predecessor_still_terminates():
+    """The first pod is on a dead node; its replacement, on node a, has its key."""
+    web = WorkloadRef("Deployment", "ns", "web")
+    replacement = pod("p", "a", owner=web, revision="1", is_initial=True)
+    rest = pod("p", "b", owner=web, revision="1", is_initial=True, is_terminating=True)
+    new = pod("q", "a", owner=web, revision="2")
+    found = difference(outcome(replacement), outcome(rest, new))
+    assert [(one.before, one.pod) for one in found.updated] == [(replacement, new)]
+    assert not found.placed
+    assert not found.removed
+
+
 def test_equal_outcomes_do_not_differ():
     one = outcome(pod("p", "a"), pod("q"), evicted=(evicted("p", "b"),))
     assert difference(one, one).is_empty
