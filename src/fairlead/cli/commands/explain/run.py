@@ -65,6 +65,7 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
     counted,
 )
+from fairlead.whatif.snapshot.absent_owner import with_absent_owners
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -163,6 +164,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
         return _print_pod(explanation, releases, output, all_nodes=all_nodes)
+    snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
     answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:

@@ -1,0 +1,56 @@
+"""Custom resources that a dump lacks, although pods name them as their controllers.
+
+The dump of a typical kubectl command has no custom resources. Their kind, name and uid are also in
+the owner references of their pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from fairlead.api.json import Json
+from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.kind import POD, find_kind, kind_of
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.snapshot.manifest import (
+    Manifests,
+    ReplicaManifests,
+    entries_of,
+    manifests,
+)
+from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
+    """Return `snapshot` with the custom resources that it lacks and that control pods.
+
+    Return `snapshot` itself if it lacks none, or if `target` (`KIND/NAME`) names a built-in kind.
+    The added objects have only metadata. Raises InputError for a pod that is not valid.
+    """
+    named = find_kind(target.partition("/")[0])
+    if named is not None and not named.is_custom:
+        return snapshot
+    known, added = snapshot.inventory(), {}
+    for owner in _custom_owners(snapshot):
+        meta, kind = owner["metadata"], kind_of(owner)
+        if known.get(kind, meta["namespace"], meta["name"]) is None:
+            added[kind.resource, meta["namespace"], meta["name"]] = owner
+    if not added:
+        return snapshot
+    objects = manifests(Document(snapshot.source, one) for one in added.values())
+    return replace(snapshot, manifests=Manifests((*entries_of(snapshot.manifests), *objects)))
+
+
+def _custom_owners(snapshot: Snapshot) -> Iterator[Json]:
+    """Yield the custom resource that controls each group of pods, without its spec."""
+    for entry in entries_of(snapshot.manifests):
+        if entry.kind is not POD:
+            continue
+        pod = entry.replicas[0] if isinstance(entry, ReplicaManifests) else entry.pod
+        owner = controller_of(pod.metadata)
+        if owner is not None and is_custom(owner.api_version):
+            meta = {"name": owner.name, "namespace": pod.metadata.namespace, "uid": owner.uid}
+            yield {"apiVersion": owner.api_version, "kind": owner.kind, "metadata": meta}
