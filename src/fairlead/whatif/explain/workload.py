@@ -19,7 +19,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
-from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -101,7 +101,7 @@ def explain_workload(
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
     decision, message, refusals = _one_more(planner, snapshot, workload)
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
-    cron = _cron_schedule(workload, snapshot.taken_at) if workload.kind == CRON_JOB else None
+    cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
     return TabularAnswer(
         kind="WorkloadExplanation",
         source=snapshot.source,
@@ -153,8 +153,9 @@ class _CronSchedule(Struct, frozen=True):
     facts: Json
 
 
-def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
-    """Return the schedule of a CronJob with its next time after `now`."""
+def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
+    """Return the schedule of a CronJob with its next time after the time of `snapshot`."""
+    now = snapshot.taken_at
     spec = decode_as(CronJob, workload.value).spec
     zone = spec.time_zone or "UTC"
     due = ""
@@ -165,6 +166,13 @@ def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
     else:
         due = "" if instant is None else format_timestamp(instant)
         then = f"the next Job starts at {due}" if due else "no further Job starts"
+        running = _running_jobs(workload, snapshot.inventory()) if due else []
+        # upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob
+        if running and spec.concurrency_policy == "Forbid":
+            waits = f"but waits until {listed(running)} ends (concurrencyPolicy Forbid)"
+            then = f"the next Job is due at {due}, {waits}"
+        elif running and spec.concurrency_policy == "Replace":
+            then += f" and replaces {listed(running)} (concurrencyPolicy Replace)"
     if spec.suspend:
         due, then = "", "it is suspended, so no Job starts"
     facts: Json = {
@@ -174,6 +182,18 @@ def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
         "next_run": due or None,
     }
     return _CronSchedule(f'Its schedule is "{spec.schedule}" ({zone}); {then}.', facts)
+
+
+def _running_jobs(workload: Manifest, inventory: Inventory) -> list[str]:
+    """Return the names of the Jobs of the CronJob `workload` that have not ended."""
+    active = decode_as(CronJob, workload.value).status.get("active") or ()
+    jobs = (inventory.get(JOB, workload.ref.namespace, str(one.get("name"))) for one in active)
+    return [job.ref.name for job in jobs if job is not None and not _has_ended(job)]
+
+
+def _has_ended(job: Manifest) -> bool:
+    conditions = decode_as(Job, job.value).status.conditions
+    return any(one.type in ("Complete", "Failed") and one.status == "True" for one in conditions)
 
 
 def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:

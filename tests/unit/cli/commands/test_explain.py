@@ -404,3 +404,53 @@ def test_a_cron_job_is_explained_with_its_schedule(tmp_path, capsys, spec, sente
     assert answer["findings"][0].startswith(sentence)
     assert answer["next_run"] == next_run
     assert answer["suspended"] == ("suspend" in spec)
+
+
+@pytest.mark.parametrize(
+    ("policy", "conditions", "then"),
+    [
+        ("Allow", [], "starts at 2026-01-02T02:00:00Z."),
+        (
+            "Forbid",
+            [],
+            "is due at 2026-01-02T02:00:00Z, but waits until nightly-1 ends (concurrencyPolicy",
+        ),
+        (
+            "Replace",
+            [],
+            "starts at 2026-01-02T02:00:00Z and replaces nightly-1 (concurrencyPolicy Replace).",
+        ),
+        (
+            "Forbid",
+            [{"type": "Complete", "status": "True"}],
+            "starts at 2026-01-02T02:00:00Z.",
+        ),
+    ],
+)
+def test_a_running_job_of_a_cron_job_may_delay_the_next(tmp_path, capsys, policy, conditions, then):
+    template = {"template": {"spec": {**POD["spec"], "restartPolicy": "Never"}}}
+    meta = {"namespace": "default", "creationTimestamp": "2026-01-01T08:00:00Z"}
+    nightly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {**meta, "name": "nightly"},
+        "spec": {
+            "schedule": "0 2 * * *",
+            "concurrencyPolicy": policy,
+            "jobTemplate": {"spec": template},
+        },
+        "status": {"active": [{"kind": "Job", "namespace": "default", "name": "nightly-1"}]},
+    }
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**meta, "name": "nightly-1"},
+        "spec": template,
+        "status": {"conditions": conditions},
+    }
+    dump = tmp_path / "dump.json"
+    items = [NODES[0], nightly, job]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    main.run(["explain", str(dump), "cronjob/nightly", "-o", "json"])
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert findings[0].startswith(f'Its schedule is "0 2 * * *" (UTC); the next Job {then}')
