@@ -24,6 +24,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -50,6 +51,7 @@ from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 STEPS_MAX: Final = 5
+_SPREAD_MAX: Final = 2  # maximum number of workloads whose spread constraints steps change
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
@@ -383,8 +385,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     room for these pods, and for pods of the same workloads that are evicted or created later. If
     possible, they also have room for other pods that lack room.
 
-    No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods.
+    No copy is suggested for a pod whose volumes the copy would not reach. If the question
+    drains nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off
+    nodes, new nodes are suggested only if a trial shows that fewer pods wait.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
@@ -411,16 +414,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     old_node = node_to_copy(movable, left, nodes)
     covered: list[PodEnd] = []
     if old_node is not None:
-        covered += [pod for pod in movable if left[pod.key] == old_node.name]
-        # Pods of one workload have equal rules, so a copy takes those of other nodes, too.
-        alike = {pod.workload for pod in covered}
-        covered += [
-            pod
-            for pod in movable
-            if left[pod.key] != old_node.name
-            and pod.workload in alike
-            and reach.reaches(pod, old_node)
-        ]
+        covered += _taken_by_copies(old_node, movable, left, reach)
         here = [*(pod for pod in kept if pod.node == old_node.name), *later]
         covered += [pod for pod in here if reach.reaches(pod, old_node)]
     keys = {pod.key for pod in covered}
@@ -436,7 +430,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
         yield from _new_nodes("ask again with", copies)
     short, nodes = reach.most_reached(short, nodes)
-    yield from _new_nodes("ask again with", new_nodes_for(short, nodes, answer.without.nodes))
+    yield from _room_for(short, nodes, case)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
@@ -446,13 +440,13 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
 
 
 def _unspread(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if without the rule that keeps pods of failed nodes off nodes with room.
+    """Yield a what-if without the rule that keeps pods of failed or drained nodes off other nodes.
 
     A note names each such rule. The what-if changes the topology spread constraints of the workload
     with the most of these pods, if that leads to more ready pods of the workload at the end.
     """
     answer = case.answer
-    if answer.changed.outage is None:
+    if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
         return
     refs = {pod.workload for pod in answer.difference.pending}
     templates = {
@@ -473,7 +467,7 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
 
 
 def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with constraints that leave failed nodes out, or else with soft constraints.
+    """Yield a what-if with constraints that leave tainted nodes out, or else with soft constraints.
 
     Each of them is tried, and the first that helps is yielded.
     """
@@ -482,11 +476,14 @@ def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
     if rule.ignores_taints:
         edit = rule.with_taints_honored()
         if _more_ready(rows[rule.workload], case.with_edit(edit)):
+            are_failed = case.answer.changed.outage is not None
+            which = "failed" if are_failed else "cordoned"
+            until = ", while their Node objects exist" if are_failed else ""
             case.causes.append(
-                f"The failed nodes still count for {whose}, without pods, while their Node objects "
-                "exist. With nodeTaintsPolicy: Honor, they do not count."
+                f"The {which} nodes still count for {whose}, without pods{until}. "
+                "With nodeTaintsPolicy: Honor, they do not count."
             )
-            words = f"ask again without the failed nodes in {whose} (nodeTaintsPolicy: Honor)"
+            words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
             yield NextStep(words, shlex.join(("--set", edit)))
             return
     edit = rule.with_anyway()
@@ -504,6 +501,33 @@ def _can_edit(ref: WorkloadRef, case: _Case) -> bool:
     """Return whether the question can be asked again with another template of the workload."""
     change = case.answer.change
     return ref.kind in _SCALABLE and not (change.apply or _is_named(ref.name, change.set))
+
+
+def _room_for(
+    short: Collection[PodEnd], nodes: Sequence[NodeEnd], case: _Case
+) -> Iterator[NextStep]:
+    """Yield a what-if with new nodes for the `short` pods.
+
+    If a spread constraint keeps such pods off nodes, there is a trial, because it may also keep
+    them off the new nodes.
+    """
+    more = new_nodes_for(short, nodes, case.answer.without.nodes)
+    is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
+    if more is not None and (not is_spread or _more_helps(more, 0, case)):
+        yield from _new_nodes("ask again with", more)
+
+
+def _taken_by_copies(
+    node: NodeEnd, movable: Sequence[PodEnd], left: Mapping[str, str], reach: VolumeReach
+) -> Iterator[PodEnd]:
+    """Yield the pods that left `node`, and those of the same workloads that left other nodes.
+
+    Pods of one workload have equal rules, so a copy of `node` takes all of them that reach it.
+    """
+    alike = {pod.workload for pod in movable if left[pod.key] == node.name}
+    for pod in movable:
+        if left[pod.key] == node.name or (pod.workload in alike and reach.reaches(pod, node)):
+            yield pod
 
 
 def _more_nodes(
@@ -542,7 +566,7 @@ def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
     other pods there first. It may do the same with the `more` nodes.
     """
     before = len(case.answer.difference.pending)
-    tried = case.ask(replace(case.answer.change, add_nodes=added + more.count))
+    tried = case.ask(replace(case.answer.change, add_nodes=added + more.count, like=more.like))
     if tried is None or len(tried.difference.pending) < before:
         return tried is not None
     nodes = "1 more node" if more.count == 1 else f"{more.count:,} more nodes"
@@ -551,6 +575,8 @@ def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
     new = [node for node in tried.changed.nodes if node.name not in known]
     is_taken = all(any(not pod.belongs_to_node for pod in node.pods) for node in new)
     why = ": other pods are placed on the new nodes first" if is_taken else ""
+    if any(SPREAD_MISMATCH in pod.reason for pod in tried.difference.pending):
+        why = ", because of topology spread constraints"
     case.notes.append(f"With {nodes} like {more.like}, {pods} pending, too{why}.")
     return False
 

@@ -222,7 +222,10 @@ def spread(make):
 def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapshot, spread):
     """Another replica would be pending, too: the zone of the drained node has no other node."""
     answer = drained(snapshot, *spread, budget(minAvailable=3))
-    assert steps_of(answer) == [LIKE_A, (BLOCKERS, plan_of(answer))]
+    first, edit, last = steps_of(answer)
+    assert first == LIKE_A
+    assert edit[1] == edited(nodeTaintsPolicy="Honor")
+    assert last == (BLOCKERS, plan_of(answer))
     change = ClusterChange(drain=("a",), add_nodes=1, like="a")
     helped = what_if(snapshot(*spread, budget(minAvailable=3)), change)
     assert not helped.changed.undrained
@@ -285,6 +288,39 @@ def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
     (step,) = [step for step in answer.next_steps if "--set" in step.code]
     assert step.code == edited(nodeTaintsPolicy="Honor")
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
+
+
+def test_a_constraint_that_counts_drained_nodes_is_named(snapshot, spread):
+    zone = spread[0]["metadata"]["labels"]["topology.kubernetes.io/zone"]
+    change = ClusterChange(drain=(f"topology.kubernetes.io/zone={zone}",))
+    answer = what_if(snapshot(*spread), change)
+    assert (
+        "The cordoned nodes still count for the topology spread of rs/default/web, without pods. "
+        "With nodeTaintsPolicy: Honor, they do not count."
+    ) in answer.changed.notes
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
+
+
+def test_new_nodes_that_a_constraint_rejects_are_not_suggested(make, snapshot):
+    """The pods lack CPU on some nodes, but the constraint keeps them off a copy, too."""
+    zone = "topology.kubernetes.io/zone"
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": zone,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = make.workload(replicas=6, cpu="1", topologySpreadConstraints=[rule])
+    nodes = [make.node(name, cpu="2", **{zone: name}) for name in "abc"]
+    nodes.append(make.node("d", cpu="9", **{zone: "c"}))
+    filler = make.pod("filler", cpu="7", node_name="d")
+    change = ClusterChange(failures=Failures(fail_zone=("b",)))
+    answer = what_if(snapshot(*nodes, web, filler), change)
+    assert len(answer.difference.pending) == 2
+    assert "Insufficient cpu" in answer.difference.pending[0].reason
+    assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
+    assert [one for one in answer.changed.notes if "because of topology spread constraints" in one]
 
 
 def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
