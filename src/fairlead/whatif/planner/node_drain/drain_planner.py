@@ -600,8 +600,9 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         edit = relaxed(limit, spare)
         yield _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
         return
-    rule, healthy, needed = limit.rule, limit.healthy, limit.desired
+    rule, healthy, needed, after = limit.rule, limit.healthy, limit.desired, ""
     if limit.is_permanent:
+        after = "even after the other change, "  # `rule` and `healthy` are those after the edit
         why = f"{rule} with {limit.wanted} wanted leaves no room even if all are ready"
         if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
@@ -627,7 +628,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         # upstream: pkg/registry/core/pod/storage/eviction.go:Create, for a pod that is not ready
         if healthy > needed or (healthy >= needed > 0 and not is_ready_pod(pod.pod)):
             return
-    why = f"{healthy} ready, {needed} needed ({rule})"
+    why = f"{after}{healthy} ready, {needed} needed ({rule})"
     count = needed + 1 - healthy
     more = "1 more pod" if count == 1 else f"{count:,} more pods"
     edit = f"make {more} ready for pdb/{limit.key}"

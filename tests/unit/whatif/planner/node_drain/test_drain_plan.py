@@ -252,8 +252,11 @@ def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c", "c"])]
     for pod in objects[-2:]:
         pod["status"]["conditions"] = []  # not ready
-    found = blocked(planner(*objects, budget("web", maxUnavailable=0)), "a")
-    assert found == [
+    made = planner(*objects, budget("web", maxUnavailable=0))
+    assert plan_of(made, ["a"]).blockers[1].why == (
+        "even after the other change, 2 ready, 3 needed (maxUnavailable 1)"
+    )
+    assert blocked(made, "a") == [
         (BlockCause.BUDGET_NEVER, "pdb/default/web", RELAXED),
         (BlockCause.BUDGET_NOW, "pdb/default/web", "make 2 more pods ready for pdb/default/web"),
     ]
