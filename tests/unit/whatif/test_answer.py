@@ -243,6 +243,15 @@ def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, or
     assert both[1]["rest"]["under_way"]
 
 
+def test_details_name_all_workloads_that_were_under_way(snapshot, make):
+    names = [f"web-{number}" for number in range(9)]
+    workloads = [make.workload(name=name, replicas=1, cpu="10m") for name in names]
+    answer = what_if(snapshot(make.node("a"), make.node("b"), *workloads), ClusterChange())
+    details = " ".join(text_of(answer, width=200, has_details=True).split())
+    assert all(f"deploy/default/{name}: 1 pod created" in details for name in names)
+    assert "more workloads. The change" in text_of(answer, width=200)
+
+
 def test_markdown_has_the_amounts_of_the_text(drained):
     """Amounts have units, and node pools have the shares that pods request."""
     markdown = markdown_answer(drained, (), "")

@@ -84,12 +84,16 @@ def print_answer(
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
     node's pool; if it is "", `answer.pool_label` is used.
     """
-    sections = _sections(answer, conditions, group_by)
+    sections = _sections(answer, conditions, group_by, has_details=has_details)
     print_screen(console or stdout_console(), sections, has_details=has_details)
 
 
 def _sections(
-    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
+    answer: WhatIfAnswer,
+    conditions: Sequence[ConditionResult],
+    group_by: str,
+    *,
+    has_details: bool,
 ) -> Iterator[Section]:
     """Yield the sections of the answer in the order in which they are printed."""
     effect, changed = answer.effect, answer.changed
@@ -97,7 +101,7 @@ def _sections(
 
     def show_head(console: Console, count: int) -> None:
         del count
-        _print_head(console, answer)
+        _print_head(console, answer, has_details=has_details)
         _print_conditions(console, conditions)
 
     yield Section("", 1, show_head, Rank.HEAD)
@@ -141,7 +145,7 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 # --- head --------------------------------------------------------------------------------------
 
 
-def _print_head(console: Console, answer: WhatIfAnswer) -> None:
+def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) -> None:
     changed = answer.changed
     print_line(console, answer.change.title, "dim")
     for number, finding in enumerate(answer.verdict.findings):
@@ -159,7 +163,8 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
     print_facts(console, facts, "dim")
     if answer.releases.words:
         print_line(console, answer.releases.words)
-    _print_rest(console, answer.without.rest)
+    rest = answer.without.rest
+    _print_rest(console, rest, len(rest.activities) if has_details else NAMES_MAX)
 
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
@@ -167,11 +172,14 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
     console.print(Text(one_line(text, None), style=style), soft_wrap=False)
 
 
-def _print_rest(console: Console, rest: Rest) -> None:
-    """Print which workloads had not settled before the change; print nothing if all had."""
+def _print_rest(console: Console, rest: Rest, names_max: int) -> None:
+    """Print which workloads had not settled before the change; print nothing if all had.
+
+    At most `names_max` workloads are named.
+    """
     if not rest.activities:
         return
-    shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
+    shown = [f"{one.workload}: {one.words}" for one in rest.activities[:names_max]]
     more = len(rest.activities) - len(shown)
     what = "; ".join([*shown, *([counted(more, "more workload")] if more > 0 else [])])
     when = (
