@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -148,6 +149,30 @@ def group_to_explain(
         return None
     refuse_absent_namespaces(written, inventory)
     return cluster, subject
+
+
+def refused_pods(
+    before: Snapshot, cluster: Snapshot, scheduler: SchedulerConfig
+) -> tuple[str, ...]:
+    """Return a note if admission, such as a quota, refuses pods that `cluster` adds to `before`.
+
+    `cluster` is a result of `group_to_explain`, which adds the pods without admission. The pods are
+    created in their order, so that a quota may admit only the first of them.
+    """
+    added = cluster.manifests[len(before.manifests) :]
+    new = [one for one in added if one.kind is POD]
+    rest = (*before.manifests, *(one for one in added if one.kind is not POD))
+    model = ClusterModel(replace(cluster, manifests=rest), scheduler)
+    messages = []
+    for one in new:
+        try:
+            model.create(dict(one.value))
+        except ApiError as refused:
+            messages.append(refused.message)
+    if not messages:
+        return ()
+    pods = "its pod" if len(new) == 1 else f"{len(messages):,} of its {len(new):,} pods"
+    return (f"The API server would refuse {pods}: {messages[0]}.",)
 
 
 def new_pod_to_explain(

@@ -359,6 +359,45 @@ def test_a_pod_of_a_missing_group_is_explained_with_the_name_of_the_group(tmp_pa
     ]
 
 
+@pytest.mark.parametrize(("pods", "is_refused"), [("1", True), ("2", False)])
+def test_a_new_group_names_the_quota_that_refuses_its_pods(tmp_path, capsys, pods, is_refused):
+    group = "scheduling.k8s.io/group-name"
+    spec = {
+        "schedulerName": "volcano",
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i"}],
+    }
+    template = {"metadata": {"annotations": {group: "train"}}, "spec": spec}
+    meta = {"name": "train", "namespace": "default"}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": meta,
+        "spec": {"parallelism": 2, "template": template},
+    }
+    pod_group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": meta,
+        "spec": {"minMember": 2},
+    }
+    hard = {"pods": pods}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": {"pods": "0"}},
+    }
+    dump, file = tmp_path / "dump.json", tmp_path / "train.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODES[0], quota]}))
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod_group, job]}))
+    assert main.run(["explain", str(dump), "--apply", str(file)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert ("The API server would refuse 1 of its 2 pods: " in text) is is_refused
+    assert ("exceeded quota: q" in text) is is_refused
+
+
 @pytest.mark.parametrize(
     ("spec", "sentence", "next_run"),
     [

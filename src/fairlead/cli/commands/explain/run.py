@@ -49,7 +49,12 @@ from fairlead.whatif.explain.group import (
     is_about_group,
 )
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
-from fairlead.whatif.explain.target import explain_object, group_to_explain, new_pod_to_explain
+from fairlead.whatif.explain.target import (
+    explain_object,
+    group_to_explain,
+    new_pod_to_explain,
+    refused_pods,
+)
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.planner.baseline import read_baseline
@@ -159,7 +164,9 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         gang = group_to_explain(snapshot, request.apply, target, scheduler, batch)
         if gang is not None:
             _print_unreadable(snapshot)
-            return _print_group(explain_group_of(*gang, scheduler, batch), releases, output)
+            group = explain_group_of(*gang, scheduler, batch)
+            notes = (*group.notes, *refused_pods(snapshot, gang[0], scheduler))
+            return _print_group(replace(group, notes=notes), releases, output)
         cluster, new = new_pod_to_explain(snapshot, request.apply, target)
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
