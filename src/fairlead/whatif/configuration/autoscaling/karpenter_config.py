@@ -81,16 +81,17 @@ def karpenter_config(
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
     nodes = [manifest.node for manifest in initial if manifest.kind is NODE]
-    zones, notes = offered_zones(pools, initial, nodes)
     if instance_type_file is None:
         types = types_of_nodes(nodes)
         if not types:
             problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
-        names = ", ".join(one.name for one in types)
-        notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
     else:
         types = read_instance_types(instance_type_file, nodes)
+    zones, notes = offered_zones(pools, types, initial, nodes)
+    if instance_type_file is None:
+        names = ", ".join(one.name for one in types)
+        notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
     types = with_type_labels(types, pools, nodes)

@@ -14,6 +14,7 @@ import msgspec
 from fairlead.api.objects import Node
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _OWN_GROUP: Final = "fairlead.dev"  # the NodeClass of this group has no settings
@@ -34,13 +35,17 @@ class _NodeClassForm(msgspec.Struct):
 
 
 def offered_zones(
-    pools: Iterable[NodePool], manifests: Iterable[Manifest], nodes: Iterable[Node]
+    pools: Iterable[NodePool],
+    types: Iterable[StatedType],
+    manifests: Iterable[Manifest],
+    nodes: Iterable[Node],
 ) -> tuple[list[str], list[str]]:
     """Return (sorted zones, notes about node classes).
 
-    Instance types for which no zones are stated are offered in the zones of the result. These are
-    the zones of the node classes' subnets if the zones are known for every node class of `pools`
-    and are the same for all of them. Otherwise, they are the zones of `nodes`.
+    The types in `types` for which no zones are stated are offered in the zones of the result. These
+    are the zones of the node classes' subnets if the zones are known for every node class of
+    `pools` and are the same for all of them. Otherwise, they are the zones of `nodes`. If zones are
+    stated for all types, the result contains no zones.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.
@@ -50,10 +55,12 @@ def offered_zones(
         (ref for ref in stated if ref.kind and ref.group != _OWN_GROUP),
         key=lambda ref: (ref.kind, ref.name),
     )
+    names = ", ".join(f"{ref.kind} {ref.name}" for ref in used)
+    if all(one.zones for one in types):
+        return [], [f"Nothing is read from {names}."] if used else []
     of_nodes = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
     if not used:
         return of_nodes, []
-    names = ", ".join(f"{ref.kind} {ref.name}" for ref in used)
     by_class = _subnet_zones(manifests)
     found = [by_class.get((ref.group, ref.kind, ref.name), ()) for ref in used]
     if len(used) == len(stated) and found[0] and all(zones == found[0] for zones in found):

@@ -31,15 +31,19 @@ def node_class(name, *zones, subnets=None):
 
 
 @pytest.fixture
-def zones_and_notes(found, make):
-    """Return the zones of the instance types for a cluster with a node in z-a, and the notes."""
+def zones_and_notes(found, make, write):
+    """Return the zones of the instance types for a cluster with a node in z-a, and the notes.
 
-    def read(*objects):
+    `types` is the text of a file of instance types.
+    """
+
+    def read(*objects, types=None):
         labels = {
             "topology.kubernetes.io/zone": "z-a",
             "node.kubernetes.io/instance-type": "small",
         }
-        config, notes = karpenter_config("dump", found(make.node("n", **labels), *objects))
+        file = None if types is None else str(write("types.csv", types))
+        config, notes = karpenter_config("dump", found(make.node("n", **labels), *objects), file)
         [small] = config.types
         return sorted({one.zone for one in small.offerings}), notes
 
@@ -76,3 +80,13 @@ def test_the_node_class_of_a_local_cluster_needs_no_note(zones_and_notes):
     zones, notes = zones_and_notes(pool("default", "NodeClass", "fairlead.dev"))
     assert zones == ["z-a"]
     assert not any("NodeClass" in note for note in notes)
+
+
+@pytest.mark.parametrize("subnets", [[], ["z-b"]], ids=["no subnets", "subnets"])
+def test_types_with_zones_need_no_note_about_zones(zones_and_notes, subnets):
+    """The note still says that nothing is read from the node class."""
+    types = "name,cpu,memory,zones\nsmall,2,8Gi,z-c\n"
+    zones, notes = zones_and_notes(pool("default"), node_class("default", *subnets), types=types)
+    assert zones == ["z-c"]
+    about = [note for note in notes if "NodeClass" in note]
+    assert about == ["Nothing is read from EC2NodeClass default."]
