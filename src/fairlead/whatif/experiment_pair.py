@@ -86,7 +86,7 @@ def experiments_of(
         seed=conditions.seed,
     )
     without = _without_change(snapshot, conditions, initial, kubelets)
-    templates = _new_nodes(change, conditions, snapshot)
+    templates, about_new_nodes = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
     if script.written:
         # Imported only if it is needed.
@@ -129,6 +129,7 @@ def experiments_of(
         (
             *batch_notes(new, without.batch, snapshot.manifests, without.scheduler),
             *script.notes,
+            *about_new_nodes,
             *([order] if order else []),
             *_zone_notes(script, without),
         ),
@@ -287,17 +288,30 @@ def _stages(conditions: Conditions) -> list[Manifest]:
     return [one for path in conditions.kwok_stages for one in read_stages("--kwok-stages", path)]
 
 
-def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """Return node templates of --instance-type; [] without it. Raises InputError."""
+def _new_nodes(
+    change: ClusterChange, conditions: Conditions, snapshot: Snapshot
+) -> tuple[list[Json], list[str]]:
+    """Return (node templates of --instance-type, notes); nothing without it. Raises InputError."""
     if not change.instance_type:
-        return []
+        return [], []
     if conditions.instance_types is None:
         raise InputError("--instance-type", "needs --instance-types FILE")
-    from fairlead.whatif.configuration.autoscaling.instance_type_file import new_node_templates  # noqa: PLC0415
+    # Imported only if they are needed.
+    from fairlead.whatif.configuration.autoscaling.allocatable import (  # noqa: PLC0415
+        AllocatableShares,
+        with_allocatable,
+    )
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
+        new_node_templates,
+        stated_type,
+    )
 
-    labels = (node.labels for node in snapshot.manifests if node.kind is NODE)
-    zones = sorted({one[ZONE] for one in labels if isinstance(one, dict) and ZONE in one})
-    return new_node_templates(conditions.instance_types, change.instance_type, zones)
+    stated = stated_type(conditions.instance_types, change.instance_type)
+    nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
+    zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
+    shares = AllocatableShares(nodes)
+    [one] = with_allocatable([stated], shares)
+    return new_node_templates(one, zones), list(shares.notes([one]))
 
 
 def _scheduler(

@@ -118,6 +118,19 @@ def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
         ask(objects, conditions, add_nodes=2, instance_type="small")
 
 
+def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existing_nodes(
+    ask, make, write
+):
+    types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
+    existing = make.node("a", cpu="3")
+    existing["status"]["capacity"] = {**existing["status"]["allocatable"], "cpu": "4"}
+    objects = [existing, make.workload(name="web", replicas=2, cpu="8")]
+    conditions = Conditions(instance_types=types)
+    answer = ask(objects, conditions, add_nodes=1, like="a", instance_type="big")
+    assert len(answer.difference.placed) == 1
+    assert any("on which 75.0% of the cpu" in note for note in answer.changed.notes)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -25,6 +25,7 @@ from fairlead.api.well_known_label import (
     ZONE,
     region_and_zone,
 )
+from fairlead.engine.kubelet.node_condition import ready_status
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
 GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
@@ -106,6 +107,15 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
         if is_lasting_taint(one.key)
     )
     return NodeTraits(labels, tuple(taints))
+
+
+def copy_order(node: Node) -> tuple[bool, str, str]:
+    """Return the key that is greatest for the node that new nodes are like.
+
+    This is the newest node in service, or the newest node if none is in service.
+    """
+    is_in_service = not node.spec.unschedulable and ready_status(node) in ("True", "")
+    return is_in_service, node.metadata.creation_timestamp, node.metadata.name
 
 
 def is_lasting_taint(key: str) -> bool:

@@ -14,6 +14,10 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.whatif.configuration.autoscaling.allocatable import (
+    AllocatableShares,
+    with_allocatable,
+)
 from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
@@ -49,6 +53,7 @@ def karpenter_setup(
         types = read_instance_types(file, nodes)
     else:
         types = types_of_nodes(nodes) or list(_own_types())
+    types = with_allocatable(types, AllocatableShares(nodes))
     config = KarpenterConfig(
         pools=(),
         types=instance_types(types, zones, nodes),

@@ -73,7 +73,9 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
 
-    `labels` are further labels of its nodes; "" means that the nodes do not have the label.
+    `capacity` is the size of the machine. `allocatable` are the amounts that pods can use; the
+    default {} means all of `capacity`. `labels` are further labels of its nodes; "" means that the
+    nodes do not have the label.
     """
 
     name: str
@@ -84,6 +86,7 @@ class StatedType(Struct, frozen=True):
     capacity_types: tuple[str, ...] = (ON_DEMAND,)
     prices: Mapping[tuple[str, str], float] | None = None
     labels: Mapping[str, str] = {}
+    allocatable: ResourceList = {}
 
     @property
     def has_price(self) -> bool:
@@ -156,7 +159,7 @@ def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
 
 def _type_of(name: str, nodes: list[Node]) -> StatedType:
     first = nodes[0]
-    capacity: ResourceList = dict(first.status.allocatable or first.status.capacity)
+    capacity: ResourceList = dict(first.status.capacity or first.status.allocatable)
     labels = [node.metadata.labels for node in nodes]
     kinds = sorted({one.get(CAPACITY_TYPE, ON_DEMAND) for one in labels})
     return StatedType(
@@ -167,25 +170,28 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
     )
 
 
-def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
-    """Return node templates of the instance type `name`, one for each of its zones.
-
-    A type without zones gets one template for each of `zones`. All capacity is allocatable. Raises
-    InputError.
-    """
+def stated_type(path: str, name: str) -> StatedType:
+    """Return the instance type `name` in the file `path`. Raises InputError."""
     stated = {one.name: one for one in read_instance_types(path)}
     if name not in stated:
         problem = f"there is no instance type {name} in {path}; {known_names(name, stated)}"
         raise InputError("--instance-type", problem)
-    one = stated[name]
-    labels = {INSTANCE_TYPE: name, ARCH: one.architectures[0], OS: one.systems[0]}
-    size = {"pods": str(_PODS), **one.capacity}
+    return stated[name]
+
+
+def new_node_templates(one: StatedType, zones: Sequence[str]) -> list[Json]:
+    """Return node templates of an instance type, one for each of its zones.
+
+    A type without zones gets one template for each of `zones`.
+    """
+    labels = {INSTANCE_TYPE: one.name, ARCH: one.architectures[0], OS: one.systems[0]}
+    capacity, allocatable = _sizes(one)
     places = [{ZONE: zone} for zone in one.zones or zones] or [{}]
     return [
         {
             "metadata": {"labels": {**labels, **place}},
             "spec": {},
-            "status": {"capacity": size, "allocatable": size},
+            "status": {"capacity": capacity, "allocatable": allocatable},
         }
         for place in places
     ]
@@ -237,7 +243,11 @@ def instance_types(
 
 
 def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> InstanceType:
-    capacity = amounts({"pods": str(_PODS), **stated.capacity})
+    capacity, allocatable = map(amounts, _sizes(stated))
+    overhead = {name: amount - allocatable.get(name, amount) for name, amount in capacity.items()}
+    # Karpenter subtracts huge pages from memory, and so does the kubelet before it reports memory.
+    pages = sum(amount for name, amount in capacity.items() if name.startswith("hugepages-"))
+    overhead["memory"] = max(0, overhead.get("memory", 0) - pages)
     requirements = [
         requirement(INSTANCE_TYPE, "In", (stated.name,)),
         requirement(ARCH, "In", stated.architectures),
@@ -257,7 +267,13 @@ def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> Ins
         for zone in zones or ("",)
         for capacity_type in stated.capacity_types
     )
-    return InstanceType(stated.name, combined(requirements), capacity, {}, offerings)
+    return InstanceType(stated.name, combined(requirements), capacity, overhead, offerings)
+
+
+def _sizes(stated: StatedType) -> tuple[ResourceList, ResourceList]:
+    """Return (capacity, allocatable amounts) of a new node of the type."""
+    allocatable = {"pods": str(_PODS), **(stated.allocatable or stated.capacity)}
+    return {**allocatable, **stated.capacity}, allocatable
 
 
 def _offering(stated: StatedType, capacity_type: str, zone: str) -> Offering:

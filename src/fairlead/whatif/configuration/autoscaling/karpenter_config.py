@@ -36,6 +36,10 @@ from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import
     template_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.whatif.configuration.autoscaling.allocatable import (
+    AllocatableShares,
+    with_allocatable,
+)
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     instance_types,
     read_instance_types,
@@ -94,6 +98,9 @@ def karpenter_config(
         notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
+    shares = AllocatableShares(nodes)
+    notes += shares.notes(types)
+    types = with_allocatable(types, shares)
     types = with_type_labels(types, pools, nodes)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)

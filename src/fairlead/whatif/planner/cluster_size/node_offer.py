@@ -25,6 +25,7 @@ from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
+from fairlead.whatif.configuration.autoscaling.allocatable import AllocatableShares
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
@@ -132,8 +133,7 @@ def node_offers(
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
     for pool, members in _pools(infos).items():
-        sample = node_to_copy(members)
-        types = _stated_types(sample, stated) if stated else _present_types(members)
+        types = _stated_types(members, stated) if stated else _present_types(members)
         present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
         for info in members:
             kind = type_of_node(info) if stated else _kind(info)
@@ -250,41 +250,15 @@ def _type_or_size(info: NodeInfo) -> str:
     return type_of_node(info) or _size(info)
 
 
-def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:
-    """Return the types in `stated` that have the architecture of the node `sample`."""
+def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> list[_Type]:
+    """Return the types in `stated` that have the architecture of the nodes `members`."""
+    sample, shares = node_to_copy(members), AllocatableShares(info.node for info in members)
     arch = sample.labels.get(ARCH, "amd64")
     return [
-        _Type(one.name, sample, one.capacity, _allocatable(sample, one.capacity), one)
+        _Type(one.name, sample, one.capacity, shares.of(one.name, one.capacity), one)
         for one in stated
         if arch in one.architectures
     ]
-
-
-def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
-    """Return the allocatable amounts of a node with `capacity` that is otherwise like `sample`.
-
-    Of CPU and memory, the same share as in `sample` is allocatable. If `capacity` does not state
-    pods, ephemeral storage or huge pages, their amounts are those of `sample`.
-    """
-    status = sample.node.status
-    have: ResourceList = dict(status.allocatable)
-    whole: ResourceList = dict(status.capacity or have)
-    found: ResourceList = {
-        name: amount
-        for name, amount in have.items()
-        if name in ("pods", "ephemeral-storage") or name.startswith("hugepages-")
-    }
-    for name, amount in capacity.items():
-        found[name] = amount
-        if name in _SCALED and name in have and name in whole:
-            found[name] = _scaled(name, amount, have[name], whole[name])
-    return found
-
-
-def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: QuantityText) -> str:
-    read = milli_value if name == "cpu" else whole_value
-    scaled = read(amount) * min(read(part), read(whole)) // max(read(whole), 1)
-    return f"{scaled}m" if name == "cpu" else str(scaled)
 
 
 def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:

@@ -39,12 +39,12 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
+from fairlead.engine.kubelet.node_condition import HEALTHY
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.change.static_pod import static_pod_name, static_pod_on
 from fairlead.whatif.planner.cluster_model import ClusterModel, Dependent
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint, own_labels
+from fairlead.whatif.snapshot.node_pool import copy_order, is_lasting_taint, own_labels
 
 _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
     CSINode: CSI_NODE,
@@ -131,15 +131,7 @@ def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
 
     This is the newest node in service, or the newest node if none is in service.
     """
-    return max(infos, key=lambda info: (_is_in_service(info.node), _age(info.node)))
-
-
-def _is_in_service(node: Node) -> bool:
-    return not node.spec.unschedulable and ready_status(node) in ("True", "")
-
-
-def _age(node: Node) -> tuple[str, str]:
-    return node.metadata.creation_timestamp, node.metadata.name
+    return max(infos, key=lambda info: copy_order(info.node))
 
 
 def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
