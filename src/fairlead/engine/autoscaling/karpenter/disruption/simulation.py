@@ -16,7 +16,6 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
-from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
     Provisioner,
@@ -86,8 +85,9 @@ class _Inputs(Struct, frozen=True):
 
     The inputs were read at the time `read_at[1]`, when `cluster.version` was `read_at[0]`.
     `version` is a different number: `cluster.pass_version` at that time. `staying` are the nodes
-    that are not being removed. `deleting` are the keys of the nodes that are being removed, and
-    `excused` are the pods that must move away from these nodes. `tables` are the instance types of
+    that are not being removed. `deleting` are the keys of the nodes that are being removed.
+    `pending` are the pods without a node, by key, and `excused` are the pods that must move away
+    from the nodes that are being removed. `tables` are the instance types of
     the usable NodePools, and `daemons` the DaemonSets' pods.
     """
 
@@ -95,7 +95,7 @@ class _Inputs(Struct, frozen=True):
     version: int
     staying: Sequence[StateNode]
     deleting: frozenset[str]
-    pending: Sequence[Pod]
+    pending: Mapping[str, Pod]
     excused: Mapping[str, Pod]
     tables: Sequence[InstanceTypeTable]
     daemons: Sequence[Pod]
@@ -130,7 +130,7 @@ class Simulator:
     def __init__(self, cluster: KarpenterCluster, provisioner: Provisioner) -> None:
         self._cluster = cluster
         self._provisioner = provisioner
-        self._inputs = _Inputs((-1, 0), -1, (), frozenset(), (), {}, (), ())
+        self._inputs = _Inputs((-1, 0), -1, (), frozenset(), {}, {}, (), ())
         self._known: dict[tuple[str, ...], _Known] = {}
 
     def simulate(
@@ -199,7 +199,7 @@ class Simulator:
             self._cluster.pass_version,
             [one for one in nodes if not one.marked_for_deletion],
             frozenset(one.key for one in deleting),
-            self._provisioner.pending_pods()[0],
+            {pod.key: pod for pod in self._provisioner.pending_pods()[0]},
             {pod.key: pod for node in deleting for pod in self._reschedulable(node, now)},
             tables,
             self._provisioner.daemons(),
@@ -218,7 +218,7 @@ class Simulator:
         stops_early: bool,
     ) -> Simulated:
         result = self._provisioner.schedule(
-            [*inputs.pending, *own, *inputs.excused.values()],
+            [*inputs.pending.values(), *own, *inputs.excused.values()],
             inputs.staying,
             strict_reservations=False,
             leaving=leaving,
@@ -232,8 +232,7 @@ class Simulator:
             if not node.state.initialized:
                 text = uninitialized_error(node.state)
                 errors |= {one.key: text for one in node.pods if one.key not in inputs.excused}
-        pods = self._cluster.pods
-        running = {key: text for key, text in errors.items() if not is_provisionable(pods[key])}
+        running = {key: text for key, text in errors.items() if key not in inputs.pending}
         return Simulated(tuple(result.requests), tuple(result.existing), running)
 
 

@@ -87,6 +87,15 @@ def test_attempts_that_depend_on_the_single_pod_are_not_remembered(topology, pen
     assert attempts.find(attempts.key_of(pending("b", **spec))) is None
 
 
+def test_an_attempt_without_a_new_host_is_the_same_for_equal_pods_that_select_a_host(
+    topology, pending
+):
+    """No text of the attempt can name the placeholder of a hostname."""
+    attempt = FailedAttempt([refusal("limits have been exhausted")], [], 0)
+    attempts = added(FailedAttempts(topology), pending("a", nodeSelector=HOST), attempt)
+    assert attempts.find(attempts.key_of(pending("b", nodeSelector=HOST))) is attempt
+
+
 def test_attempts_without_a_free_reservation_are_not_remembered(topology, pending):
     attempt = FailedAttempt([refusal("all are used up", reserved=True)], [], 1)
     attempts = added(FailedAttempts(topology), pending("a"), attempt)

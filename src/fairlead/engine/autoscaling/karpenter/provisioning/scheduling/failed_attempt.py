@@ -4,8 +4,9 @@ A failed attempt places nothing. As long as the pass places no other pod, an att
 the same constraints fails in the same way. A pass with thousands of equal pods that fit nowhere
 therefore searches the nodes only once for them.
 
-An attempt whose texts name the placeholder of a hostname, or whose pod mounts volumes, depends on
-the single pod. Such attempts are not remembered.
+An attempt whose texts can name the placeholder of a hostname, or whose pod mounts volumes, depends
+on the single pod. Such attempts are not remembered. If the limits of all NodePools are reached, an
+attempt uses no placeholder, so no text names one.
 """
 
 from __future__ import annotations
@@ -70,15 +71,17 @@ class FailedAttempts:
         """Remember the failed `attempt` for `pod`, which had `key` before its relaxation."""
         if key is None or any(one.reserved for one in attempt.refusals):
             return
-        if HOSTNAME in pod.facts.requirements:
-            return
-        if any(g.key == HOSTNAME for g in (*pod.groups, *self._topology.repelling(pod))):
+        if attempt.hosts and self._depends_on_host(pod):
             return
         groups = self._current_groups()
         if groups != self._groups:
             self._known.clear()
             self._groups = groups
         self._known[key] = attempt
+
+    def _depends_on_host(self, pod: PendingPod) -> bool:
+        groups = (*pod.groups, *self._topology.repelling(pod))
+        return HOSTNAME in pod.facts.requirements or any(one.key == HOSTNAME for one in groups)
 
     def forget(self) -> None:
         """Forget all attempts: the pass has placed a pod."""

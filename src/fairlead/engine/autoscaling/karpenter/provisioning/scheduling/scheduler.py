@@ -210,13 +210,17 @@ class ProvisioningScheduler:
             queue=[one.pod for one in queue.ordered],
             claims=self._claims,
             existing=[self._changed[one] for one in self._existing.nodes if one in self._changed],
-            errors={
-                key: "; ".join(one.text() for one in refusals)
-                for key, refusals in self._refusals.items()
-            },
+            errors=self._errors(),
             relaxations=self._relaxations,
             misplaced=self._misplaced,
         )
+
+    def _errors(self) -> dict[str, str]:
+        """Return upstream's text for each pod that was not placed, by the key of the pod."""
+        # Equal pods share one list of refusals.
+        lists = {id(one): one for one in self._refusals.values()}
+        texts = {number: "; ".join(one.text() for one in found) for number, found in lists.items()}
+        return {key: texts[id(refusals)] for key, refusals in self._refusals.items()}
 
     def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
         """Place the pod, relaxing it if necessary.
