@@ -40,6 +40,7 @@ from fairlead.whatif.configuration.autoscaling.allocatable import (
     AllocatableShares,
     with_allocatable,
 )
+from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     instance_types,
     read_instance_types,
@@ -100,11 +101,11 @@ def karpenter_config(
         notes.append("Prices that are not given are estimated from cores and memory.")
     shares = AllocatableShares(nodes)
     notes += shares.notes(types)
-    types = with_allocatable(types, shares)
-    types = with_type_labels(types, pools, nodes)
+    types = with_type_labels(with_allocatable(types, shares), pools, nodes)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
+    notes += daemon_notes(initial)
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)

@@ -1,0 +1,56 @@
+"""Notes about DaemonSets for which Karpenter keeps too little room on new nodes.
+
+Karpenter assumes that a DaemonSet's pod on a new node requests as much as the newest existing pod
+of the DaemonSet. If the template requests more, the new pod takes room that Karpenter has planned
+for other pods. Those pods stay without a node, Karpenter creates another node for them, removes the
+empty one, and so on.
+
+upstream: pkg/controllers/state/cluster.go:UpdateDaemonSet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import DAEMON_SET, POD
+from fairlead.engine.autoscaling.karpenter.state.usage import requests_of
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_SHOWN: Final = 3
+
+
+def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the DaemonSets whose newest pod requests less than their template."""
+    manifests = list(manifests)
+    newest: dict[tuple[str, str], Pod] = {}
+    for one in manifests:
+        owner = one.controller if one.kind is POD else None
+        if owner is not None and owner.kind == DAEMON_SET.kind:
+            key, pod = (one.ref.namespace, owner.name), one.pod
+            known = newest.get(key)
+            if known is None or _age(known) < _age(pod):
+                newest[key] = pod
+    smaller = []
+    for one in manifests:
+        key = one.ref.namespace, one.ref.name
+        if one.kind is DAEMON_SET and key in newest:
+            wanted = requests_of((decode_as(Pod, {"spec": one.pod_template.get("spec", {})}),))
+            has = requests_of((newest[key],))
+            less = sorted(name for name, amount in wanted.items() if has.get(name, 0) < amount)
+            if less:
+                smaller.append(f"{key[0]}/{key[1]} ({', '.join(less)})")
+    if smaller:
+        yield (
+            f"The newest pod of DaemonSet {listed(sorted(smaller), _SHOWN)} requests less than the "
+            "template. On new nodes, Karpenter keeps only as much room as the newest pod requests. "
+            "If pods then do not fit on the nodes that it creates for them, it can remove and "
+            "create such nodes without end."
+        )
+
+
+def _age(pod: Pod) -> str:
+    return pod.metadata.creation_timestamp
