@@ -395,10 +395,11 @@ def test_an_annotation_that_ends_lets_disruption_continue():
     assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["m"]
 
 
-def test_the_reasons_to_keep_nodes_leave_out_errors_that_no_longer_hold():
+@pytest.mark.parametrize("ports", [[], [{"containerPort": 80, "hostPort": 80}]])
+def test_the_reasons_to_keep_nodes_leave_out_errors_that_no_longer_hold(ports):
     """The pod of `m` fits only `n`; a pod with a host port needs a simulation."""
-    port = {"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}
-    spec = decode_as(PodSpec, {"nodeName": "m", "containers": [port]})
+    container = {"name": "c", "ports": ports, "resources": {"requests": {"cpu": "1"}}}
+    spec = decode_as(PodSpec, {"nodeName": "m", "containers": [container]})
     ready = node(name="n")
     starting = replace(ready, metadata=replace(ready.metadata, labels=LABELS | NOT_INITIALIZED))
     others = (claim("n", name="n"), starting)
@@ -414,6 +415,19 @@ def test_the_reasons_to_keep_nodes_leave_out_errors_that_no_longer_hold():
         {},
         {},
     ]
+
+
+def test_the_reasons_to_keep_nodes_leave_out_a_replacement_that_is_no_longer_needed():
+    """The pod of the spot node `m` needs a new node until there is the node `n`."""
+    spot = {"karpenter.sh/capacity-type": "spot"}
+    controller = Controller(pool(EAGER), claim(labels=LABELS | spot), node(**spot), pod())
+    controller.run(15)
+    [(name, text)] = controller.kept_nodes().items()
+    assert name == "m"
+    assert text.startswith("SpotToSpotConsolidation is disabled")
+    controller.tell(ObjectChanged(claim("n", name="n")))
+    controller.tell(ObjectChanged(node(name="n")))
+    assert "m" not in controller.kept_nodes()
 
 
 def test_a_refused_deletion_of_a_node_is_repeated(deleted):

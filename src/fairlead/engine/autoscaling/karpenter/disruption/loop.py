@@ -13,7 +13,7 @@ upstream: pkg/controllers/disruption/controller.go, queue.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -141,6 +141,14 @@ class DisruptionLoop:
                 kept[one.name] = _NONE_ALLOWED.format(method.reason)
         return kept
 
+    def current_reasons(self, names: Collection[str], now: Instant) -> dict[str, KeepReason]:
+        """Return the reasons why consolidation does not remove the nodes `names` now.
+
+        Nodes that consolidation could remove, and nodes that it would not examine, are left out.
+        """
+        candidates = self.context.candidates.all(DisruptionClass.GRACEFUL, now)[0]
+        return self.single.reasons([one for one in candidates if one.name in names], now)
+
     def over_budget(self, now: Instant) -> dict[str, str]:
         """Return the nodes that a disruption method skips because a budget allows no disruption.
 
@@ -252,12 +260,23 @@ class DisruptionController:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return upstream's reason for each node and NodeClaim that is not disrupted, by name.
 
-        A reason that applies now replaces a reason that an earlier loop found. Scheduling errors
-        that an earlier loop found are left out if they no longer hold (see `Simulator.text_of`).
+        A reason that applies now replaces a reason that an earlier loop found. The reasons of
+        earlier loops are examined again at `now`, and left out if they no longer hold.
         """
         cluster, simulator = self._context.cluster, self._loop.context.simulator
         existing = cluster.node_objects.keys() | cluster.node_claims.keys()
-        reasons: dict[str, KeepReason] = {**self._kept, **self._loop.undisruptable(now)}
+        undisruptable = self._loop.undisruptable(now)
+        # Scheduling errors are examined by `Simulator.text_of`.
+        earlier = {
+            name
+            for name, reason in self._kept.items()
+            if isinstance(reason, str) and name not in undisruptable
+        }
+        reasons: dict[str, KeepReason] = {
+            **{name: reason for name, reason in self._kept.items() if name not in earlier},
+            **self._loop.current_reasons(earlier, now),
+            **undisruptable,
+        }
         texts = {
             name: simulator.text_of(reason, now)
             for name, reason in reasons.items()

@@ -36,8 +36,9 @@ class NoNodePoolsError(Exception):
 class SchedulingErrors(Struct, frozen=True):
     """The reason to keep `candidates`: not all their pods would be scheduled.
 
-    `first` is upstream's text with only the error at which the simulation stopped.
-    `Simulator.text_of` simulates again to find the other errors.
+    `first` is upstream's text at the time of the simulation. If the simulation stopped early, the
+    text has only the error at which it stopped. `Simulator.text_of` simulates again to find the
+    errors that exist now.
     """
 
     candidates: tuple[DisruptionCandidate, ...]
@@ -77,7 +78,7 @@ class Simulated(Struct, frozen=True):
     def reason(self, candidates: Sequence[DisruptionCandidate]) -> KeepReason | None:
         """Return the reason to keep the simulated `candidates`; None if all running pods fit."""
         problem = self.problem()
-        return SchedulingErrors(tuple(candidates), problem) if problem and self.stopped else problem
+        return SchedulingErrors(tuple(candidates), problem) if problem else None
 
 
 class _Inputs(Struct, frozen=True):

@@ -149,6 +149,25 @@ class Consolidation:
         context = self._context
         return QuickRejection(context.cluster, context.provisioner, self._rejections, now)
 
+    def reasons(
+        self, candidates: Sequence[DisruptionCandidate], now: Instant
+    ) -> dict[str, KeepReason]:
+        """Return upstream's reason to keep each of `candidates` now, by the name of the node.
+
+        Candidates that could be removed alone are left out. Raises NoNodePoolsError if no NodePool
+        is Ready for pods.
+        """
+        self._search = self._new_search(now)
+        try:
+            found = {one.name: self.compute((one,), now) for one in candidates}
+        finally:
+            self._search = None
+        return {
+            name: reason
+            for name, reason in found.items()
+            if reason and not isinstance(reason, DisruptionCommand)
+        }
+
     def needs_several(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> bool:
         """Return True only if the removal of all `candidates` certainly needs several new nodes."""
         return (self._search or self._new_search(now)).needs_several(candidates)

@@ -46,6 +46,8 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.plain_placement im
     plain_pods,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    KeepReason,
+    SchedulingErrors,
     Simulated,
     uninitialized_error,
 )
@@ -206,7 +208,9 @@ class QuickRejection:
 
     # --- decisions ---------------------------------------------------------------------------
 
-    def reason(self, candidates: Sequence[DisruptionCandidate], compare: Compare) -> str | None:
+    def reason(
+        self, candidates: Sequence[DisruptionCandidate], compare: Compare
+    ) -> KeepReason | None:
         """Return upstream's reason against removing `candidates`.
 
         Returns None if a simulation has to decide. `compare` compares the price of one new
@@ -220,7 +224,7 @@ class QuickRejection:
             return None
         problem = self._problem(outcome)
         if problem is not None:
-            return problem
+            return SchedulingErrors(tuple(candidates), problem)
         if not requests:
             return None
         if len(requests) > 1:

@@ -72,6 +72,18 @@ class SingleNodeConsolidation:
         except NoNodePoolsError:
             return ""
 
+    def reasons(
+        self, candidates: Sequence[DisruptionCandidate], now: Instant
+    ) -> dict[str, KeepReason]:
+        """Return upstream's reason to keep each of `candidates` now; see `Consolidation.reasons`.
+
+        The result is empty if no NodePool is usable.
+        """
+        try:
+            return self._consolidation.reasons([one for one in candidates if one.pods], now)
+        except NoNodePoolsError:
+            return {}
+
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:

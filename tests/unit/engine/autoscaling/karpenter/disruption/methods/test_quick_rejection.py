@@ -20,7 +20,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection im
     QuickRejection,
     RejectionMemory,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    SchedulingErrors,
+    Simulator,
+)
 from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import adopted_claim
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
@@ -163,7 +166,8 @@ def answers(cluster):
             expected = compare((one,), simulated.requests[0])
         elif count > 1 and not simulated.errors:
             expected = f"Can't remove without creating {count} candidates"
-        yield quick.reason((one,), compare), expected
+        reason = quick.reason((one,), compare)
+        yield reason.first if isinstance(reason, SchedulingErrors) else reason, expected
 
 
 @pytest.mark.parametrize("seed", range(8))
