@@ -73,7 +73,7 @@ class AllocatableShares:
         if shares:
             yield (
                 "New nodes of an instance type that no existing node has are assumed to keep the "
-                f"same share for the system as node {like.metadata.name}, on which {shares} is "
+                f"same share for the system as node {like.metadata.name}, on which {shares} are "
                 "allocatable."
             )
 

@@ -44,7 +44,7 @@ def test_a_new_type_has_the_share_of_the_newest_node():
         "cpu": "6000m", "memory": str(24 * GIB), "pods": "58", "ephemeral-storage": "90Gi",
     }  # fmt: skip
     [note] = shares.notes([LARGE])
-    assert "as node new, on which 75.0% of the cpu and 75.0% of the memory is allocatable." in note
+    assert "as node new, on which 75.0% of the cpu and 75.0% of the memory are allocatable." in note
 
 
 def test_a_type_with_a_node_has_the_share_of_this_node():
