@@ -159,7 +159,8 @@ def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
 
 def _type_of(name: str, nodes: list[Node]) -> StatedType:
     first = nodes[0]
-    capacity: ResourceList = dict(first.status.capacity or first.status.allocatable)
+    # A node in a file of manifests may state its capacity only in part, or not at all.
+    capacity: ResourceList = {**first.status.allocatable, **first.status.capacity}
     labels = [node.metadata.labels for node in nodes]
     kinds = sorted({one.get(CAPACITY_TYPE, ON_DEMAND) for one in labels})
     return StatedType(

@@ -90,3 +90,13 @@ def test_types_of_nodes_have_the_capacity_and_the_allocatable_amounts_of_the_nod
         "cpu": 3000, "memory": 12 * GIB, "pods": 58, "ephemeral-storage": 90 * GIB,
         "hugepages-2Mi": GIB,
     }  # fmt: skip
+
+
+def test_a_capacity_that_a_node_does_not_state_is_its_allocatable_amount():
+    partial = node("n", "a", "3")
+    del partial["status"]["capacity"]["cpu"]
+    nodes = views(partial)
+    types = with_allocatable(types_of_nodes(nodes), AllocatableShares(nodes))
+    [made] = instance_types(types, ["z"])
+    assert made.capacity["cpu"] == made.allocatable["cpu"] == 3000
+    assert made.allocatable["memory"] == 12 * GIB
