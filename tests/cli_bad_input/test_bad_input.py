@@ -306,6 +306,10 @@ CASES = [
            "--max-unavailable: 99999999999 is not from 1 to 1000000")
       for command in ("drain-plan dump.yaml --nodes n1", "upgrade-check dump.yaml",
                       "consolidate dump.yaml")),
+    *(plan(f"too large a part at a time to {command}", f"{command} --max-unavailable 101%",
+           "--max-unavailable: 101% is not from 1% to 100%")
+      for command in ("drain-plan dump.yaml --nodes n1", "upgrade-check dump.yaml",
+                      "consolidate dump.yaml", "whatif dump.yaml --drain n1")),
     plan("a drain for a while", "drain-plan dump.yaml --nodes n1 --for soon",
          "--for: 'soon' is not a duration"),
     plan("an upgrade with too much surge", "upgrade-check dump.yaml --surge 101",
@@ -919,6 +923,8 @@ CASES = [
              "s.yaml: line 2: events[0].for: needs max-unavailable if used with drain"),
     scenario("no turn", SCENARIO + "events: [{at: 1m, drain: node-0, max-unavailable: 0}]",
              "s.yaml: line 2: events[0].max-unavailable: 0 is not from 1 to"),
+    scenario("no part", SCENARIO + "events: [{at: 1m, drain: node-0, max-unavailable: a%}]",
+             "s.yaml: line 2: events[0].max-unavailable: 'a%' is neither a number nor a percent"),
     scenario("a manner unheard of", SCENARIO + "events: [{at: 1, fail-node: node-0, how: badly}]",
              "s.yaml: line 2: events[0].how: 'badly' is not a kubelet behaviour"),
     scenario("a kubelet steered nowhere", SCENARIO + "events: [{at: 1, patch: {target: node/node-0"

@@ -580,10 +580,11 @@ def test_a_node_pool_counts_pods_on_ready_nodes(snapshot, make):
     assert (everything["nodes"], everything["pods_without"], everything["pods"]) == (2, 2, 2)
 
 
-def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes):
+@pytest.mark.parametrize("unavailable", [1, "40%"])
+def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes, unavailable):
     """One node has returned, one waits for a budget, and the third has not been drained."""
     objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2)]
-    change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=1)
+    change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=unavailable)
     answer = what_if(snapshot(*objects), change)
     assert answer.verdict.first.sentence == (
         "The rolling drain does not complete: 1 of 3 nodes is back, 1 cannot be drained because "

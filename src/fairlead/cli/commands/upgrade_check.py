@@ -9,7 +9,13 @@ from cyclopts import Parameter
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import (
+    Names,
+    integer,
+    named,
+    number_or_percentage,
+    repeatable,
+)
 from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -36,12 +42,13 @@ def upgrade_check(
         ),
     ] = 1,
     max_unavailable: Annotated[
-        int | None,
+        int | str | None,
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
-            "0).",
+            "0). It can be a percentage of the nodes to drain, such as 5%, rounded down, but at "
+            "least 1. With surge nodes, it is a percentage of the nodes in the pool and zone.",
             metavar="N",
-            converter=integer,
+            converter=number_or_percentage,
         ),
     ] = None,
     lasts: Annotated[

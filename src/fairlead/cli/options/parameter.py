@@ -12,6 +12,7 @@ Names = tuple[str, ...]
 
 # Enough digits for any seed. Parsing a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_PERCENTAGE: Final = re.compile(r"[+-]?[0-9]{1,40}%")
 
 
 def integer(_: type, tokens: Sequence[Token]) -> int:
@@ -20,6 +21,19 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"{text!r} is not an integer")
     return int(text)
+
+
+def number_or_percentage(_: type, tokens: Sequence[Token]) -> int | str:
+    """Return the integer in `tokens`, or its percentage as text, such as "5%".
+
+    Raises ValueError for other texts.
+    """
+    text = tokens[0].value
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _PERCENTAGE.fullmatch(text):
+        raise ValueError(f"{text!r} is neither an integer nor a percentage such as 5%")
+    return text
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:

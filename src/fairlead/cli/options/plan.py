@@ -8,17 +8,20 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
-from fairlead.cli.options.parameter import integer, named
+from fairlead.cli.options.parameter import integer, named, number_or_percentage
 from fairlead.cli.options.plugin import AllowExtenders, Plugins, PresentConfig
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
 
 _PACE_HELP: Final = (
-    "Number of nodes to drain at a time. By default, the command simulates 1, 2, 4, ... nodes at "
-    "a time, and answers with the fastest drain that is safe."
+    "Number of nodes to drain at a time, or a percentage of the nodes to drain, such as 5%, "
+    "rounded down, but at least 1. By default, the command simulates 1, 2, 4, ... nodes at a time, "
+    "and answers with the fastest drain that is safe."
 )
-DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", converter=integer)]
+DrainPace = Annotated[
+    int | str | None, Parameter(help=_PACE_HELP, metavar="N", converter=number_or_percentage)
+]
 """How many nodes are drained at a time; None tries several numbers."""
 
 AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-pods"]

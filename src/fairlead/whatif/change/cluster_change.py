@@ -86,7 +86,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
     set, at most that many nodes are drained at a time, and they return to service (a rolling
-    drain). `lasts` is the time for which drained and failed nodes stay down, as a duration.
+    drain). It is a number, or a percentage of the nodes to drain, such as "5%". `lasts` is the time
+    for which drained and failed nodes stay down, as a duration.
     `reschedule` (`all` or a label selector) makes running pods pending before both runs; the runs
     then place the pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the
     policy file of a descheduler that runs once.
@@ -110,7 +111,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     ignore_daemonsets: bool = False
     delete_emptydir_data: bool = False
     force: bool = False
-    max_unavailable: int | None = None
+    max_unavailable: int | str | None = None
     failures: Failures = field(default_factory=Failures)
     lasts: str = ""
     new_config: str | None = None
@@ -340,7 +341,8 @@ def _drain(collected: _Steps) -> KubectlDrain:
 
     Raises InputError for nodes that do not exist, and for options that do not fit together.
     """
-    change, rolling = collected.change, _rolling(collected.change)
+    change = collected.change
+    _refuse_misplaced_pace(change)
     if change.drain_as_kubectl and not change.drain:
         raise InputError("--drain-as-kubectl", "needs --drain")
     if change.kubectl_flags and not change.drain_as_kubectl:
@@ -349,6 +351,7 @@ def _drain(collected: _Steps) -> KubectlDrain:
     flags = change.kubectl_flags if change.drain_as_kubectl else None
     found = kubectl_drain(nodes, collected.inventory, flags)
     refused = {one.node for one in found.refused}
+    rolling = _rolling(change, len(nodes) - len(refused))
     for name in nodes:
         if name in refused:
             collected.add(name, "--drain", commands.cordon(name))
@@ -359,24 +362,29 @@ def _drain(collected: _Steps) -> KubectlDrain:
     return found
 
 
-def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
-    """Return the settings of a rolling drain; None if all nodes are drained at the same time.
+def _refuse_misplaced_pace(change: ClusterChange) -> None:
+    """Raise InputError if --for or --max-unavailable is set without the options that it needs."""
+    if change.max_unavailable is not None and not change.drain:
+        raise InputError("--max-unavailable", "needs --drain")
+    if change.lasts and change.max_unavailable is None and not change.failures.is_any:
+        problem = "needs failing nodes or --max-unavailable"
+        if change.drain:
+            problem += " (--max-unavailable 1 drains one node at a time)"
+        raise InputError("--for", problem)
 
-    Raises InputError for invalid values, and for options that do not fit together.
+
+def _rolling(change: ClusterChange, total: int) -> RollingDrainOptions | None:
+    """Return the settings of a rolling drain of `total` nodes.
+
+    Return None if all nodes are drained at the same time. Raises InputError for invalid values.
     """
     if change.max_unavailable is None:
-        if change.lasts and not change.failures.is_any:
-            problem = "needs failing nodes or --max-unavailable"
-            if change.drain:
-                problem += " (--max-unavailable 1 drains one node at a time)"
-            raise InputError("--for", problem)
         return None
-    if not change.drain:
-        raise InputError("--max-unavailable", "needs --drain")
     down = option_duration("--for", change.lasts) or 0
     from fairlead.whatif.change.rolling_drain import rolling_drain  # noqa: PLC0415 - rarely needed
 
-    return rolling_drain("--max-unavailable", change.max_unavailable, down, " ".join(change.drain))
+    option, which = "--max-unavailable", " ".join(change.drain)
+    return rolling_drain(option, change.max_unavailable, total, down, which)
 
 
 def _delete(collected: _Steps) -> None:

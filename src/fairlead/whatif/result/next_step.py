@@ -30,6 +30,7 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.node_outage.outage import STOPPED
+from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
@@ -751,7 +752,8 @@ def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
     # the first node of a rolling drain could not move to the other nodes.
     # upstream: kubectl/pkg/cmd/drain/drain.go:RunDrain
-    first = nodes[: change.max_unavailable]
+    pace = change.max_unavailable
+    first = nodes if pace is None else nodes[: nodes_at_once(pace, len(nodes))]
     if len(first) <= _NAMES_MAX:
         targets = [*first]
     elif len(first) == len(nodes) and len(change.drain) == 1:

@@ -97,7 +97,7 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
     every: Duration | None = None
     for_: Duration | None = None
     how: str | None = None
-    max_unavailable: int | None = None
+    max_unavailable: int | str | None = None
 
 
 _VERBS: Final = (
@@ -377,11 +377,12 @@ class _NumberedEvent:
         return commands.patch(target.ref, merge)
 
     def _rolling_drain(
-        self, text: str, unavailable: int, inventory: Inventory
+        self, text: str, unavailable: int | str, inventory: Inventory
     ) -> Iterator[Command]:
-        field = f"{self._field}.max-unavailable"
-        options = rolling_drain(self._source, unavailable, self._lasts() or 0, text, field=field)
-        for name in inventory.nodes(self._where, text):
+        field, names = f"{self._field}.max-unavailable", inventory.nodes(self._where, text)
+        down = self._lasts() or 0
+        options = rolling_drain(self._source, unavailable, len(names), down, text, field=field)
+        for name in names:
             yield commands.rolling_drain(name, options)
 
     def _commands(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[Command]:
@@ -402,7 +403,7 @@ class _NumberedEvent:
                     node = inventory.get(NODE, "", name)
                     assert node is not None
                     yield commands.uncordon(node)
-            case TimedEvent(drain=str(text), max_unavailable=int(unavailable)):
+            case TimedEvent(drain=str(text), max_unavailable=int() | str() as unavailable):
                 yield from self._rolling_drain(text, unavailable, inventory)
             case event:
                 text = event.cordon or event.drain or ""

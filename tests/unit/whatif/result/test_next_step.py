@@ -56,12 +56,15 @@ def test_a_harmless_drain_ends_with_its_command(snapshot, make, web):
     assert steps_of(answer) == [("drain the node", "kubectl drain a")]
 
 
-def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(snapshot, make, web):
+@pytest.mark.parametrize("unavailable", [1, "50%"])
+def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(
+    snapshot, make, web, unavailable
+):
     """kubectl drain a b would cordon node b before pods of node a can move to it."""
     web[0]["spec"]["replicas"] = 3
     third = make.pod("web-3", node_name="c", owner="web")
     third["metadata"]["labels"] = {"app": "web"}
-    change = ClusterChange(drain=("a", "b"), max_unavailable=1)
+    change = ClusterChange(drain=("a", "b"), max_unavailable=unavailable)
     answer = what_if(snapshot(*map(make.node, "abc"), *web, third), change)
     words = "drain the first node, and the others as drained nodes return to service"
     assert (words, "kubectl drain a") in steps_of(answer)

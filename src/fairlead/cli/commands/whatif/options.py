@@ -7,7 +7,13 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
-from fairlead.cli.options.parameter import Names, integer, named, repeatable
+from fairlead.cli.options.parameter import (
+    Names,
+    integer,
+    named,
+    number_or_percentage,
+    repeatable,
+)
 from fairlead.cli.options.plugin import (
     AllowExtenders,
     BatchConfig,
@@ -159,12 +165,13 @@ class ChangeOptions:
         ),
     ] = False
     max_unavailable: Annotated[
-        int | None,
+        int | str | None,
         Parameter(
-            help="Drain at most N nodes at a time (default: all). With this option, a drained node "
-            "is uncordoned when it is empty, or later with --for.",
+            help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
+            "of the nodes to drain, such as 5%, rounded down, but at least 1. With this option, a "
+            "drained node is uncordoned when it is empty, or later with --for.",
             metavar="N",
-            converter=integer,
+            converter=number_or_percentage,
         ),
     ] = None
     lasts: Annotated[

@@ -32,6 +32,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
+from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -263,7 +264,7 @@ def run_plan(
     experiment: Experiment,
     progress: Progress,
     *,
-    at_once: int | None = None,
+    at_once: int | str | None = None,
     away: DurationNs | None = None,
     rounds: Sequence[DrainRound] = (),
 ) -> None:
@@ -275,16 +276,20 @@ def run_plan(
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
-        paces = paces_for(len(names), at_once, away)
-        plan.runs = run_drains(experiment, rounds or [DrainRound(names)], paces, progress)
+        rounds = rounds or [DrainRound(names)]
+        paces = paces_for(max(len(one.nodes) for one in rounds), at_once, away)
+        plan.runs = run_drains(experiment, rounds, paces, progress)
 
 
-def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try for `nodes` nodes, each of which is out of service for `away`.
+def paces_for(nodes: int, at_once: int | str | None, away: DurationNs | None) -> list[DrainPace]:
+    """Return the paces to try for rounds of at most `nodes` nodes.
 
-    If `at_once` is set, it is the only pace. Otherwise the paces are 1 and the numbers in `PACES`
-    that are smaller than `nodes`.
+    Each node is out of service for `away`. If `at_once`, a number or a percentage of the nodes of
+    a round (`nodes_at_once`), is set, it is the only pace. Otherwise the paces are 1 and the numbers
+    in `PACES` that are smaller than `nodes`.
     """
+    if isinstance(at_once, str):
+        return [DrainPace(nodes_at_once(at_once, nodes), away, at_once)]
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]

@@ -28,6 +28,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_second
 from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
+from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
@@ -45,10 +46,19 @@ _HORIZON: Final = seconds(7 * 24 * 3600)
 
 
 class DrainPace(Struct, frozen=True):
-    """A pace of drains: `at_once` nodes at a time; each returns after `away`, None for never."""
+    """A pace of drains: `at_once` nodes at a time; each returns after `away`, None for never.
+
+    If `share` is set, it is a percentage of the nodes of each round, such as "5%", and `at_once` is
+    the number of nodes in the largest round.
+    """
 
     at_once: int
     away: DurationNs | None = None
+    share: str = ""
+
+    def of(self, nodes: int) -> int:
+        """Return how many nodes are drained at a time in a round of `nodes` nodes."""
+        return nodes_at_once(self.share, nodes) if self.share else self.at_once
 
 
 class DrainRound(Struct, frozen=True):
@@ -247,7 +257,8 @@ def _finish(
         if not run.act(steps, begin, _Annotated(drain_round.nodes, IN_TURN, ""), progress):
             steps = ()
             break
-        leaving = tuple(_drain(name, DrainPace(pace.at_once)) for name in drain_round.added_nodes)
+        at_once = pace.of(len(drain_round.nodes))
+        leaving = tuple(_drain(name, at_once, None) for name in drain_round.added_nodes)
         if not run.act(leaving, begin, _Annotated(drain_round.added_nodes, DRAIN, DONE), progress):
             steps = ()
             break
@@ -303,11 +314,12 @@ def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]
         steps += [
             ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in drain_round.nodes
         ]
-    return (*steps, *(_drain(name, pace) for name in drain_round.nodes))
+    at_once = pace.of(len(drain_round.nodes))
+    return (*steps, *(_drain(name, at_once, pace.away) for name in drain_round.nodes))
 
 
-def _drain(node: str, pace: DrainPace) -> ScriptedStep:
-    options = RollingDrainOptions(pace.at_once, pace.away, SOURCE)
+def _drain(node: str, at_once: int, away: DurationNs | None) -> ScriptedStep:
+    options = RollingDrainOptions(at_once, away, SOURCE)
     return ScriptedStep(0, (commands.rolling_drain(node, options),), SOURCE, node)
 
 

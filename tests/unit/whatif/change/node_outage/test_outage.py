@@ -388,12 +388,13 @@ def test_a_zone_whose_tainting_stopped_is_not_called_slow(write):
     assert "slow" not in names
 
 
-def test_a_rolling_drain_drains_the_nodes_of_an_earlier_drain_one_by_one(write):
+@pytest.mark.parametrize("unavailable", [1, "50%"])
+def test_a_rolling_drain_drains_the_nodes_of_an_earlier_drain_one_by_one(write, unavailable):
     scenario = {
         "cluster": {"generated": {"nodes": 2, "labels": {"pool": "x"}}},
         "events": [
             {"at": "1m", "drain": "pool=x"},
-            {"at": "10m", "drain": "pool=x", "max-unavailable": 1, "for": "5m"},
+            {"at": "10m", "drain": "pool=x", "max-unavailable": unavailable, "for": "5m"},
         ],
         "duration": "1h",
     }

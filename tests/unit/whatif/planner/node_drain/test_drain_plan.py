@@ -17,6 +17,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     drain_answer,
+    paces_for,
     plan_drains,
     run_plan,
     unsafe_because,
@@ -1209,3 +1210,9 @@ def test_an_evicted_pod_leaves_its_node_with_a_finalizer_of_another_program(
     plan = plan_of(planner(*objects), ["a"])
     run_plan(plan, experiment(*objects), NoProgress())
     assert not unsafe_because(plan.runs[0])
+
+
+def test_a_percentage_is_a_part_of_the_nodes_of_each_round():
+    """Half of the largest round are 3 nodes, and half of a round of 3 nodes is 1 node."""
+    [pace] = paces_for(7, "50%", None)
+    assert (pace.at_once, pace.of(7), pace.of(3)) == (3, 3, 1)
