@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
-from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.parameter import Names, named, number_or_percentage, repeatable
 from fairlead.cli.options.plan import (
     PRESENT_DEFAULTS,
     AutoscalerRule,
@@ -44,6 +46,16 @@ def consolidate(
             "FILE", "Prices of instance types, in the formats of fairlead whatif --instance-types."
         ),
     ] = None,
+    most: Annotated[
+        int | str | None,
+        Parameter(
+            name="--max",
+            help="Remove at most N nodes, or this percentage of the nodes, such as 10%, rounded "
+            "down, but at least 1 (default: as many as possible). The search ends at this number.",
+            metavar="N",
+            converter=number_or_percentage,
+        ),
+    ] = None,
     max_unavailable: DrainPace = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
@@ -56,8 +68,8 @@ def consolidate(
     storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes
     of the control plane always stay. For each node that must stay, the answer lists the causes, the
     responsible objects, and changes that remove the causes. Then the command simulates drains of
-    the nodes that can be removed, and reports the fastest drain that is safe. The help text of
-    `fairlead drain-plan` states when a drain is safe.
+    the nodes that can be removed, and reports the fastest drain that is safe, with its kubectl
+    commands. The help text of `fairlead drain-plan` states when a drain is safe.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
@@ -69,6 +81,8 @@ def consolidate(
 
         fairlead consolidate dump.yaml --ignore local-storage --instance-types prices.csv
 
+        fairlead consolidate dump.yaml --max 10
+
         fairlead consolidate --context prod --nodes pool=web -o json
 
     Parameters
@@ -79,13 +93,14 @@ def consolidate(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
-    from fairlead.whatif.change.rolling_drain import require_pace
+    from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
+    require_pace("--max", most)
     require_pace("--max-unavailable", max_unavailable)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
@@ -94,11 +109,12 @@ def consolidate(
         rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
         prices, experiment = node_prices(model.table.nodes(), types), read.experiment
-        found = find_nodes(planner, rules, names, prices, progress)
+        limit = None if most is None else nodes_at_once(most, len(names))
+        found = find_nodes(planner, rules, names, prices, progress, limit=limit)
         run_plan(found.plan, experiment, progress, at_once=max_unavailable)
         if found.plan.is_order_unsafe:
             planner.reorders = False
-            found = find_nodes(planner, rules, names, prices, progress)
+            found = find_nodes(planner, rules, names, prices, progress, limit=limit)
             run_plan(found.plan, experiment, progress, at_once=max_unavailable)
     idle = read.idle_autoscaler(CHOOSES_NODES)
     notes = tuple(dict.fromkeys((*idle, *read.notes, *experiment.notes)))

@@ -6,7 +6,6 @@ names the sections that are left out.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -26,6 +25,7 @@ from fairlead.cli.output.console.screen import (
     rows_of,
     table_section,
 )
+from fairlead.cli.output.console.step import print_step
 from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
@@ -472,30 +472,9 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
     def show(console: Console, count: int) -> None:
         shown = rows_of(steps, count)
         for one in shown:
-            _print_step(console, one)
+            print_step(console, one)
         if rest := len(steps) - len(shown):
             print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
     title = counted(len(steps), "next step")
     return Section(title, len(steps), show, Rank.NEXT_STEPS, most=STEPS_SHOWN)
-
-
-def _print_step(console: Console, step: NextStep) -> None:
-    """Print `step` on one line, or on several lines if one line is too short.
-
-    If the command takes several lines, all but the last end in a backslash for the shell.
-    """
-    line = f"Next: {step.words}: {step.code}"
-    if len(line) <= console.width:
-        print_line(console, line)
-        return
-    _print_words(console, one_line(f"Next: {step.words}:", None))
-    lines = [""]
-    for word in map(shlex.quote, map(one_line, shlex.split(step.code))):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and len(f"  {longer} \\") > console.width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    for one in (*(f"  {part} \\" for part in lines[:-1]), f"  {lines[-1]}"):
-        console.print(Text(one), soft_wrap=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -17,11 +17,13 @@ from fairlead.cli.output.console.screen import (
     rows_of,
     table_section,
 )
+from fairlead.cli.output.console.step import print_step
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.result.table import cell_text
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -33,6 +35,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _ROWS_MIN: Final = 4
+_CODE_MAX: Final = 1200  # characters; on a terminal of 120 columns, these are ten lines
 MARKDOWN_ROWS_MAX: Final = 100  # A comment on GitHub is limited to 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -77,10 +80,28 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 
     notes = len(answer.notes)
     yield Section("", 1, show_head, Rank.HEAD)
+    yield _steps(answer.steps or ())
     for table in answer.tables:
         yield _section(table)
     # The first note can concern the whole answer: that an autoscaler would add nodes, for example.
     yield Section("notes", notes, show_notes, Rank.PROBLEMS, most=notes, is_urgent=True)
+
+
+def _steps(steps: Sequence[NextStep]) -> Section:
+    """Return the section of the next steps.
+
+    They are printed on one screen only if their commands are short; a command that names many nodes
+    would leave no room for the tables.
+    """
+
+    def show(console: Console, count: int) -> None:
+        console.print()
+        for one in steps[:count]:
+            print_step(console, one)
+
+    shown = len(steps) if sum(len(one.code) for one in steps) <= _CODE_MAX else 0
+    title = f"the commands ({len(steps)})"
+    return Section(title, len(steps), show, Rank.NEXT_STEPS, shown, shown)
 
 
 def _section(table: ResultTable) -> Section:
@@ -117,6 +138,13 @@ def _markdown(answer: TabularAnswer) -> Iterator[str]:
     yield f"### {_escaped(answer.verdict)}"
     yield ""
     yield from (f"- {_escaped(finding)}" for finding in answer.findings)
+    if answer.steps:
+        yield ""
+        yield "Next:"
+        yield ""
+    for step in answer.steps or ():
+        code = one_line(step.code, None).replace("`", "'")
+        yield f"- {_escaped(step.clause)}: `{code}`"
     for table in answer.tables:
         if table.rows:
             yield ""

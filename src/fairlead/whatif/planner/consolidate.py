@@ -5,7 +5,8 @@
     2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: little load for the price first, little load first, few pods first; the
-                  choice that saves most is taken
+                  choice that saves most is taken. With a limit, each order ends at this number of
+                  nodes, and the nodes of the highest price are tried first in one more order
     3  plan       from the original state, the chosen nodes are cordoned together and emptied one
                   after another, so that each pod moves once (`plan_drains`); a node that cannot
                   be emptied in this step stays
@@ -32,6 +33,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
@@ -41,10 +43,10 @@ from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
+from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_steps
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     flag_findings,
-    in_order,
     moves_table,
     order_findings,
     pace_table,
@@ -83,7 +85,8 @@ class ConsolidationPlan(Struct):
     or a budget, and would otherwise be in `needed`. For the nodes of both lists, `whys` contains
     the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
     nodes without a known price are missing. `bound` is the minimum number of candidates that must
-    stay.
+    stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
+    number of nodes that were not tried, because other nodes reached the limit.
     """
 
     total: int
@@ -95,6 +98,8 @@ class ConsolidationPlan(Struct):
     needed_anyway: list[str] = field(default_factory=list)
     whys: Mapping[str, Blocker] = field(default_factory=dict)
     prices: Mapping[str, float] = field(default_factory=dict)
+    limit: int | None = None
+    untried: int = 0
 
     @property
     def most(self) -> int:
@@ -118,8 +123,10 @@ def consolidate(
     nodes: Sequence[str],
     prices: Mapping[str, float],
     progress: Progress,
+    *,
+    limit: int | None = None,
 ) -> ConsolidationPlan:
-    """Choose the removable nodes among `nodes`; the model is unchanged afterwards.
+    """Choose the removable nodes among `nodes`, at most `limit`; the model is unchanged afterwards.
 
     Nodes are blocked by `rules` and by the budgets of `planner`. `prices` maps nodes to hourly
     prices. Of several choices, the one that removes nodes with the highest total price is the best.
@@ -133,7 +140,8 @@ def consolidate(
         blockers += found
         if not found:
             free.append(name)
-    chosen, failed = _best_choice(planner, free, prices, progress)
+    chosen, failed = _best_choice(planner, free, prices, progress, limit)
+    untried = len(free) - len(chosen) - len(failed)
     plan = plan_drains(planner, chosen, progress)
     failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
     plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
@@ -156,6 +164,8 @@ def consolidate(
         needed_anyway,
         {name: whys[name] for name in (*needed, *needed_anyway) if name in whys},
         prices,
+        limit,
+        untried,
     )
 
 
@@ -280,13 +290,18 @@ Rank = Callable[[str], tuple[float, str]]
 
 
 def _best_choice(
-    planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
+    planner: DrainPlanner,
+    names: Sequence[str],
+    prices: Mapping[str, float],
+    progress: Progress,
+    limit: int | None,
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return what `_choose` returns for the best of several orders of the nodes."""
-    found = [
-        _choose(planner, sorted(names, key=rank), _jobs(planner), progress)
-        for rank in _ranks(planner.model, prices)
-    ]
+    ranks = _ranks(planner.model, prices)
+    if limit is not None and prices:
+        ranks.append(lambda name: (-prices.get(name, 0.0), name))
+    orders = dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks)
+    found = [_choose(planner, order, _jobs(planner), progress, limit) for order in orders]
     return max(found, key=lambda choice: _worth(choice[0], prices))
 
 
@@ -316,10 +331,15 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 
 
 def _choose(
-    planner: DrainPlanner, names: Sequence[str], jobs: JobRoom, progress: Progress
+    planner: DrainPlanner,
+    names: Sequence[str],
+    jobs: JobRoom,
+    progress: Progress,
+    limit: int | None = None,
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
 
+    The nodes are tried in the order of `names`. The others are not tried after `limit` nodes.
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
     workload. It names neither if the nodes that stay have too few free resources in total.
     """
@@ -329,6 +349,8 @@ def _choose(
     progress.begin("trying nodes", len(names))
     with planner.model.hypothesis():
         for number, name in enumerate(names):
+            if len(chosen) == limit:
+                break
             progress.reach(number, 0)
             if not planner.has_room_elsewhere(name):
                 failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _TOO_LITTLE_ROOM)
@@ -364,6 +386,8 @@ def consolidate_answer(
         "nodes": found.total,
         "can_go": len(found.going),
         "at_most": found.most,
+        "max": found.limit,
+        "untried": found.untried,
         "bound_by": found.bound.binds,
         "needed": found.needed,
         "needed_anyway": found.needed_anyway,
@@ -381,14 +405,28 @@ def consolidate_answer(
         _causes(found),
         *blocker_tables(found.blockers),
         _staying(found),
-        _going(found, model),
         pace_table(found.plan.runs),
         pending_table(found.plan.runs),
+        _going(found, model),
         moves_table(moves),
     )
     return TabularAnswer(
-        "Consolidation", source, _verdict(found), tuple(_findings(found)), tables, facts, notes
+        "Consolidation",
+        source,
+        _verdict(found),
+        tuple(_findings(found)),
+        tables,
+        facts,
+        notes,
+        steps=tuple(_steps(found)),
     )
+
+
+def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
+    """Yield the steps that remove the nodes, if their drains are safe."""
+    if found.going and found.plan.best is not None:
+        yield from drain_steps(found.going, found.plan.flags, found.plan.best)
+        yield delete_step(found.going)
 
 
 def _verdict(found: ConsolidationPlan) -> str:
@@ -409,8 +447,8 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     sentences = []
     best = found.plan.best
     if best is not None and found.going:
-        pace = f"{best.pace.at_once} at a time"
-        steps = f"Cordon them all, then drain them {pace} {in_order(found.plan.drains)}."
+        pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
+        steps = f"Cordon them all, then drain them {pace} in the order of the list."
         if len(found.going) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
@@ -418,6 +456,10 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)
     sentences += flag_findings(found.plan.flags)
+    if found.untried:
+        were = "node was" if found.untried == 1 else "nodes were"
+        rest = f"{found.untried:,} {were} not tried"
+        sentences.append(f"--max ended the search at {counted(len(found.going), 'node')}; {rest}.")
     sentences += _other_nodes(found)
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))

@@ -31,15 +31,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
             {"condition": one.text, "holds": one.holds, "evidence": list(one.evidence)}
             for one in conditions
         ],
-        "next_steps": [
-            {
-                "sentence": f"{one.clause}.",
-                "options": one.options or None,
-                "command": one.command or None,
-                "outcome": None if one.outcome is None else one.outcome.value,
-            }
-            for one in answer.next_steps_if(conditions)
-        ],
+        "next_steps": [one.to_json() for one in answer.next_steps_if(conditions)],
         "workloads": [_workload(one) for one in effect.workloads],
         "untouched_workloads": effect.untouched_workloads,
         "group_by": label,

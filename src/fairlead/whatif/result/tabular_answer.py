@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.result.result_json import API_VERSION
 
 Row = Mapping[str, Any]
@@ -51,7 +52,8 @@ class TabularAnswer(Struct, frozen=True):
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
     `kind` is the kind of the JSON object; `facts` are its further fields. `is_no` is set if the
-    answer to a yes/no question is no.
+    answer to a yes/no question is no. `steps` are the next steps, None for a kind of answer that
+    never has any.
     """
 
     kind: str
@@ -62,6 +64,7 @@ class TabularAnswer(Struct, frozen=True):
     facts: Json = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     is_no: bool = False
+    steps: tuple[NextStep, ...] | None = None
 
     def to_json(self) -> Json:
         """Return the answer as JSON; each table is a list in it."""
@@ -71,6 +74,7 @@ class TabularAnswer(Struct, frozen=True):
             "source": self.source,
             "verdict": self.verdict,
             "findings": list(self.findings),
+            **({} if self.steps is None else {"next_steps": [one.to_json() for one in self.steps]}),
             **self.facts,
             **{table.name: [dict(row) for row in table.rows] for table in self.tables},
             "notes": list(self.notes),

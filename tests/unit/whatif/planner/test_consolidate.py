@@ -20,13 +20,13 @@ NODES = ("a", "b", "c")
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
-def consolidated(planner, *, ignored=(), prices=None, of_karpenter=()):
+def consolidated(planner, *, ignored=(), prices=None, of_karpenter=(), limit=None):
     model = planner.model
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
     options = AutoscalingOptions()
     rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
     names = [info.name for info in model.table.nodes()]
-    return consolidate(planner, rules, names, prices or {}, NoProgress())
+    return consolidate(planner, rules, names, prices or {}, NoProgress(), limit=limit)
 
 
 def kept(found):
@@ -311,17 +311,58 @@ def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(plann
     )
     assert answer["findings"][0] == "1 node at once: default/web has no node at the end."
     assert answer["pending"] == [{"pod": "default/web", "why": "why"}]
+    assert answer["next_steps"] == []
 
 
-def test_the_answer_names_the_nodes_in_the_order_of_the_drains(planner, make):
-    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a"], cpu="3"))
+def safe_run(at_once, minutes):
+    return DrainRun(DrainPace(at_once), minutes * 60 * 10**9, 1, 0, (), (), {}, (), 0)
+
+
+def commands(answer):
+    return [one["command"] for one in answer["next_steps"]]
+
+
+def test_the_answer_has_the_commands_that_remove_the_nodes_in_order(planner, make):
+    """kubectl itself drains its nodes one after another."""
+    agents = [daemon_pod(make, name) for name in "abc"]
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a"], cpu="3"), *agents)
     found = consolidated(made)
-    found.plan.runs = [DrainRun(DrainPace(1), 60 * 10**9, 1, 0, (), (), {}, (), 0)]
+    found.plan.runs = [safe_run(1, 1)]
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
-    names = ", ".join(row["node"] for row in answer["going"])
     assert answer["findings"][0] == (
-        f"Cordon them all, then drain them 1 at a time in this order: {names}. This takes 1m00s."
+        "Cordon them all, then drain them one at a time in the order of the list. This takes 1m00s."
     )
+    names = " ".join(row["node"] for row in answer["going"])
+    assert commands(answer) == [
+        f"kubectl cordon {names}",
+        f"kubectl drain {names} --ignore-daemonsets",
+        f"kubectl delete node {names}",
+    ]
+
+
+def test_several_nodes_at_a_time_are_drained_by_several_processes(planner, make):
+    made = planner(*map(make.node, "abcd"), *deployment(make, "web", ["a"], cpu="3"))
+    found = consolidated(made)
+    found.plan.runs = [safe_run(1, 2), safe_run(2, 1)]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    names = " ".join(row["node"] for row in answer["going"])
+    assert commands(answer)[1] == f"echo {names} | xargs -n 1 -P 2 kubectl drain"
+
+
+def test_the_search_ends_at_the_maximum(planner, make):
+    """Three of four nodes are empty, and two are to be removed."""
+    made = planner(*map(make.node, "abcd"), *deployment(make, "web", ["a"], cpu="3"))
+    found = consolidated(made, limit=2)
+    assert (len(found.going), found.untried, found.most) == (2, 2, 3)
+    findings = consolidate_answer(found, made.model, "dump.yaml", ()).findings
+    assert "--max ended the search at 2 nodes; 2 nodes were not tried." in findings
+
+
+def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):
+    """Node b has the lowest load for its price, but a saves more."""
+    objects = [*map(make.node, "abc"), *deployment(make, "web", ["a", "a", "a"])]
+    found = consolidated(planner(*objects), prices={"a": 3.0, "b": 1.0, "c": 1.0}, limit=1)
+    assert (found.going, found.saving) == (["a"], 3.0)
 
 
 def test_one_node_is_not_drained_in_an_order(planner, make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 
 
@@ -32,3 +33,12 @@ class NextStep(Struct, frozen=True):
     def code(self) -> str:
         """The options or the command, as text for a shell."""
         return self.options or self.command
+
+    def to_json(self) -> Json:
+        """Return the step as an object in the JSON of an answer."""
+        return {
+            "sentence": f"{self.clause}.",
+            "options": self.options or None,
+            "command": self.command or None,
+            "outcome": None if self.outcome is None else self.outcome.value,
+        }

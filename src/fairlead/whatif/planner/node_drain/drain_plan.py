@@ -42,6 +42,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import (
     few_or_count,
     no_change_findings,
 )
+from fairlead.whatif.planner.node_drain.drain_command import drain_steps
 from fairlead.whatif.planner.node_drain.drain_planner import (
     UNPLACED,
     BlockCause,
@@ -285,8 +286,8 @@ def paces_for(nodes: int, at_once: int | str | None, away: DurationNs | None) ->
     """Return the paces to try for rounds of at most `nodes` nodes.
 
     Each node is out of service for `away`. If `at_once`, a number or a percentage of the nodes of
-    a round (`nodes_at_once`), is set, it is the only pace. Otherwise the paces are 1 and the numbers
-    in `PACES` that are smaller than `nodes`.
+    a round (`nodes_at_once`), is set, it is the only pace. Otherwise the paces are 1 and the
+    numbers in `PACES` that are smaller than `nodes`.
     """
     if isinstance(at_once, str):
         return [DrainPace(nodes_at_once(at_once, nodes), away, at_once)]
@@ -342,6 +343,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         facts,
         notes,
         is_no=bool(plan.blockers) or best is None,
+        steps=tuple(drain_steps([drain.node for drain in plan.drains], plan.flags, best)),
     )
 
 

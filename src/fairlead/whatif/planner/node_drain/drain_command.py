@@ -1,0 +1,49 @@
+"""The kubectl commands that carry out a plan of drains.
+
+kubectl drain drains its nodes one after another. Therefore, several nodes at a time need several
+processes, which xargs starts: as soon as one process ends, the next begins, as in the simulation.
+
+upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from fairlead.whatif.change.kubectl_drain import DrainFlag
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.planner.node_drain.drain_run import DrainRun
+
+
+def drain_steps(
+    nodes: Sequence[str], needed: Sequence[DrainFlag], run: DrainRun | None
+) -> Iterator[NextStep]:
+    """Yield the steps that cordon `nodes`, and drain them in this order at the pace of `run`.
+
+    `needed` are the flags that kubectl needs. Yield nothing if `run` is None, or if the nodes
+    return: kubectl cannot know when the drain of the next node may begin.
+    """
+    if run is None or run.pace.away is not None:
+        return
+    flags = [one.flag for one in needed]
+    at_once = min(run.pace.at_once, len(nodes))
+    if len(nodes) > 1:
+        command = shlex.join(("kubectl", "cordon", *nodes))
+        yield NextStep("cordon the nodes", command=command, makes_change=True)
+    command = shlex.join(("kubectl", "drain", *nodes, *flags))
+    words = "drain the nodes" if len(nodes) > 1 else "drain the node"
+    if at_once > 1:
+        drain = shlex.join(("xargs", "-n", "1", "-P", str(at_once), "kubectl", "drain", *flags))
+        command = f"{shlex.join(('echo', *nodes))} | {drain}"
+        words += f", {at_once} at a time"
+    yield NextStep(words, command=command, makes_change=True)
+
+
+def delete_step(nodes: Sequence[str]) -> NextStep:
+    """Return the step that deletes the drained `nodes`."""
+    words = "delete the node, and remove its machine"
+    if len(nodes) > 1:
+        words = "delete the nodes, and remove their machines"
+    command = shlex.join(("kubectl", "delete", "node", *nodes))
+    return NextStep(words, command=command, makes_change=True)
