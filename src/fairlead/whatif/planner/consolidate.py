@@ -363,7 +363,7 @@ def _choose(
             # Most nodes are kept by pods of the workload that kept the node before them.
             found = planner.fits_first(name, latest)
             if not isinstance(found, Blocker):
-                found = planner.empty(name)
+                found = planner.empty(name, finds_order=False)
             if isinstance(found, PlannedDrain):
                 chosen.append(name)
                 for pod in evicted:

@@ -218,7 +218,7 @@ class DrainPlanner:
         refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
         return [*refused, *self._last_losses(node, pods)]
 
-    def empty(self, node: str) -> PlannedDrain | Blocker:
+    def empty(self, node: str, *, finds_order: bool = True) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If a pod does not fit, all pods are placed again, with the pods of its workload first. The
@@ -226,6 +226,9 @@ class DrainPlanner:
         repeats, or after `_ORDERS_MAX` orders. A failed search does not change the model, and
         returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of
         all workloads, with changes that help.
+
+        If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
+        change the pod of the Blocker. The cause is then NO_ROOM instead of ORDER.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -239,6 +242,8 @@ class DrainPlanner:
                         return _wrong_order(node, pods, unplaced, first)
                     supposed.commit()
                     return found
+            if not (first or finds_order or self.reorders) and self._each_fits_first(node, pods):
+                return blocker_of(node, found, is_first=False)
             tried.add(first)
             is_first = first[:1] == (found.workload,)
             unplaced = found if is_first or unplaced is None else unplaced
@@ -350,6 +355,21 @@ class DrainPlanner:
             self.clear(node, pods)
             found = self._move(node, own, ())
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
+
+    def _each_fits_first(self, node: str, pods: Sequence[PodInfo]) -> bool:
+        """Return whether the pods of each workload in `pods`, on `node`, fit if placed first."""
+        own: dict[str, list[PodInfo]] = {}
+        for pod in filter(is_placed_anew, pods):
+            own.setdefault(str(workload_of(pod.pod)), []).append(pod)
+        with self.model.hypothesis():
+            self.clear(node, pods)
+            return all(self._fit(found) for found in own.values())
+
+    def _fit(self, pods: Iterable[PodInfo]) -> bool:
+        """Return whether replacements of `pods` all fit at the first try, in this order."""
+        with self.model.hypothesis():
+            new = map(self.model.replacement, pods)
+            return all(isinstance(self.model.schedule(one), Placement) for one in new)
 
     def clear(self, node: str, pods: Iterable[PodInfo]) -> None:
         """Cordon `node` and remove `pods` from it, without placing replacements."""

@@ -8,6 +8,13 @@ from tests.unit.whatif.planner.conftest import deployment
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.planner.node_drain.drain_planner import Blocker, PlannedDrain
 
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "w1"}},
+}
+
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_node_with_a_blocker_cannot_be_emptied(planner, make, seed):
@@ -44,3 +51,27 @@ def test_a_pod_with_affinity_to_a_moving_pod_is_decided_by_empty(planner, make):
     assert made.fits_first("a", "deploy/default/cache") is None
     assert isinstance(made.fits_first("a", "deploy/default/web"), PlannedDrain)
     assert isinstance(made.empty("a"), PlannedDrain)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_reason_does_not_depend_on_the_search_for_an_order(planner, make, seed):
+    """Nodes are almost full of pods of many sizes, so that pods often do not all fit elsewhere."""
+    pick = TieBreak(seed).pick
+    names = [f"n{number}" for number in range(4)]
+    objects = [make.node(name, cpu="8", zone="ab"[pick(2)]) for name in names]
+    for number in range(12):
+        spec = ({"nodeSelector": {"zone": "a"}}, {"topologySpreadConstraints": [SPREAD]})[pick(2)]
+        spec = {} if pick(4) else spec
+        objects += deployment(make, f"w{number}", [names[pick(4)]], cpu=str(pick(3) + 1), **spec)
+    made = planner(*objects)
+    made.reorders = False
+    for name in names:
+        with made.model.hypothesis():
+            searched = made.empty(name)
+        with made.model.hypothesis():
+            found = made.empty(name, finds_order=False)
+        if isinstance(searched, Blocker):
+            assert (found.owner, found.why) == (searched.owner, searched.why)
+        else:
+            targets = [move.target for move in searched.moves]
+            assert [move.target for move in found.moves] == targets
