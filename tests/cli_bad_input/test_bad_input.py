@@ -310,6 +310,9 @@ CASES = [
            "--max-unavailable: 101% is not from 1% to 100%")
       for command in ("drain-plan dump.yaml --nodes n1", "upgrade-check dump.yaml",
                       "consolidate dump.yaml", "whatif dump.yaml --drain n1")),
+    plan("a removal of nothing", "consolidate dump.yaml --max 0", "--max: 0 is not from 1 to"),
+    plan("a removal of a part of a node", "consolidate dump.yaml --max 0%",
+         "--max: 0% is not from 1% to 100%"),
     plan("a drain for a while", "drain-plan dump.yaml --nodes n1 --for soon",
          "--for: 'soon' is not a duration"),
     plan("an upgrade with too much surge", "upgrade-check dump.yaml --surge 101",

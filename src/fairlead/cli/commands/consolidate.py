@@ -96,8 +96,12 @@ def consolidate(
     from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices
+    from fairlead.whatif.planner.consolidate import (
+        ConsolidationPlan,
+        consolidate_answer,
+        consolidate_safely,
+    )
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
-    from fairlead.whatif.planner.consolidate import consolidate_answer
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
     require_pace("--max", most)
@@ -110,12 +114,13 @@ def consolidate(
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
         prices, experiment = node_prices(model.table.nodes(), types), read.experiment
         limit = None if most is None else nodes_at_once(most, len(names))
-        found = find_nodes(planner, rules, names, prices, progress, limit=limit)
-        run_plan(found.plan, experiment, progress, at_once=max_unavailable)
-        if found.plan.is_order_unsafe:
-            planner.reorders = False
+
+        def simulated(limit: int | None) -> ConsolidationPlan:
             found = find_nodes(planner, rules, names, prices, progress, limit=limit)
             run_plan(found.plan, experiment, progress, at_once=max_unavailable)
+            return found
+
+        found = consolidate_safely(simulated, planner, limit)
     idle = read.idle_autoscaler(CHOOSES_NODES)
     notes = tuple(dict.fromkeys((*idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)

@@ -52,6 +52,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     pending_table,
     plan_drains,
+    unsafe_because,
     unsafe_findings,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
@@ -60,7 +61,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
-from fairlead.whatif.planner.node_drain.drain_run import pace_seconds
+from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -86,7 +87,9 @@ class ConsolidationPlan(Struct):
     the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
     nodes without a known price are missing. `bound` is the minimum number of candidates that must
     stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
-    number of nodes that were not tried, because other nodes reached the limit.
+    number of nodes that were not tried, because other nodes reached the limit. `unsafe` is a run of
+    more nodes than those of `plan`, which was not safe, None if there was none. The reasons why
+    nodes stay are then those of a plan of these nodes.
     """
 
     total: int
@@ -100,6 +103,7 @@ class ConsolidationPlan(Struct):
     prices: Mapping[str, float] = field(default_factory=dict)
     limit: int | None = None
     untried: int = 0
+    unsafe: DrainRun | None = None
 
     @property
     def most(self) -> int:
@@ -167,6 +171,44 @@ def consolidate(
         limit,
         untried,
     )
+
+
+def consolidate_safely(
+    find: Callable[[int | None], ConsolidationPlan],
+    planner: DrainPlanner,
+    limit: int | None,
+) -> ConsolidationPlan:
+    """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
+
+    `find` returns the simulated plan of at most so many nodes. If pods must be placed in a certain
+    order, the next plan does without such nodes. If pods have no node at the end, the next plans
+    have 1, 2, 4, ... nodes fewer. Return the first plan if none is safe.
+    """
+    found = find(limit)
+    if found.plan.is_order_unsafe:
+        planner.reorders = False
+        found = find(limit)
+    fewer, smaller = 1, found
+    while _lacks_room(smaller.plan) and fewer < len(found.going):
+        smaller = find(len(found.going) - fewer)
+        fewer *= 2
+    if smaller is found or smaller.plan.best is None:
+        return found
+    going = set(smaller.going)
+    return replace(
+        found,
+        plan=smaller.plan,
+        blockers=[one for one in found.blockers if one.node not in going],
+        needed=[name for name in found.needed if name not in going],
+        needed_anyway=[name for name in found.needed_anyway if name not in going],
+        whys={name: why for name, why in found.whys.items() if name not in going},
+        unsafe=found.plan.runs[-1],
+    )
+
+
+def _lacks_room(plan: DrainPlan) -> bool:
+    """Return whether no run is safe, and pods have no node at the end of the last run."""
+    return bool(plan.runs) and plan.best is None and bool(plan.runs[-1].pending)
 
 
 def _tried_alone(
@@ -388,6 +430,7 @@ def consolidate_answer(
         "at_most": found.most,
         "max": found.limit,
         "untried": found.untried,
+        "too_many": None if found.unsafe is None else _too_many(found.unsafe),
         "bound_by": found.bound.binds,
         "needed": found.needed,
         "needed_anyway": found.needed_anyway,
@@ -420,6 +463,10 @@ def consolidate_answer(
         notes,
         steps=tuple(_steps(found)),
     )
+
+
+def _too_many(run: DrainRun) -> Json:
+    return {"nodes": len(run.times), "why": unsafe_because(run)}
 
 
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
@@ -456,10 +503,13 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)
     sentences += flag_findings(found.plan.flags)
+    if found.unsafe is not None:
+        more = counted(len(found.unsafe.times), "node")
+        sentences.append(f"Draining {more} is not safe: {unsafe_because(found.unsafe)}.")
     if found.untried:
         were = "node was" if found.untried == 1 else "nodes were"
         rest = f"{found.untried:,} {were} not tried"
-        sentences.append(f"--max ended the search at {counted(len(found.going), 'node')}; {rest}.")
+        sentences.append(f"--max ended the search at {counted(found.limit or 0, 'node')}; {rest}.")
     sentences += _other_nodes(found)
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))

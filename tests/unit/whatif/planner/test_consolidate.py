@@ -9,11 +9,15 @@ from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.planner.consolidate import consolidate, consolidate_answer
+from fairlead.whatif.planner.consolidate import (
+    consolidate,
+    consolidate_answer,
+    consolidate_safely,
+)
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
-from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRun
+from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRun, DrainTimes
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")
@@ -356,6 +360,33 @@ def test_the_search_ends_at_the_maximum(planner, make):
     assert (len(found.going), found.untried, found.most) == (2, 2, 3)
     findings = consolidate_answer(found, made.model, "dump.yaml", ()).findings
     assert "--max ended the search at 2 nodes; 2 nodes were not tried." in findings
+
+
+@pytest.mark.parametrize("safe", [3, 0])
+def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
+    """Four nodes of five are empty. The simulations find room if at most `safe` are drained."""
+    made = planner(*map(make.node, "abcde"), *deployment(make, "web", ["a"], cpu="3"))
+    tried = []
+
+    def simulated(limit):
+        found = consolidated(made, limit=limit)
+        count = len(found.going)
+        tried.append(count)
+        times = tuple(DrainTimes(name, 0, 0, None) for name in found.going)
+        pending = {"default/web": "why"} if count > safe else {}
+        found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), pending, (), 0, times=times)]
+        return found
+
+    found = consolidate_safely(simulated, made, None)
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert tried == ([4, 3] if safe == 3 else [4, 3, 2])
+    if safe == 3:
+        assert (answer["can_go"], answer["too_many"]["nodes"]) == (3, 4)
+        because = "default/web has no node at the end"
+        assert f"Draining 4 nodes is not safe: {because}." in answer["findings"]
+        assert answer["needed"] == ["a"]
+    else:
+        assert (answer["can_go"], answer["too_many"], answer["next_steps"]) == (4, None, [])
 
 
 def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):
