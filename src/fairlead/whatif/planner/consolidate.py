@@ -73,6 +73,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 
+_FEW_NODES: Final = 16  # the commands of so many nodes usually fit on a screen
 _TOO_LITTLE_ROOM: Final = "the nodes that stay do not have enough free resources for its pods"
 
 
@@ -444,13 +445,16 @@ def consolidate_answer(
         for drain in found.plan.drains
         for move in drain.moves
     ]
+    # The commands name a few nodes. If there are many, their table must have room on a screen.
+    is_long, going = len(found.going) > _FEW_NODES, _going(found, model)
     tables = (
+        pace_table(found.plan.runs),
+        pending_table(found.plan.runs),
+        *((going,) if is_long else ()),
         _causes(found),
         *blocker_tables(found.blockers),
         _staying(found),
-        pace_table(found.plan.runs),
-        pending_table(found.plan.runs),
-        _going(found, model),
+        *(() if is_long else (going,)),
         moves_table(moves),
     )
     return TabularAnswer(
@@ -495,7 +499,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     best = found.plan.best
     if best is not None and found.going:
         pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
-        steps = f"Cordon them all, then drain them {pace} in the order of the list."
+        steps = f"Cordon them all, then drain them {pace} in the order of the commands."
         if len(found.going) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")

@@ -334,7 +334,8 @@ def test_the_answer_has_the_commands_that_remove_the_nodes_in_order(planner, mak
     found.plan.runs = [safe_run(1, 1)]
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["findings"][0] == (
-        "Cordon them all, then drain them one at a time in the order of the list. This takes 1m00s."
+        "Cordon them all, then drain them one at a time in the order of the commands. "
+        "This takes 1m00s."
     )
     names = " ".join(row["node"] for row in answer["going"])
     assert commands(answer) == [
