@@ -145,7 +145,9 @@ def consolidate(
         blockers += found
         if not found:
             free.append(name)
-    chosen, failed = _best_choice(planner, free, prices, progress, limit)
+    bound = fewest_nodes(model, nodes)
+    most = len(nodes) - bound.count
+    chosen, failed = _best_choice(planner, free, prices, progress, limit, most)
     untried = len(free) - len(chosen) - len(failed)
     plan = plan_drains(planner, chosen, progress)
     failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
@@ -163,7 +165,7 @@ def consolidate(
         model.table.count,
         len(nodes),
         plan,
-        fewest_nodes(model, nodes),
+        bound,
         blockers,
         needed,
         needed_anyway,
@@ -338,13 +340,21 @@ def _best_choice(
     prices: Mapping[str, float],
     progress: Progress,
     limit: int | None,
+    most: int,
 ) -> tuple[list[str], dict[str, Blocker]]:
-    """Return what `_choose` returns for the best of several orders of the nodes."""
+    """Return what `_choose` returns for the best of several orders of the nodes.
+
+    `most` is an upper bound on the number of nodes that can be removed.
+    """
     ranks = _ranks(planner.model, prices)
     if limit is not None and prices:
         ranks.append(lambda name: (-prices.get(name, 0.0), name))
     orders = dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks)
-    found = [_choose(planner, order, _jobs(planner), progress, limit) for order in orders]
+    found = []
+    for order in orders:
+        found.append(_choose(planner, order, _jobs(planner), progress, limit))
+        if not prices and len(found[-1][0]) in (limit, most):
+            break  # no other order removes more nodes
     return max(found, key=lambda choice: _worth(choice[0], prices))
 
 

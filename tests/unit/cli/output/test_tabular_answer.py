@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 
 
@@ -25,3 +26,18 @@ def test_a_long_note_is_printed_to_its_end(capsys):
     for form in ("text", "markdown"):
         print_tabular(answer, form)
         assert capsys.readouterr().out.rstrip().endswith("the end.")
+
+
+def test_the_commands_for_many_nodes_are_printed_only_in_full(capsys):
+    """A shell must be able to run the lines of a long command, also with a pipe."""
+    names = " ".join(f"node-{number}" for number in range(200))
+    short = NextStep("drain", command="kubectl drain node-0 --pod-selector 'a in (b)'")
+    long = NextStep("drain", command=f"echo {names} | xargs -n 1 kubectl drain")
+    print_tabular(TabularAnswer("DrainPlan", "d", "Yes.", steps=(short,)), "text")
+    assert f"\nNext: drain: {short.command}\n" in capsys.readouterr().out
+    answer = TabularAnswer("DrainPlan", "d", "Yes.", steps=(long,))
+    print_tabular(answer, "text")
+    assert "Not shown: the commands (1)." in capsys.readouterr().out
+    print_tabular(answer, "details")
+    lines = capsys.readouterr().out.partition("Next: drain:\n")[2].replace("\\\n", "")
+    assert " ".join(lines.split()) == long.command
