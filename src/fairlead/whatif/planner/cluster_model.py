@@ -99,10 +99,27 @@ _RUNNING: Final = PodStatus(
 _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 
 
+class _Change(Struct, frozen=True):
+    """A change of the model; `repeat` makes it again after `undo` has reverted it."""
+
+    repeat: Callable[[], None]
+    undo: Callable[[], None]
+
+
+class Changes(Struct, frozen=True):
+    """Changes that `ClusterModel.repeat` can make again after they have been reverted.
+
+    `choices` is the number of random choices that had been made after the last change.
+    """
+
+    made: tuple[_Change, ...]
+    choices: int
+
+
 class Hypothesis(Struct):
     """Changes that are reverted unless `commit` is called.
 
-    `start` is the length of the model's undo log before the first change.
+    `start` is the number of changes in the model's log before the first change.
     """
 
     start: int
@@ -163,7 +180,7 @@ class ClusterModel:
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
         self._owned: dict[str, tuple[Claim, ...]] = {}  # {removed pod: claims that it owned}
-        self._undo: list[Callable[[], None]] = []  # empty outside hypotheses
+        self._changes: list[_Change] = []  # empty outside hypotheses
         self._hypotheses = 0  # the number of open `with` blocks
         self._dependents: dict[str, list[Dependent]] | None = None
         self._copies = 0
@@ -405,7 +422,7 @@ class ClusterModel:
 
         Random choices are reverted too, so that later choices do not depend on discarded trials.
         """
-        supposed, choices = Hypothesis(len(self._undo)), self._tie_break.choices
+        supposed, choices = Hypothesis(len(self._changes)), self._tie_break.choices
         self._hypotheses += 1
         try:
             yield supposed
@@ -413,15 +430,41 @@ class ClusterModel:
             self._hypotheses -= 1
             if not supposed.is_committed:
                 self._tie_break.choices = choices
-                while len(self._undo) > supposed.start:
-                    self._undo.pop()()
+                while len(self._changes) > supposed.start:
+                    self._changes.pop().undo()
             elif not self._hypotheses:
-                self._undo.clear()
+                self._changes.clear()
 
-    def _revert_with(self, undo: Callable[[], None]) -> None:
-        """Record `undo`, which reverses a change; changes outside hypotheses are not reverted."""
+    def changes_since(self, supposed: Hypothesis) -> Changes:
+        """Return the changes that were made since the beginning of `supposed`, an open hypothesis.
+
+        They include the committed changes of inner hypotheses.
+        """
+        return Changes(tuple(self._changes[supposed.start :]), self._tie_break.choices)
+
+    def repeat(self, changes: Changes) -> None:
+        """Make reverted `changes` again, without deciding again.
+
+        The model must be in the state in which they were first made. The call is then equal to the
+        calls that made them, but runs no scheduling cycles.
+        """
+        for change in changes.made:
+            change.repeat()
         if self._hypotheses:
-            self._undo.append(undo)
+            self._changes += changes.made
+        self._tie_break.choices = changes.choices
+
+    def _record(self, repeat: Callable[[], None], undo: Callable[[], None]) -> None:
+        """Record a change that has been made; changes outside hypotheses are not reverted."""
+        if self._hypotheses:
+            self._changes.append(_Change(repeat, undo))
+
+    def _apply(
+        self, made: ObjectChanged | ObjectDeleted, undone: ObjectChanged | ObjectDeleted
+    ) -> None:
+        """Apply `made`, and record that `undone` reverts it."""
+        self.cluster.apply(made)
+        self._record(partial(self.cluster.apply, made), partial(self.cluster.apply, undone))
 
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
@@ -499,31 +542,35 @@ class ClusterModel:
         self.cluster.apply(ObjectChanged(bound))
         claims = self._bind_claims(placed) if pod.pod.spec.resource_claims else ()
 
+        def repeat() -> None:
+            placed.reserve()
+            self._placed[pod.id] = placed
+            self.cluster.apply(ObjectChanged(bound))
+            for change in claims:
+                self.cluster.apply(change.made)
+
         def undo() -> None:
             self.cluster.apply(ObjectDeleted(bound))
             self._placed.pop(pod.id).unreserve()
-            for claim in claims:
-                self.cluster.apply(ObjectChanged(claim))
+            for change in claims:
+                self.cluster.apply(ObjectChanged(change.before))
             if waiting is not None:
                 self.cluster.apply(ObjectChanged(waiting.pod))
 
-        self._revert_with(undo)
+        self._record(repeat, undo)
         return None
 
-    def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
-        """Allocate and reserve the claims of a pod, as its binding does.
-
-        Return the old versions of the claims.
-        """
-        before: list[ApiObject] = []
+    def _bind_claims(self, placed: _Placed) -> tuple[ClaimChange, ...]:
+        """Allocate and reserve the claims of a pod, as its binding does; return the changes."""
+        changes: list[ClaimChange] = []
         for plugin in placed.framework.reserve:
             if isinstance(plugin, DynamicResources):
                 for claim in plugin.bound_claims(placed.placement.state, placed.pod):
                     known = self.cluster.related.get(ResourceClaim, claim.key)
                     if known is not None:
-                        before.append(known)
-                        self.cluster.apply(ObjectChanged(claim))
-        return tuple(before)
+                        changes.append(ClaimChange(known, claim))
+                        self.cluster.apply(changes[-1].made)
+        return tuple(changes)
 
     def remove(self, pod: PodInfo) -> None:
         """Delete `pod`, which comes from the snapshot or was placed by the model."""
@@ -538,6 +585,14 @@ class ClusterModel:
             placed.unreserve()
         claims = self._release_claims(known) if has_claims(known) else ()
 
+        def repeat() -> None:
+            self._placed.pop(pod.id, None)
+            self.cluster.apply(ObjectDeleted(known.pod))
+            if placed is not None:
+                placed.unreserve()
+            for change in claims:
+                self.cluster.apply(change.made)
+
         def undo() -> None:
             if placed is not None:
                 placed.reserve()
@@ -546,9 +601,9 @@ class ClusterModel:
                 self.cluster.apply(ObjectChanged(change.before))
             self.cluster.apply(ObjectChanged(known.pod))
             if ports is not None and node is not None:
-                node.used_ports = ports
+                node.used_ports = dict(ports)
 
-        self._revert_with(undo)
+        self._record(repeat, undo)
 
     def _release_claims(self, removed: PodInfo) -> tuple[ClaimChange, ...]:
         """Delete the claims that a removed pod owned, and release its other claims.
@@ -557,25 +612,20 @@ class ClusterModel:
         """
         changes = tuple(released_claims(removed.pod, self.cluster))
         for change in changes:
-            if change.after is None:
-                self.cluster.apply(ObjectDeleted(change.before))
-            else:
-                self.cluster.apply(ObjectChanged(change.after))
+            self.cluster.apply(change.made)
         self._owned[removed.id] = tuple(one.before for one in changes if one.after is None)
         return changes
 
     def put(self, added: ApiObject) -> None:
         """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
-        self.cluster.apply(ObjectChanged(added))
-        self._revert_with(lambda: self.cluster.apply(ObjectDeleted(added)))
+        self._apply(ObjectChanged(added), ObjectDeleted(added))
 
     def put_node(self, node: Node) -> None:
         """Add a node, or replace the node of the same name; the pods of a replaced node stay."""
         before = self.table.find(node.metadata.name)
         old = None if before is None else before.node
-        self.cluster.apply(ObjectChanged(node))
         undone = ObjectDeleted(node) if old is None else ObjectChanged(old)
-        self._revert_with(lambda: self.cluster.apply(undone))
+        self._apply(ObjectChanged(node), undone)
 
     def cordon(self, name: str) -> None:
         """Mark the node `name` unschedulable and taint it, unless it is already unschedulable."""
@@ -591,8 +641,7 @@ class ClusterModel:
         for pod in list(info.pods.values()):
             self.remove(pod)
         node = info.node
-        self.cluster.apply(ObjectDeleted(node))
-        self._revert_with(lambda: self.cluster.apply(ObjectChanged(node)))
+        self._apply(ObjectDeleted(node), ObjectChanged(node))
 
 
 def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:

@@ -35,6 +35,7 @@ from fairlead.api.objects import (
     StorageClass,
 )
 from fairlead.api.pods.volumes import claim_name
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     BIND_COMPLETED,
@@ -59,6 +60,11 @@ class ClaimChange(Struct, frozen=True):
 
     before: Claim
     after: Claim | None
+
+    @property
+    def made(self) -> ObjectChanged | ObjectDeleted:
+        """The stimulus that makes the change."""
+        return ObjectDeleted(self.before) if self.after is None else ObjectChanged(self.after)
 
 
 def has_claims(pod: PodInfo) -> bool:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct, field
@@ -35,7 +34,7 @@ from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import Changes, ClusterModel
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node_drain.blocker_table import (
     blocker_tables,
@@ -149,12 +148,11 @@ def plan_drains(
     refused = set(start.blocked)
     order = [name for name in nodes if name not in refused]
     order.sort(key=lambda name: drain_effort(planner, name))
-    plan = _planned(planner, start, order, progress, return_again=return_again)
-    if return_again or len(plan.drains) == len(order):
+    if return_again:
+        return _planned_with_return(planner, start, order, progress)
+    plan = _planned(planner, start, _best_trial(planner, order, progress), progress)
+    if len(plan.drains) == len(order):
         return plan
-    best = _best_order(planner, order, {drain.node for drain in plan.drains}, progress)
-    if best != order:
-        plan = _planned(planner, start, best, progress, return_again=False)
     plan.alone = tuple(
         name
         for name in plan.blocked
@@ -171,38 +169,51 @@ def plan_drains(
     return plan
 
 
-def _planned(
-    planner: DrainPlanner,
-    start: DrainPlan,
-    order: Sequence[str],
-    progress: Progress,
-    *,
-    return_again: bool,
+def _planned_with_return(
+    planner: DrainPlanner, start: DrainPlan, order: Sequence[str], progress: Progress
 ) -> DrainPlan:
-    """Return `start` with the drains of the nodes in `order`, and with further blockers."""
-    model = planner.model
+    """Return `start` with the drains and blockers of the nodes in `order`, each emptied alone."""
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
     progress.begin("placing pods", len(order))
+    for number, name in enumerate((*order, *start.blocked)):
+        progress.reach(min(number, len(order)), 0)
+        drained = planner.drained_alone(name, return_again=True)
+        if isinstance(drained, Blocker):
+            plan.blockers += unplaced_blockers(planner, drained, returns=True)
+        elif number < len(order):
+            plan.drains.append(drained)
+    plan.flags = flags_of(planner.model, plan.drains)
+    return plan
+
+
+def _planned(
+    planner: DrainPlanner, start: DrainPlan, trial: _Trial, progress: Progress
+) -> DrainPlan:
+    """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
+
+    The blockers of a node are those at its turn, so the drains before it are made again.
+    """
+    model = planner.model
+    plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
+    progress.begin("placing pods", len(trial.found))
     with model.hypothesis():
-        before = {name: model.node(name).node for name in order}
-        for name in () if return_again else order:
+        before = {name: model.node(name).node for name in trial.found}
+        for name in trial.found:
             model.cordon(name)
-        for number, name in enumerate(order):
+        for number, (name, found) in enumerate(trial.found.items()):
             progress.reach(number, 0)
-            if return_again:
-                drained = planner.drained_alone(name, return_again=True)
-            else:
-                drained = planner.empty(name)
-            if isinstance(drained, PlannedDrain):
-                plan.drains.append(drained)
+            if isinstance(found, PlannedDrain):
+                model.repeat(trial.changes[name])
+                plan.drains.append(found)
                 continue
-            plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
-            if not return_again:
-                model.put_node(before[name])
+            blocker = found or planner.empty(name)
+            assert isinstance(blocker, Blocker), "try_empty and empty must agree"
+            plan.blockers += unplaced_blockers(planner, blocker)
+            model.put_node(before[name])
         for name in start.blocked:
-            drained = planner.drained_alone(name, return_again=return_again)
+            drained = planner.drained_alone(name, return_again=False)
             if isinstance(drained, Blocker):
-                plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
+                plan.blockers += unplaced_blockers(planner, drained)
     plan.flags = flags_of(model, plan.drains)
     return plan
 
@@ -215,42 +226,55 @@ def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[Drain
     return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
 
 
-def _best_order(
-    planner: DrainPlanner, order: list[str], emptied: AbstractSet[str], progress: Progress
-) -> list[str]:
+class _Trial(Struct, frozen=True):
+    """The nodes emptied one after another: what `try_empty` `found`, by node, in order.
+
+    `changes` are the changes of the model that empty a node, by emptied node. The search for
+    blockers needs the model as it was at a node's turn. It repeats the changes, which takes much
+    less time than placing the pods again.
+    """
+
+    found: dict[str, PlannedDrain | Blocker | None]
+    changes: dict[str, Changes]
+
+
+def _best_trial(planner: DrainPlanner, order: list[str], progress: Progress) -> _Trial:
     """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
 
-    `emptied` are the nodes that can be emptied in `order`. Each further order begins with the
-    nodes that could not be emptied in the previous order.
+    Each further order begins with the nodes that could not be emptied in the previous order.
     """
-    best, most = order, len(emptied)
+    progress.begin("placing pods", len(order))
+    best = last = _tried(planner, order, progress)
     tried = [order]
-    while most < len(order) and len(tried) < _ORDERS_MAX:
-        order = sorted(order, key=emptied.__contains__)
+    while len(best.changes) < len(order) and len(tried) < _ORDERS_MAX:
+        order = sorted(order, key=last.changes.__contains__)
         if order in tried:
             break
         tried.append(order)
-        emptied = _emptied(planner, order, progress)
-        if len(emptied) > most:
-            best, most = order, len(emptied)
+        progress.begin("trying another order", len(order))
+        last = _tried(planner, order, progress)
+        if len(last.changes) > len(best.changes):
+            best = last
     return best
 
 
-def _emptied(planner: DrainPlanner, order: Sequence[str], progress: Progress) -> set[str]:
-    """Return the nodes that can be emptied one after another in `order`."""
-    model, found = planner.model, set[str]()
-    progress.begin("trying another order", len(order))
+def _tried(planner: DrainPlanner, order: Sequence[str], progress: Progress) -> _Trial:
+    """Empty the nodes one after another in `order`; the model is unchanged afterwards."""
+    model, trial = planner.model, _Trial({}, {})
     with model.hypothesis():
         before = {name: model.node(name).node for name in order}
         for name in order:
             model.cordon(name)
         for number, name in enumerate(order):
             progress.reach(number, 0)
-            if planner.can_empty(name):
-                found.add(name)
-            else:
+            with model.hypothesis() as supposed:
+                trial.found[name] = planner.try_empty(name)
+                if isinstance(trial.found[name], PlannedDrain):
+                    trial.changes[name] = model.changes_since(supposed)
+                    supposed.commit()
+            if name not in trial.changes:
                 model.put_node(before[name])
-    return found
+    return trial
 
 
 def drain_effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:

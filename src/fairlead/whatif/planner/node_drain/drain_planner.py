@@ -251,23 +251,24 @@ class DrainPlanner:
             if is_first or first in tried or len(tried) == _ORDERS_MAX:
                 return blocker_of(node, unplaced, is_first=is_first)
 
-    def can_empty(self, node: str) -> bool:
-        """Empty `node` if possible, and return whether that worked.
+    def try_empty(self, node: str) -> PlannedDrain | Blocker | None:
+        """Empty `node` if `empty` can; return None if this shows that it cannot, but not why.
 
-        This is faster than `empty`, because it does not search for the pod and the reason of a
-        Blocker.
+        This is faster than `empty`, because it does not always search for the pod and the reason of
+        a Blocker.
         """
         if not self.has_room_elsewhere(node):
-            return False
+            return None
         if self.reorders:
-            return isinstance(self.empty(node), PlannedDrain)
+            return self.empty(node)
         pods = self.evicted(node)
         with self.model.hypothesis() as supposed:
             self.clear(node, pods)
-            if isinstance(self._move(node, pods, ()), PlannedDrain):
+            found = self._move(node, pods, ())
+            if isinstance(found, PlannedDrain):
                 supposed.commit()
-                return True
-        return False
+                return found
+        return None
 
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
         """Empty `node` as `empty` does, but let pods that fit no other node wait for its return.
