@@ -80,7 +80,7 @@ class _Candidate(Struct, frozen=True):
 
 
 class _Trials:
-    """Trials that empty `node` with a change.
+    """Trials that empty `node` with a change; the model must not change between them.
 
     If `returns` is set, pods that fit no other node wait until the node returns to service.
     """
@@ -91,6 +91,7 @@ class _Trials:
         self.returns = returns
         self._drained_node = planner.model.node(node).node
         self._pods = planner.evicted(node)
+        self._stuck_with_new_node: dict[str, frozenset[str]] = {}  # by the workload placed first
 
     @contextmanager
     def emptied(
@@ -129,6 +130,18 @@ class _Trials:
                 late, stuck = planner.place(node, [one.pod for one in stuck], edit)
                 moves += late
             yield moves, stuck
+
+    def stuck_with_new_node(self, workload: str) -> frozenset[str]:
+        """Return the workloads with pods that fit no node even if a node like `node` is added.
+
+        The pods of `workload` are placed first.
+        """
+        found = self._stuck_with_new_node.get(workload)
+        if found is None:
+            with self.emptied(workload, is_first=True, new_node=True) as (_, stuck):
+                found = frozenset(one.workload for one in stuck)
+            self._stuck_with_new_node[workload] = found
+        return found
 
     def _edit_of(self, workload: str, candidate: _Candidate) -> Callable[[PodInfo], PodInfo]:
         def edit(pod: PodInfo) -> PodInfo:
@@ -191,7 +204,7 @@ def unplaced_blockers(
         for one in stuck:
             first.setdefault(one.workload, one)
     owners = sorted(first, key=lambda owner: owner != found.owner)
-    shared = new_nodes and len(owners) > 1 and _is_emptied_by_new_node(trials, found.owner, set())
+    shared = new_nodes and len(owners) > 1 and not trials.stuck_with_new_node(found.owner)
     known = {found.owner: found} if found.owner in first or not returns else {}
     blockers: dict[str, Blocker] = {}
     candidates: dict[str, list[_Candidate]] = {}
@@ -249,7 +262,7 @@ def _change(
     edit = _proven(trials, blocker, single, others)
     if edit:
         return edit
-    if new_nodes and _is_emptied_by_new_node(trials, blocker.owner, others):
+    if new_nodes and trials.stuck_with_new_node(blocker.owner) <= others:
         return _new_node(blocker.node)
     several = [one for one in candidates if len(one.remedy.changes) > 1]
     return _proven(trials, blocker, several, others)
@@ -282,11 +295,6 @@ def _proven(
                     waiting[:0] = [one for one in larger if len(one.remedy.changes) <= size]
                     break  # a trial in the other order would also fail
     return ""
-
-
-def _is_emptied_by_new_node(trials: _Trials, owner: str, others: AbstractSet[str]) -> bool:
-    with trials.emptied(owner, is_first=True, new_node=True) as (_, stuck):
-        return all(one.workload in others for one in stuck)
 
 
 def _new_node(node: str) -> str:
