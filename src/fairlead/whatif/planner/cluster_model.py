@@ -185,9 +185,14 @@ class ClusterModel:
         self._dependents: dict[str, list[Dependent]] | None = None
         self._copies = 0
         self._templates = OwnerTemplates(self.objects, self._world.store)
+        # The keys of all pods that have been without a node at some time. Planners ask for the
+        # waiting pods in each trial, and most clusters have few of them.
+        self._once_without_node: dict[str, None] = {}
         for pod in self.cluster.pods.values():
-            node = pod.pod.status.nominated_node_name
-            if node and not pod.pod.spec.node_name:
+            if pod.pod.spec.node_name:
+                continue
+            self._once_without_node[pod.key] = None
+            if node := pod.pod.status.nominated_node_name:
                 self._nominator.nominate(pod, node)
 
     def _load(self, snapshot: Snapshot) -> tuple[ApiObject, ...]:
@@ -314,10 +319,12 @@ class ClusterModel:
 
         Pods of the batch scheduler are left out, because they start only with their groups.
         """
+        pods = self.cluster.pods
         found = [
             pod
-            for pod in self.cluster.pods.values()
-            if not self.cluster.node_of(pod)
+            for pod in map(pods.get, self._once_without_node)
+            if pod is not None
+            and not self.cluster.node_of(pod)
             and not pod.terminating
             and not self.is_batch(pod)
             and not self.missing_scheduler(pod)
@@ -618,6 +625,8 @@ class ClusterModel:
 
     def put(self, added: ApiObject) -> None:
         """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
+        if isinstance(added, Pod) and not added.spec.node_name:
+            self._once_without_node[added.key] = None
         self._apply(ObjectChanged(added), ObjectDeleted(added))
 
     def put_node(self, node: Node) -> None:
