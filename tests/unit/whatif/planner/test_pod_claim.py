@@ -164,7 +164,7 @@ def test_pods_get_new_claims_on_another_node(request, planner, cluster):
 
 @pytest.mark.parametrize("cluster", ["scratch", "generated", "shared"])
 def test_claims_are_restored_after_a_hypothesis(request, planner, cluster):
-    """After a hypothesis, every claim and the devices that it holds are as before."""
+    """After a hypothesis, claims and devices are as before; repeated changes change them again."""
     model = (plan := planner(*request.getfixturevalue(cluster))).model
     kinds = (PersistentVolumeClaim, ResourceClaim)
     related, ledger = model.cluster.related, model.cluster.devices
@@ -175,8 +175,9 @@ def test_claims_are_restored_after_a_hypothesis(request, planner, cluster):
         return claims, [ledger.is_taken(device) for device in devices]
 
     before = state()
-    with model.hypothesis():
+    with model.hypothesis() as supposed:
         assert isinstance(plan.empty("a"), PlannedDrain)
+        changes = model.changes_since(supposed)
         with model.hypothesis():
             assert not isinstance(plan.empty("b"), PlannedDrain)
             assert state() != before
@@ -186,6 +187,10 @@ def test_claims_are_restored_after_a_hypothesis(request, planner, cluster):
                 model.remove(pod)
                 new = model.replacement(pod)
                 assert isinstance(model.schedule(new), Placement)
+        assert state() == moved
+    assert state() == before
+    with model.hypothesis():
+        model.repeat(changes)
         assert state() == moved
     assert state() == before
 
