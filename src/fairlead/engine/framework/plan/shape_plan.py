@@ -299,12 +299,25 @@ class ShapePlan:
             self._redo_all(pod)
         elif nodes:
             self._highest.reset()  # the pod log does not name these rows
-            self._redo_columns(pod, np.array(sorted(set(nodes)), np.int64))
+            self._redo_nodes(pod, sorted(set(nodes)))
         changed: Collection[int] = pods if len(pods) == 1 else dict.fromkeys(pods)
         if self.node_names is not None:
             changed = self._positions(changed)
         self._redo_rows(pod, changed)
         self._mark_current()
+
+    def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> None:
+        """Recompute `rows`, whose Node objects changed; `node_names` must be None."""
+        if len(rows) >= _COLUMNS_FROM:
+            self._redo_columns(pod, np.array(rows, np.int64))
+            return
+        for row in rows:
+            if self.static.codes[row]:
+                self.codes[row] = self._own_codes(self.static.codes[row : row + 1])[0]
+                self.total[row] = NOT_FEASIBLE
+                self._feasible = None
+            else:
+                self._redo_one(pod, row)
 
     def _redo_rows(self, pod: PodInfo, positions: Collection[int]) -> None:
         if len(positions) >= _COLUMNS_FROM:

@@ -11,6 +11,8 @@ name what it reads, if PreFilter rejects the pod or limits the nodes by name, or
     raw_scores[name][i]  raw score of the NODE plugin `name`, if its scores are normalized over the
                          feasible nodes; `live` lists the plugins whose scores are not all 0
 
+`refresh` evaluates the Nodes that changed one by one if there are few, otherwise over columns.
+
 Invariant after `refresh`: every array equals the array of newly built StaticResults.
 """
 
@@ -25,11 +27,13 @@ from msgspec import Struct
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Rows, Scores
 from fairlead.engine.framework.plan.row_evaluator import Broken, Codes, RowEvaluator
-from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.framework.points import FilterPoint, ScorePoint, first_rejection
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 NO_NODE: Final = -1
+# From this many changed nodes on, evaluating columns is cheaper than evaluating nodes one by one.
+_COLUMNS_FROM: Final = 6
 
 
 class StaticPoints(Struct, frozen=True):
@@ -60,6 +64,7 @@ class StaticResults:
     ) -> None:
         """Create empty results; `refresh` computes them with the PreFilter data in `state`."""
         self._table = table
+        self._state = state
         self._points = points
         self._node_names = node_names
         self._evaluator = RowEvaluator(table, state)
@@ -90,7 +95,7 @@ class StaticResults:
         else:
             if self._size < table.size:
                 self._extend(table.size)
-            self._redo(pod, np.array(sorted(set(nodes)), np.int64))
+            self._redo_nodes(pod, sorted(set(nodes)))
             self._refresh_epochs(pod)
         self.position = log.position
 
@@ -123,6 +128,34 @@ class StaticResults:
             self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
         self._size = size
 
+    def _redo_nodes(self, pod: PodInfo, rows: Sequence[int]) -> None:
+        if len(rows) >= _COLUMNS_FROM:
+            self._redo(pod, np.array(rows, np.int64))
+            return
+        for row in rows:
+            self._redo_one(pod, row)
+        self._find_live()
+
+    def _redo_one(self, pod: PodInfo, row: int) -> None:
+        """Recompute one row, as `_redo` does for many; `node_names` must be None."""
+        evaluator, points = self._evaluator, self._points
+        if not self._table.alive[row]:
+            self.codes[row] = NO_NODE
+            return
+        node = self._table.at(row)
+        status = first_rejection(points.filters, self._state, pod, node)
+        self.codes[row] = 0 if status is None else evaluator.code(status)
+        if status is not None:
+            return
+        self.broken.pop(row, None)
+        self.score[row] = sum(
+            point.weight * evaluator.score_one(point, pod, node, row, self.broken)
+            for point in points.scorers
+        )
+        for point in points.normalized:
+            raw = evaluator.score_one(point, pod, node, row, self.broken)
+            self.raw_scores[point.name][row] = raw
+
     def _redo(self, pod: PodInfo, positions: Rows) -> None:
         evaluator, table = self._evaluator, self._table
         alive = table.values(table.alive, evaluator.rows_at(positions))
@@ -141,7 +174,11 @@ class StaticResults:
         for point in points.normalized:
             raw = evaluator.scores(point, pod, positions, self.broken)
             self.raw_scores[point.name][at] = raw
-        self.live = [point for point in points.normalized if self.raw_scores[point.name].any()]
+        self._find_live()
+
+    def _find_live(self) -> None:
+        raw_scores = self.raw_scores
+        self.live = [point for point in self._points.normalized if raw_scores[point.name].any()]
 
     def _current_epochs(self) -> list[object]:
         points = (*self._points.scorers, *self._points.normalized)

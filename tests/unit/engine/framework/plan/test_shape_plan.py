@@ -15,7 +15,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 
-NODES = [f"n{number}" for number in range(8)]
+NODES = [f"n{number}" for number in range(13)]  # enough for a pass over columns
 SIZES = ("1", "500m", "2")
 
 
@@ -31,17 +31,29 @@ def limited_to(*names):
     return {"affinity": {"nodeAffinity": required}} if names else {}
 
 
+def put_node(chance, cluster, name):
+    """Put a node that may be cordoned and may have a taint."""
+    effect = chance.of(["", "NoSchedule", "PreferNoSchedule"])
+    taints = [f"key:{effect}"] if effect else []
+    cpu, is_cordoned = chance.of([3, 4]), chance.one_in(4)
+    cluster.apply(ObjectChanged(make_node(name, cpu=cpu, unschedulable=is_cordoned, taints=taints)))
+
+
 def change(chance, cluster, placed, number):
-    """Add or delete a pod, or change a node."""
+    """Add or delete a pod, or change a node or all nodes."""
     if chance.one_in(10):
-        node = make_node(chance.of(NODES), cpu=chance.of([3, 4]), unschedulable=chance.one_in(4))
-        cluster.apply(ObjectChanged(node))
+        for name in NODES if chance.one_in(4) else [chance.of(NODES)]:
+            put_node(chance, cluster, name)
     elif placed and chance.one_in(3):
         cluster.apply(ObjectDeleted(placed.pop(chance.below(len(placed)))))
     else:
         requests = {"cpu": chance.of(SIZES)}
         placed.append(make_pod(f"p{number}", node=chance.of(NODES), requests=requests))
         cluster.apply(ObjectChanged(placed[-1]))
+
+
+def verdicts(plan):
+    return [plan.statuses[code] if code >= 0 else None for code in plan.codes.tolist()]
 
 
 @pytest.mark.parametrize("names", [(), ("n3",), ("n1", "n3", "n6")], ids=["all", "one", "some"])
@@ -60,7 +72,10 @@ def test_a_kept_plan_equals_a_new_plan(names, seed):
         plan, new = kept.plan_for(info), plans_of(cluster).plan_for(info)
         assert plan.total.tolist() == new.total.tolist()
         fits = new.codes == 0
-        assert (plan.codes == 0).tolist() == fits.tolist()
+        assert verdicts(plan) == verdicts(new)
+        for point in plan.static.live:
+            raw, expected = (one.static.raw_scores[point.name] for one in (plan, new))
+            assert raw[fits].tolist() == expected[fits].tolist()
         assert plan.count_feasible(mask) == np.count_nonzero(fits & mask)
         assert plan.count_feasible() == np.count_nonzero(fits)
         assert plan.count_feasible(mask) == plan.count_feasible(mask.copy())
