@@ -53,7 +53,7 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
 from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
-from fairlead.whatif.planner.cluster_size.size_result import HeldPod, SizeResult
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult, SpreadBlock
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import most_exclusive
 from fairlead.whatif.result.spread_rule import hard_words
@@ -616,7 +616,7 @@ class SizeSearch:
                     refused[pod.key, failure] = known
         self.result.pinned = {one: refused[one] for one in pinned if one in refused}
 
-    def _held_pods(self) -> dict[tuple[str, str], HeldPod]:
+    def _held_pods(self) -> dict[tuple[str, str], SpreadBlock]:
         """Return the pods that find a node only after the Node objects of failed nodes are deleted.
 
         Until then, the failed nodes have taints, but topology spread constraints whose
@@ -624,7 +624,7 @@ class SizeSearch:
 
         upstream: plugins/podtopologyspread/filtering.go: calPreFilterState
         """
-        held: dict[tuple[str, str], HeldPod] = {}
+        held: dict[tuple[str, str], SpreadBlock] = {}
         for failure, gone in self._failures():
             pods = self._movable_pods(gone)
             if not any(map(_counting_constraints, pods)):
@@ -639,7 +639,7 @@ class SizeSearch:
                         and (pod.key, failure) not in self.result.pinned
                     ):
                         workload = str(workload_of(pod.pod))
-                        held[pod.key, failure] = HeldPod(workload, "; ".join(counting))
+                        held[pod.key, failure] = SpreadBlock(workload, "; ".join(counting))
         return held
 
     def _fail_with_nodes_kept(self, gone: Sequence[str], pods: Sequence[PodInfo]) -> list[PodInfo]:

@@ -8,8 +8,8 @@ from fairlead.whatif.planner.cluster_size.cost_bound import CostBound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 
 
-class HeldPod(Struct, frozen=True):
-    """A pod that the topology spread `constraints` of its `workload` keep pending."""
+class SpreadBlock(Struct, frozen=True):
+    """The topology spread `constraints` of a `workload` that keep one of its pods pending."""
 
     workload: str
     constraints: str
@@ -33,7 +33,7 @@ class SizeResult(Struct):
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
     unplaceable: dict[str, str] = field(default_factory=dict)
     pinned: dict[tuple[str, str], str] = field(default_factory=dict)
-    held: dict[tuple[str, str], HeldPod] = field(default_factory=dict)
+    held: dict[tuple[str, str], SpreadBlock] = field(default_factory=dict)
     obstacles: dict[str, int] = field(default_factory=dict)
     bound: CostBound = field(default_factory=lambda: CostBound(0.0))
     tried: int = 0
