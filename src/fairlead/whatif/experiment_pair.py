@@ -44,10 +44,10 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
 
 
 class ExperimentPair(Struct, frozen=True):
@@ -254,7 +254,7 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
     if not any(node.spec.taints for node in nodes):
         return ()
     # Imported only if it is needed.
-    from fairlead.whatif.snapshot.leaving_node import (  # noqa: PLC0415
+    from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (  # noqa: PLC0415
         leaving_note,
         nodes_to_be_deleted,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
-from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
+from fairlead.whatif.change.edit.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind

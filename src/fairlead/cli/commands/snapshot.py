@@ -98,7 +98,7 @@ def snapshot(
     from fairlead.cli.output.distinct_outputs import require_distinct
     from fairlead.cli.output.result_file import print_notice
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
+    from fairlead.whatif.snapshot.live.live_resource import rbac_manifest, unreadable_lines
 
     if rbac:
         if (

@@ -18,7 +18,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
-from fairlead.whatif.snapshot.live import LiveObjects
+from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
 
 _UNKNOWN_SHOWN: Final = 3

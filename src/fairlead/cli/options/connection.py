@@ -18,7 +18,7 @@ from fairlead.cli.output.result_file import print_notice
 if TYPE_CHECKING:
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.client.connection import ConnectionConfig
-    from fairlead.whatif.snapshot.live import LiveObjects, OnRead
+    from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects, OnRead
     from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
@@ -123,7 +123,7 @@ def read_cluster(
     decoded as they arrive; see `read_live`.
     """
     from fairlead.whatif.input.content import BYTES_MAX
-    from fairlead.whatif.snapshot.live import read_live
+    from fairlead.whatif.snapshot.live.live_snapshot import read_live
 
     config = connection_of(options)
     with _reading(config.name) as on_read:

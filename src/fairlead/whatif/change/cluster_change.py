@@ -50,12 +50,15 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
     unknown_annotations,
 )
-from fairlead.whatif.snapshot.priority_class import default_class_notes, refuse_absent_classes
-from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.validation.priority_class import (
+    default_class_notes,
+    refuse_absent_classes,
+)
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 if TYPE_CHECKING:
-    from fairlead.whatif.change.edited_field import EditedFields
+    from fairlead.whatif.change.edit.edited_field import EditedFields
 
 NO_CHANGE: Final = "No change requested"
 NO_MANAGED_FIELDS: Final = (
@@ -425,9 +428,9 @@ def _apply(collected: _Steps) -> None:
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
-    from fairlead.whatif.snapshot.bound_node import refuse_absent_nodes  # noqa: PLC0415
-    from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces  # noqa: PLC0415
-    from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in change.apply for document in read(path)]
@@ -515,8 +518,8 @@ def _edit(collected: _Steps) -> None:
     change, inventory = collected.change, collected.inventory
     if not (change.priority_class or change.apply_vpa or change.set or change.set_resources):
         return
-    from fairlead.whatif.change.edited_field import EditedFields  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
+    from fairlead.whatif.change.edit.edited_field import EditedFields  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.edit.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
         PRIORITY,
         SET,
         SET_RESOURCES,
@@ -565,7 +568,7 @@ def _edit(collected: _Steps) -> None:
 
 
 def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
-    from fairlead.whatif.change.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.edit.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed
         OPTION,
         recommended_edits,
     )
@@ -590,8 +593,8 @@ def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
 def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
+    from fairlead.whatif.change.edit.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
     from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()

@@ -24,7 +24,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     find_kind,
 )
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMES_MAX: Final = 2

@@ -25,7 +25,7 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
-from fairlead.whatif.change.scale import owned_hint
+from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
@@ -51,10 +51,10 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
+from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
 
 WORKLOADS: Final = (
     DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,

@@ -34,15 +34,15 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
+from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.held_rollout import held_scaling
-from fairlead.whatif.change.scale import autoscaler_of, owned_hint
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import is_custom
-from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)

@@ -18,8 +18,12 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
-from fairlead.whatif.snapshot.leaving_node import leaving_nodes, leaving_note, nodes_to_be_deleted
-from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
+    leaving_nodes,
+    leaving_note,
+    nodes_to_be_deleted,
+)
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."

@@ -100,15 +100,15 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_duplicates,
     unknown_annotations,
 )
-from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
-from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     start_of_time,
     with_starting_nodes_ready,
 )
-from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
-from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes
+from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
+from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
+from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes
 
 _FAILED: Final = {"phase": "Failed"}
 

@@ -35,11 +35,11 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
-from fairlead.whatif.change.field_path import UNCHANGEABLE
+from fairlead.whatif.change.edit.field_path import UNCHANGEABLE
+from fairlead.whatif.change.edit.scale import parse_scale
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
 from fairlead.whatif.change.node_outage.outage import RUNNING, STOPPED, Outage, ends_of
 from fairlead.whatif.change.rolling_drain import rolling_drain
-from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     StatedOutage,
@@ -58,9 +58,9 @@ from fairlead.whatif.snapshot.manifest import (
     require_known_kind,
 )
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
-from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
-from fairlead.whatif.snapshot.size_limit import refuse_excess
-from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields, unknown_fields
+from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields, unknown_fields
 
 COPIES_MAX: Final = 1_000_000
 

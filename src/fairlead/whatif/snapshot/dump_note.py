@@ -68,7 +68,7 @@ from fairlead.whatif.snapshot.manifest import (
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import full_kind, is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
-from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
+from fairlead.whatif.snapshot.validation.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
 # (version, rule of all older versions), newest first.
@@ -166,7 +166,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     limits = [one for one in some if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
     if limits:
         # Imported only when needed, because the rules of quotas take time to import.
-        from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes  # noqa: PLC0415
+        from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes  # noqa: PLC0415
 
         yield from unknown_limit_notes(limits)
 

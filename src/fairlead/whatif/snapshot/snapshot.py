@@ -41,8 +41,8 @@ from fairlead.whatif.snapshot.manifest import (
     manifests_of_cluster,
     refuse_shared_uids,
 )
-from fairlead.whatif.snapshot.size_limit import refuse_excess
-from fairlead.whatif.snapshot.starting_node import starting_nodes
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import starting_nodes
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
@@ -174,7 +174,7 @@ def with_starting_nodes_ready(
     if not starting:
         return manifests, ()
     # Imported only if it is needed.
-    from fairlead.whatif.snapshot.started_node import with_started_nodes  # noqa: PLC0415
+    from fairlead.whatif.snapshot.node_lifecycle.started_node import with_started_nodes  # noqa: PLC0415
 
     return with_started_nodes(manifests, starting, taken_at)
 

@@ -18,8 +18,8 @@ from fairlead.cli.commands.watch.question_file import Question, read_questions
 from fairlead.cli.commands.watch.run import _token
 from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 
 
 def read(folder, text):

@@ -29,7 +29,7 @@ from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
+from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects, _decoded, _texts
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     ReplicaManifests,
@@ -38,7 +38,6 @@ from fairlead.whatif.snapshot.manifest import (
     manifests,
 )
 from fairlead.whatif.snapshot.samples import samples
-from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
     Snapshot,
     load_objects,
@@ -46,6 +45,7 @@ from fairlead.whatif.snapshot.snapshot import (
     snapshot_of_texts,
     start_of_time,
 )
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds

@@ -8,7 +8,7 @@ import pytest
 from fairlead.apiserver.kind import POD
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import UNREADABLE, parse_snapshot
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

@@ -13,8 +13,8 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.manifest import manifests
-from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, Snapshot
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 META = {"namespace": "d", "labels": {"app": "w"}, "uid": "u", "resourceVersion": "7"}
 CONTAINER = {

@@ -22,7 +22,7 @@ from fairlead.cli.commands.dashboard.dashboard import Dashboard, ShownCluster, W
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
 from fairlead.cli.commands.dashboard.question import SNAPSHOT
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.snapshot import encode_snapshot
 from fairlead.worlds.informer import is_watched, stimulus_if_decodable
 from fairlead.worlds.local.cluster import LocalCluster

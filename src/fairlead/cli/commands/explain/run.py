@@ -71,7 +71,7 @@ from fairlead.whatif.result.tabular_answer import (
     counted,
 )
 from fairlead.whatif.snapshot.absent_owner import with_absent_owners
-from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10

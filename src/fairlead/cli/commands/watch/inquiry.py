@@ -25,8 +25,8 @@ from fairlead.cli.commands.watch.question_file import Question, QuestionFile
 from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
 from fairlead.client.daemon_thread import in_daemon_thread
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 
 # These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')

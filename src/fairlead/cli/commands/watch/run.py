@@ -24,7 +24,7 @@ from fairlead.client.connection import read_text
 from fairlead.client.error import ConnectionConfigError
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.result.tabular_answer import counted
-from fairlead.whatif.snapshot.live import read_live
+from fairlead.whatif.snapshot.live.live_snapshot import read_live
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.random_ids import new_token
 

@@ -143,7 +143,7 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
     """Return a note about nodes that Karpenter has requested but that do not exist yet."""
     if all(one.kind.group != _KARPENTER_GROUP for one in samples(manifests)):
         return ()
-    from fairlead.whatif.snapshot.expected_node import expected_nodes_note  # noqa: PLC0415
+    from fairlead.whatif.snapshot.node_lifecycle.expected_node import expected_nodes_note  # noqa: PLC0415
 
     return expected_nodes_note(manifests, remedy)
 

@@ -24,7 +24,7 @@ from fairlead.whatif.snapshot.anonymization.pseudonym import (
     SegmentCollector,
     ordinal_of,
 )
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 PUBLISHED: Final = f"""\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and

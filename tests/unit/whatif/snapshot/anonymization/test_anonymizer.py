@@ -15,7 +15,7 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import (
     _words,
     anonymised,
 )
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 # Published texts that are kept: enumerations without a list of their values, names of
 # resources, drivers, and what is known about devices.

@@ -10,7 +10,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.manifest import manifests
-from fairlead.whatif.snapshot.unknown_field import (
+from fairlead.whatif.snapshot.validation.unknown_field import (
     refuse_unknown_fields,
     unknown_field_notes,
     unknown_fields,
@@ -88,7 +88,7 @@ def test_many_unknown_fields_are_counted(make):
 def test_dumped_objects_are_not_checked_for_unknown_fields(make, monkeypatch):
     pod = misspelled(make, "p")
     pod["metadata"]["uid"] = "1"
-    monkeypatch.delattr("fairlead.whatif.snapshot.unknown_field.read")
+    monkeypatch.delattr("fairlead.whatif.snapshot.validation.unknown_field.read")
     assert list(unknown_field_notes(read(pod))) == []
 
 

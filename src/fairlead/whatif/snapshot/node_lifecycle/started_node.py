@@ -57,9 +57,9 @@ from fairlead.engine.nodelifecycle.well_known import (
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
 from fairlead.whatif.snapshot.samples import samples
-from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
 
 _STARTUP_TAINTS: Final = frozenset(
     {

@@ -19,7 +19,7 @@ from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 
 # Copies of names in `engine.autoscaling`, which takes long to import and is rarely needed here.
 _OF_CLUSTER_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"

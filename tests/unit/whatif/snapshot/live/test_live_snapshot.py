@@ -13,7 +13,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.client.connection import ConnectionConfig
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot import live
-from fairlead.whatif.snapshot.live import read_live
+from fairlead.whatif.snapshot.live.live_snapshot import read_live
 
 NODES = [{"metadata": {"name": f"node-{number}"}} for number in range(100)]
 

@@ -31,8 +31,8 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
-from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
-from fairlead.whatif.snapshot.served_version import has_other_version
+from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES, LiveResource
+from fairlead.whatif.snapshot.live.served_version import has_other_version
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     snapshot_annotations,

@@ -12,7 +12,7 @@ from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.snapshot.leaving_node import nodes_to_be_deleted
+from fairlead.whatif.snapshot.node_lifecycle.leaving_node import nodes_to_be_deleted
 
 TAKEN_AT = "2026-05-05T10:00:00Z"
 SECONDS = int(parse_timestamp(TAKEN_AT)) // 1_000_000_000

@@ -33,12 +33,12 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
 )
-from fairlead.whatif.change.container_range import (
+from fairlead.whatif.change.edit.container_range import (
     AdmittedResources,
     ContainerRange,
     container_range,
 )
-from fairlead.whatif.change.edited_field import Place
+from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD_DISRUPTION_BUDGET
-from fairlead.whatif.change.field_path import SetFieldError, set_field
+from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
 
 
 def web():

@@ -41,8 +41,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
-from fairlead.whatif.change.edited_field import Place
-from fairlead.whatif.change.field_path import SetFieldError, set_field
+from fairlead.whatif.change.edit.edited_field import Place
+from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest

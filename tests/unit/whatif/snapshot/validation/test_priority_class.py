@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
+from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 
 
 def test_objects_without_a_class_or_with_an_existing_class_are_accepted(make, found):

@@ -1,0 +1,1 @@
+"""Edits of existing objects: --set, --set-resources, --scale, --priority-class, --apply-vpa."""

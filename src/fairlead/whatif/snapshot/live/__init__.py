@@ -1,0 +1,1 @@
+"""Snapshots of running clusters: which resources are read, and how."""

@@ -1,0 +1,1 @@
+"""Nodes that were starting, expected or leaving when the dump was taken."""

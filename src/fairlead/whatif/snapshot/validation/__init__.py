@@ -1,0 +1,1 @@
+"""Checks before a run: unknown fields, missing namespaces and nodes, excessive sizes."""
