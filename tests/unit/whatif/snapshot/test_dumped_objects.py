@@ -23,6 +23,12 @@ from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import seconds
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    ADDS_NODES,
+    AutoscaleOptions,
+    idle_in_plan,
+    read_autoscalers,
+)
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
@@ -446,6 +452,17 @@ def test_notes_about_a_dump_do_not_make_the_replicas():
     assert "_all" not in vars(snapshot.manifests)
     assert snapshot.manifests[0].ref.name
     assert "_all" in vars(snapshot.manifests)
+
+
+@pytest.mark.parametrize("autoscale", ["off", "auto", "cluster-autoscaler"])
+def test_choosing_the_autoscaler_does_not_make_the_replicas(autoscale):
+    of_group = node()
+    of_group["metadata"]["labels"] = {"eks.amazonaws.com/nodegroup": "a"}
+    snapshot = snapshot_of_texts("c", texts_of([*pods_of_a_workload(), of_group]), {})
+    read_autoscalers("c", snapshot.manifests, AutoscaleOptions(autoscale))
+    assert idle_in_plan(snapshot.manifests, ADDS_NODES) == ()
+    assert len(snapshot.manifests.samples) < len(snapshot.manifests)
+    assert "_all" not in vars(snapshot.manifests)
 
 
 def test_pods_that_are_not_replicas_do_not_become_columns():

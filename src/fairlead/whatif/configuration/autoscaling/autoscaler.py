@@ -148,14 +148,13 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
     return expected_nodes_note(manifests, remedy)
 
 
-def _flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
+def _flags(manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the cluster's Cluster Autoscaler; None if it has none.
 
     If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status;
     the command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because
     an autoscaler that was removed may have left it.
     """
-    manifests = list(manifests)
     flags = installed_flags(manifests)
     if flags is None and has_status(manifests) and not has_node_pools(manifests):
         return ()
@@ -170,7 +169,7 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
     )
 
 
-def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
+def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
     """Return notes about the cluster's autoscaler, which plans do not simulate.
 
     `manifests` are the objects of the cluster. One note says what the autoscaler does and the plan
@@ -178,7 +177,6 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     nodes, so it gets no note for CHOOSES_NODES. Another note names nodes that Karpenter has
     requested but that do not exist yet. Return () if there is nothing to note.
     """
-    manifests = list(manifests)
     expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
     if has_node_pools(manifests):
         name, autoscaler = "NodePools of Karpenter", KARPENTER

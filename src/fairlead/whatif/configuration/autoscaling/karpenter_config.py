@@ -57,6 +57,7 @@ from fairlead.whatif.configuration.autoscaling.provider_label import (
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.samples import samples
 
 _GROUP: Final = "karpenter.sh"
 _NODES_SHOWN: Final = 3
@@ -76,7 +77,7 @@ def karpenter_config(
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
     cluster. Raises InputError; its message names the file, or the snapshot `source`.
     """
-    initial = list(initial)
+    initial = samples(initial)
     stated = list(_karpenter_objects(initial))
     files = () if node_pool_file is None else (read(node_pool_file),)
     added = [one for file in files for one in _karpenter_objects(manifests(file))]

@@ -28,6 +28,7 @@ from fairlead.engine.autoscaling.node_dependents import (
 )
 from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 _NOTE = (
     "New nodes have the volume limits (CSINode) and devices (ResourceSlices) of an existing node: "
@@ -91,7 +92,7 @@ def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[
 
     Raises InputError for a dependent with a field of the wrong type.
     """
-    initial = list(initial)
+    initial = samples(initial)
     dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
     for one in dependents:
         one.require_right_types()

@@ -47,6 +47,7 @@ from fairlead.whatif.snapshot.node_pool import (
     node_template,
     other_zones,
 )
+from fairlead.whatif.snapshot.samples import samples
 
 # (provider, label with the name of the node's group, label that divides the group further)
 _GROUP_LABELS: Final = (
@@ -87,7 +88,7 @@ def groups_of(
     labels, and the options from `flags`, the command line of the cluster's autoscaler. If it is
     empty, a provider that runs the autoscaler itself sets the options. Raises InputError.
     """
-    manifests = list(manifests)
+    manifests = samples(manifests)
     nodes = _nodes(manifests)
     flags = tuple(flags)
     provider, hosted = ("", ()) if flags else hosted_flags(manifests)
@@ -129,7 +130,7 @@ def with_prices(
     """
     stated = {}
     if files is not None:
-        nodes = [one.node for one in manifests if one.kind is NODE]
+        nodes = [one.node for one in samples(manifests) if one.kind is NODE]
         stated = {one.name: one for one in read_instance_types(files, nodes)}
     groups = []
     for group in config.groups:
