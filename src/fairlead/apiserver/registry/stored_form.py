@@ -48,7 +48,7 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     NO_EXECUTE,
     TOLERATED_TAINTS,
 )
-from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
@@ -90,9 +90,9 @@ _SHARED: Final = (
 )
 
 
-# The form of almost all names of pods: a DNS subdomain without dots. Each name occurs once, so a
-# cache of checked names would not help.
-_usual_pod_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,251}[a-z0-9])?").fullmatch
+# The form of almost all names: a DNS label, which is a valid name of each of these kinds. Each name
+# occurs once, so a cache of checked names would not help.
+_usual_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 _SURE_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
 
@@ -158,7 +158,7 @@ class StoredForm:
         return (
             meta.uid != ""
             and meta.creation_timestamp != ""
-            and _usual_pod_name(meta.name) is not None
+            and _usual_name(meta.name) is not None
             and _is_version(meta.resource_version)
             and _is_time(meta.creation_timestamp)
             and _is_time(pod.status.start_time)
@@ -179,7 +179,7 @@ class StoredForm:
             and "" not in created
             and (nodes == {""} or "" not in nodes)
             and (started == {""} or "" not in started)
-            and all(map(_usual_pod_name, pods.names))
+            and all(map(_usual_name, pods.names))
             and all(map(_is_version, pods.versions))
             and all(map(_is_time, created))
             and all(map(_is_time, started))
@@ -194,8 +194,7 @@ class StoredForm:
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
             return False
-        is_usual = kind is POD and _usual_pod_name(meta.name) is not None
-        if not is_usual and SIMULATION.rules(kind).name(meta.name):
+        if _usual_name(meta.name) is None and SIMULATION.rules(kind).name(meta.name):
             return False
         shares_owners_of_like = (
             like is not None
