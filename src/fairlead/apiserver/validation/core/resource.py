@@ -23,7 +23,9 @@ from fairlead.api.quantity import (
     parse_quantity,
 )
 from fairlead.api.resource_name import is_extended_resource, is_native_resource
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.defaulting.pod_resources import is_supported
+from fairlead.apiserver.status_cause import Cause
 from fairlead.apiserver.validation.meta.field import (
     NOT_NEGATIVE,
     Causes,
@@ -71,16 +73,24 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
     """Yield the errors of a container's requests and limits."""
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
-            path = f"{field}.{part}[{name}]"
-            yield from check_container_resource(path, name)
-            yield from check_quantity(path, name, text)
-            yield from _check_pages(path, name, text)
+            for cause in _amount_errors(name, text):
+                yield replace(cause, field=f"{field}.{part}[{name}]")
     yield from check_within_limits(field, requirements)
     combined = {**requirements.requests, **requirements.limits}
     if any(name.startswith(HUGEPAGES_PREFIX) for name in combined) and not (
         "cpu" in combined or "memory" in combined
     ):
         yield forbidden(field, "HugePages require cpu or memory")
+
+
+@text_cache(maxsize=4096)
+def _amount_errors(name: str, text: QuantityText) -> tuple[Cause, ...]:
+    """Return the errors of one amount in requests or limits, without the path of its field."""
+    return (
+        *check_container_resource("", name),
+        *check_quantity("", name, text),
+        *_check_pages("", name, text),
+    )
 
 
 def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
