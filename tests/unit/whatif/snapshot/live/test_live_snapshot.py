@@ -12,7 +12,7 @@ import pytest
 from fairlead.api.timestamp import format_timestamp
 from fairlead.client.connection import ConnectionConfig
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot import live
+from fairlead.whatif.snapshot.live import live_snapshot
 from fairlead.whatif.snapshot.live.live_snapshot import read_live
 
 NODES = [{"metadata": {"name": f"node-{number}"}} for number in range(100)]
@@ -92,7 +92,7 @@ def test_a_server_that_sends_too_much_is_refused(send):
 
 
 def test_a_server_that_never_ends_its_answer_is_refused(monkeypatch):
-    monkeypatch.setattr(live, "READ_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(live_snapshot, "READ_SECONDS_MAX", 0.2)
     with serving(send_slowly) as connection, pytest.raises(InputError) as refusal:
         read_live(connection)
     assert "the cluster could not be read within" in str(refusal.value)
