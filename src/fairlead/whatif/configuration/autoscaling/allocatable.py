@@ -60,20 +60,24 @@ class AllocatableShares:
         return found
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
-        """Yield a note about what is assumed for the types of which there is no node."""
+        """Yield a note about what is assumed for the types of which there is no node.
+
+        There is no note if existing nodes keep nothing for the system.
+        """
         like = self._default
         if like is None or all(one.name in self._newest for one in types):
             return
         have, whole = like.status.allocatable, like.status.capacity
-        shares = " and ".join(
-            f"{_amount(name, have[name]) / _amount(name, whole[name]):.1%} of the {name}"
+        shares = {
+            name: _amount(name, have[name]) / _amount(name, whole[name])
             for name in ("cpu", "memory")
             if name in have and name in whole and _amount(name, whole[name])
-        )
-        if shares:
+        }
+        if any(share < 1 for share in shares.values()):
+            amounts = " and ".join(f"{share:.1%} of the {name}" for name, share in shares.items())
             yield (
                 "New nodes of an instance type that no existing node has are assumed to keep the "
-                f"same share for the system as node {like.metadata.name}, on which {shares} are "
+                f"same share for the system as node {like.metadata.name}, on which {amounts} are "
                 "allocatable."
             )
 
