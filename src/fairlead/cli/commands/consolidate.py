@@ -50,8 +50,9 @@ def consolidate(
         int | str | None,
         Parameter(
             name="--max",
-            help="Remove at most N nodes, or this percentage of the nodes, such as 10%, rounded "
-            "down, but at least 1 (default: as many as possible). The search ends at this number.",
+            help="Remove at most N nodes (default: as many as possible). N is a number, or a "
+            "percentage of the nodes, such as 10%, rounded down, but at least 1. The search ends "
+            "when it has found so many nodes.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -62,7 +63,7 @@ def consolidate(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find nodes that can be removed, where their pods would go, and why other nodes must stay.
+    """Find nodes that can be removed, and show where their pods would go and why other nodes stay.
 
     The command decides by the rules of node autoscalers: a node stays because of annotations, local
     storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes

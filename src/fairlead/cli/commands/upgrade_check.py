@@ -45,8 +45,9 @@ def upgrade_check(
         int | str | None,
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
-            "0). It can be a percentage of the nodes to drain, such as 5%, rounded down, but at "
-            "least 1. With surge nodes, it is a percentage of the nodes in the pool and zone.",
+            "0). N is a number, or a percentage of all nodes to drain, such as 5%, rounded down, "
+            "but at least 1. With surge nodes, it is a percentage of the nodes in the same pool "
+            "and zone.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -74,8 +75,8 @@ def upgrade_check(
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
     The answer lists the budgets and workloads that block the upgrade, pods that fit on no other
-    node, and workloads that are without a ready pod for some time. For each, it says why, and what
-    would help.
+    node, and workloads that are without a ready pod for some time. For each of them, it states the
+    reason, and a change that would help.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
