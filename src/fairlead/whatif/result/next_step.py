@@ -468,9 +468,9 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
 
 
 def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with constraints that leave tainted nodes out, or else with soft constraints.
+    """Yield a what-if with constraints that do not count tainted nodes, or with soft constraints.
 
-    Each of them is tried, and the first that helps is yielded.
+    Both are tried in this order, and the first that helps is yielded.
     """
     rows = {one.workload: one for one in case.answer.effect.workloads}
     whose = f"the topology spread of {rule.workload}"
@@ -489,7 +489,7 @@ def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
             return
     edit = rule.with_anyway()
     if _more_ready(rows[rule.workload], case.with_edit(edit)):
-        words = f"ask again with a preference as {whose} (whenUnsatisfiable: ScheduleAnyway)"
+        words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield NextStep(words, shlex.join(("--set", edit)))
 
 

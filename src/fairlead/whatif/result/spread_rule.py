@@ -5,10 +5,10 @@ The scheduler checks both after the requests of a pod, so each node that a rule 
 (upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
-nodes of the failed zone still count, without pods, as long as their Node objects exist. If maxSkew
-is 1, each of the other zones may then run one pod, and all further pods stay pending. With
-nodeTaintsPolicy Honor, nodes with a taint that the pods do not tolerate do not count, and the node
-lifecycle controller taints failed nodes
+nodes of the failed zone still count as long as their Node objects exist, although they have no
+pods. If maxSkew is 1, a zone then gets a new pod only if it has none, and all further pods stay
+pending. With nodeTaintsPolicy Honor, nodes with a taint that the pods do not tolerate do not count.
+Failed nodes have such a taint from the node lifecycle controller
 (upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
 """
 
@@ -41,7 +41,7 @@ class SpreadRule(Struct, frozen=True):
 
     `constraints` are all topology spread constraints of the workload's pods; only those with
     DoNotSchedule keep pods pending. `apart` are the topology keys of the required anti-affinity
-    terms. One of both is empty.
+    terms. One of the two is empty.
     """
 
     workload: WorkloadRef
@@ -61,7 +61,7 @@ class SpreadRule(Struct, frozen=True):
 
     @property
     def ignores_taints(self) -> bool:
-        """Whether a constraint with DoNotSchedule also counts nodes that the pods do not tolerate.
+        """Whether a constraint with DoNotSchedule counts nodes with taints that block the pods.
 
         upstream: the default of nodeTaintsPolicy is Ignore
         """
