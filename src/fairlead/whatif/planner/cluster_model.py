@@ -450,10 +450,10 @@ class ClusterModel:
         return Changes(tuple(self._changes[supposed.start :]), self._tie_break.choices)
 
     def repeat(self, changes: Changes) -> None:
-        """Make reverted `changes` again, without deciding again.
+        """Make `changes`, which were reverted, again without new decisions.
 
-        The model must be in the state in which they were first made. The call is then equal to the
-        calls that made them, but runs no scheduling cycles.
+        The model must be in the state in which they were first made. The result is then the same as
+        that of the calls that first made them, but no scheduling cycle runs.
         """
         for change in changes.made:
             change.repeat()
@@ -488,9 +488,9 @@ class ClusterModel:
 
     @property
     def repeats_decisions(self) -> bool:
-        """Whether the model always decides alike about equal pods on equal nodes.
+        """Whether the model makes equal decisions for equal pods on equal nodes.
 
-        It does, unless a profile has plugins of the user, which may have a state of their own.
+        It does, unless a profile has plugins of the user, because these may keep a state.
         """
         return all(built.is_in_tree for built in self._built.values())
 

@@ -73,7 +73,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 
-_FEW_NODES: Final = 16  # the commands of so many nodes usually fit on a screen
+_FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a screen
 _TOO_LITTLE_ROOM: Final = "the nodes that stay do not have enough free resources for its pods"
 
 
@@ -88,9 +88,9 @@ class ConsolidationPlan(Struct):
     the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
     nodes without a known price are missing. `bound` is the minimum number of candidates that must
     stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
-    number of nodes that were not tried, because other nodes reached the limit. `unsafe` is a run of
-    more nodes than those of `plan`, which was not safe, None if there was none. The reasons why
-    nodes stay are then those of a plan of these nodes.
+    number of nodes that were not tried, because other nodes reached the limit. If the drains of a
+    larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger plan;
+    otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
     """
 
     total: int
@@ -183,9 +183,10 @@ def consolidate_safely(
 ) -> ConsolidationPlan:
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
-    `find` returns the simulated plan of at most so many nodes. If pods must be placed in a certain
-    order, the next plan does without such nodes. If pods have no node at the end, the next plans
-    have 1, 2, 4, ... nodes fewer. Return the first plan if none is safe.
+    `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
+    plan is not safe, and pods must be placed in a certain order, the next plan leaves the nodes of
+    these pods in service. If pods are pending at the end of the runs, the next plans have 1, 2, 4,
+    ... fewer nodes. If none of these is safe, return the plan that they were to replace.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -392,7 +393,7 @@ def _choose(
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
 
-    The nodes are tried in the order of `names`. The others are not tried after `limit` nodes.
+    The nodes are tried in the order of `names`. The search ends when `limit` nodes are chosen.
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
     workload. It names neither if the nodes that stay have too few free resources in total.
     """

@@ -110,7 +110,7 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 
 
 def copy_order(node: Node) -> tuple[bool, str, str]:
-    """Return the key that is greatest for the node that new nodes are like.
+    """Return a sort key; new nodes are copies of the node with the greatest key.
 
     This is the newest node in service, or the newest node if none is in service.
     """

@@ -52,7 +52,7 @@ class HeldPods(Struct):
         self._is_deleting.pop(claim.key, None)
 
     def hold(self, creation: CreateObject, claims: Iterable[CreateObject]) -> list[CreateObject]:
-        """Hold back `creation`, a pod's, and return the creations of the `claims` that are missing.
+        """Hold back the `creation` of a pod; return the creations in `claims` that are missing.
 
         `release` returns the pod's creation again.
         """

@@ -6,8 +6,8 @@ the system, so pods cannot use the whole machine. The existing nodes show how la
     node m-1, type m:      capacity 4 cores, allocatable 3920m, so 98 % are allocatable
     type l, 8 cores        of 8 cores, 7840m are allocatable
 
-A new node of a type is like the newest existing node of the type. If there is no such node, it is
-like the newest existing node.
+The share for new nodes of a type comes from the newest existing node of the type. If there is no
+such node, it comes from the newest of all existing nodes. Nodes in service are preferred.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class AllocatableShares:
     def of(self, name: str, capacity: ResourceList) -> ResourceList:
         """Return the allocatable amounts of a new node of the instance type `name`.
 
-        Of CPU, memory and ephemeral storage, the same share is allocatable as on the node that the
-        new node is like. If `capacity` does not state pods, ephemeral storage or huge pages, their
-        amounts are those of this node. Without nodes, all of `capacity` is allocatable.
+        The allocatable share of CPU, memory and ephemeral storage is that of an existing node (see
+        the docstring of the module). Pods, ephemeral storage and huge pages that `capacity` does
+        not state have the amounts of this node. Without nodes, all of `capacity` is allocatable.
         """
         like = self._newest.get(name, self._default)
         if like is None:

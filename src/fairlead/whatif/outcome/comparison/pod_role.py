@@ -171,11 +171,11 @@ def pod_roles(
 
 
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
-    """Return whether `after` is only the rest of a pod that the change deleted.
+    """Return whether the change deleted the pod, so that `after` is not its counterpart.
 
-    The pod still terminates, for example because the kubelet of its node does not answer. It may
-    also be a predecessor of the deleted pod, because a replacement has the key of the first pod.
-    The counterpart of `before` may be the pod that a rollout created instead.
+    `after` is then a pod that is still terminating, for example because the kubelet of its node
+    does not answer. It is the deleted pod or its predecessor, because a replacement has the key of
+    the first pod. The counterpart of `before` may be a pod that a rollout created instead.
     """
     is_deleted = after.is_terminating and not before.is_terminating
     return is_deleted and after.key not in displaced

@@ -117,7 +117,10 @@ class AutoscalerRules:
             yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
-        """Yield a blocker for each annotation of `pod`, and for Cluster Autoscaler's first rule."""
+        """Yield a blocker for each annotation of `pod` and for a rule of Cluster Autoscaler.
+
+        Like Cluster Autoscaler, this method finds only the first of its rules that blocks.
+        """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
         is_unsafe = is_unsafe and pod.metadata.annotations.get(SAFE) == "false"

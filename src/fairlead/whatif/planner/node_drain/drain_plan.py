@@ -191,7 +191,8 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The blockers of a node are those at its turn, so the drains before it are made again.
+    The blockers of a node are found in the state after the drains of the nodes before it, so these
+    drains are repeated first.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
@@ -227,11 +228,12 @@ def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[Drain
 
 
 class _Trial(Struct, frozen=True):
-    """The nodes emptied one after another: what `try_empty` `found`, by node, in order.
+    """The results of emptying nodes one after another, in one order.
 
-    `changes` are the changes of the model that empty a node, by emptied node. The search for
-    blockers needs the model as it was at a node's turn. It repeats the changes, which takes much
-    less time than placing the pods again.
+    `found` has the result of `try_empty` for each node, in this order. `changes` has the changes of
+    the model for each node that was emptied. The search for the blockers of a node needs the model
+    as it was when `try_empty` was called for the node. To reach this state, it repeats the changes,
+    which takes much less time than placing the pods again.
     """
 
     found: dict[str, PlannedDrain | Blocker | None]

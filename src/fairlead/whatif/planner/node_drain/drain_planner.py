@@ -228,7 +228,8 @@ class DrainPlanner:
         all workloads, with changes that help.
 
         If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
-        change the pod of the Blocker. The cause is then NO_ROOM instead of ORDER.
+        change the pod of the Blocker. If they are not tried, the cause is not ORDER, even if the
+        pods fit in another order.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -252,10 +253,10 @@ class DrainPlanner:
                 return blocker_of(node, unplaced, is_first=is_first)
 
     def try_empty(self, node: str) -> PlannedDrain | Blocker | None:
-        """Empty `node` if `empty` can; return None if this shows that it cannot, but not why.
+        """Empty `node` if `empty` can empty it; otherwise return a Blocker, or None.
 
-        This is faster than `empty`, because it does not always search for the pod and the reason of
-        a Blocker.
+        None means that the reason is not known: `empty` would return a Blocker. This method takes
+        less time than `empty`, because it does not always search for the reason.
         """
         if not self.has_room_elsewhere(node):
             return None

@@ -1,10 +1,11 @@
-"""WorkloadStop: a workload without a ready pod for a time during drains, and what would prevent it.
+"""WorkloadStop: a workload that has no ready pod for some time during drains, and a remedy.
 
-    cause                                       what would prevent the stop
-    a pod fits on no other node                 room or a label for it: drain-plan looks for both
-    one replica of a workload that scales       a second replica, and a budget that keeps one ready
-    one replica with a PersistentVolumeClaim,   nothing that Fairlead knows: choose a time for the
-    or of a StatefulSet                         drain of its node
+    cause                                       remedy
+    a pod fits on no other node                 a change that drain-plan finds
+    one replica of a Deployment, ReplicaSet     a second replica, and a budget that keeps one
+    or ReplicationController                    of the two ready
+    one replica with a PersistentVolumeClaim,   none that Fairlead knows; the node should be
+    or of another kind                          drained at a time when the workload may stop
     all replicas are evicted together           a budget that allows one unavailable pod
 
 A budget with maxUnavailable 1 is enough for several replicas: the eviction API refuses the second
