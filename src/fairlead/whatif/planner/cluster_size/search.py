@@ -83,7 +83,10 @@ class _Manner(Struct, frozen=True):
 
 
 class _Trial(Struct, frozen=True):
-    """The number of pods on failed nodes; the cycles and the node numbers that their trial used."""
+    """A trial of a failure: `pods` is the number of pods on the failed nodes.
+
+    `cycles` and `numbers` are the numbers of scheduling cycles and of node names that it used.
+    """
 
     pods: int
     cycles: int
@@ -862,7 +865,10 @@ def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
 
 
 def _counting_constraints(pod: PodInfo) -> list[str]:
-    """Return the words for the constraints of `pod` that reject nodes and ignore taints."""
+    """Return the text of each topology spread constraint of `pod` that counts tainted nodes.
+
+    Constraints with ScheduleAnyway are left out, because they reject no nodes.
+    """
     return [
         hard_words(one.topology_key, one.max_skew)
         for one in pod.pod.spec.topology_spread_constraints

@@ -6,7 +6,7 @@ Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 Cluster Autoscaler does not manage the nodes of Karpenter, so its rules about local storage, pods of
 custom resources and pods of kube-system do not apply there: Karpenter removes nodes with such pods.
 Annotations apply on all nodes, because a user has set them to keep the pod. A pod without a
-controller stays on all nodes, because it would be lost.
+controller blocks the removal of every node, because the pod would be lost.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """

@@ -376,7 +376,7 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
-    If N pods of a workload are pending in `baseline`, N of its pending pods are left out, also if
+    If N pods of a workload are pending in `baseline`, N of its pending pods are left out, even if
     they have other names.
     """
     expected = Counter(baseline.pending.values())

@@ -4,7 +4,7 @@ Each node is first checked alone, with surge nodes in its pool and zone. Budgets
 evictions. Every pod must fit another node, or must fit the drained node when this node has
 returned. Then the whole upgrade is simulated. With surge nodes, the pools are upgraded one after
 another, and each pool zone by zone, as managed upgrades do. In each zone, the surge nodes are added
-first. Then the other nodes, a given number at a time, are drained, stay down, and return. At last,
+first. Then the other nodes, a given number at a time, are drained, stay down, and return. Finally,
 the surge nodes are drained and deleted.
 
 A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
