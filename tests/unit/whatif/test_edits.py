@@ -128,7 +128,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
     conditions = Conditions(instance_types=types)
     answer = ask(objects, conditions, add_nodes=1, like="a", instance_type="big")
     assert len(answer.difference.placed) == 1
-    assert any("on which 75.0% of the cpu" in note for note in answer.changed.notes)
+    assert any("as node a: 75.0% of the cpu" in note for note in answer.changed.notes)
 
 
 @pytest.mark.parametrize(

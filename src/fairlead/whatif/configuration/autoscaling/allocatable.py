@@ -76,9 +76,8 @@ class AllocatableShares:
         if any(share < 1 for share in shares.values()):
             amounts = " and ".join(f"{share:.1%} of the {name}" for name, share in shares.items())
             yield (
-                "New nodes of an instance type that no existing node has are assumed to keep the "
-                f"same share for the system as node {like.metadata.name}, on which {amounts} are "
-                "allocatable."
+                "Some instance types have no existing node. Their new nodes are assumed to have "
+                f"the same allocatable shares as node {like.metadata.name}: {amounts}."
             )
 
 

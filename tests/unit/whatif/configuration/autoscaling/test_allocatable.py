@@ -44,7 +44,7 @@ def test_a_new_type_has_the_share_of_the_newest_node():
         "cpu": "6000m", "memory": str(24 * GIB), "pods": "58", "ephemeral-storage": "90Gi",
     }  # fmt: skip
     [note] = shares.notes([LARGE])
-    assert "as node new, on which 75.0% of the cpu and 75.0% of the memory are allocatable." in note
+    assert "shares as node new: 75.0% of the cpu and 75.0% of the memory." in note
 
 
 def test_a_type_with_a_node_has_the_share_of_this_node():
@@ -77,7 +77,7 @@ def test_a_machine_of_karpenter_keeps_what_the_existing_nodes_keep(found, write)
     assert by_name["large"].allocatable["memory"] == 24 * GIB
     assert by_name["large"].allocatable["pods"] == 110
     assert by_name["small"].allocatable["cpu"] == 3000
-    assert any("as node n, on which 75.0% of the cpu" in note for note in notes)
+    assert any("as node n: 75.0% of the cpu" in note for note in notes)
 
 
 def test_types_of_nodes_have_the_capacity_and_the_allocatable_amounts_of_the_nodes():
