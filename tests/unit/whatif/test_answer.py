@@ -187,7 +187,7 @@ def test_an_error_that_the_change_ends_is_marked(snapshot, make):
     answer = what_if(cluster, ClusterChange(set=("quota/q:spec.hard.pods=2",)))
     line = text_of(answer, width=300).partition("ERRORS")[2].splitlines()[1]
     assert line.startswith("ReplicaSet default/web")
-    assert line.endswith("limited: pods=1 (over at the end)")
+    assert line.endswith("limited: pods=1 (no longer at the end)")
 
 
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):

@@ -67,7 +67,7 @@ _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
 _NO_EFFECT: Final = "also without the change"
-_OVER: Final = "over at the end"
+_OVER: Final = "no longer at the end"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
 

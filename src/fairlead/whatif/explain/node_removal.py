@@ -74,7 +74,7 @@ def removal_table(
 def _keeper(why: str, *, is_of_karpenter: bool) -> str:
     if DO_NOT_DISRUPT in why:
         return "Karpenter" if is_of_karpenter else "Karpenter, but only on its own nodes"
-    return "not by Karpenter, which manages the node" if is_of_karpenter else "Cluster Autoscaler"
+    return "no autoscaler: Karpenter manages the node" if is_of_karpenter else "Cluster Autoscaler"
 
 
 def _in_drain(cause: BlockCause, pods: Iterable[Pod]) -> str:

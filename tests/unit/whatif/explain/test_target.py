@@ -684,5 +684,5 @@ def test_karpenter_removes_nodes_with_pods_that_cluster_autoscaler_keeps(explain
     """Local volumes are not listed at all for its nodes."""
     nodes = [make.node("a", **{"karpenter.sh/nodepool": "web"}), make.node("b")]
     [bare] = removal(explained("node/a", *nodes, kept_pod(make, "bare")))
-    assert bare[2] == "not by Karpenter, which manages the node"
+    assert bare[2] == "no autoscaler: Karpenter manages the node"
     assert removal(explained("node/a", *nodes, kept_pod(make, "web", owner="rs"))) == []

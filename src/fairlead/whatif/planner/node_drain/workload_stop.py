@@ -92,7 +92,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         else:
             node, reasons = waiting
             why = f"it waits for {node}: {reasons}"
-            edit = f"find what lets it move: fairlead drain-plan SNAPSHOT --nodes {node}"
+            edit = f"find a change that lets it move: fairlead drain-plan SNAPSHOT --nodes {node}"
         found.append(
             WorkloadStop(one.workload, one.wanted, one.stopped_for, tuple(member.nodes), why, edit)
         )
