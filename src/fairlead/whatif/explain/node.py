@@ -34,6 +34,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
+from fairlead.whatif.planner.node_drain.single_drain import moves_in_words
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -147,15 +148,12 @@ def _verdict(
         if one.preempts:
             return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
         return f"A drain of {name} would leave {one.pod} pending: {one.why}."
-    targets = len({move.target for move in emptied.moves})
     if not emptied.moves:
         return f"{name} can be drained: no pod on it has to move."
-    moves, nodes = counted(len(emptied.moves), "pod"), counted(targets, "other node")
-    find = "finds" if len(emptied.moves) == 1 else "find"
     provided = ""
     if emptied.first:
         provided = f" if the pods of {listed(emptied.first)} are evicted first"
-    return f"{name} can be drained{provided}: its {moves} {find} room on {nodes}."
+    return f"{name} can be drained{provided}: its {moves_in_words(emptied.moves)}."
 
 
 def _state(node: Node) -> Iterator[str]:

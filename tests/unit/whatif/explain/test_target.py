@@ -140,7 +140,7 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
     nodes = [make.node("a", cpu="8"), make.node("b")]
     answer = explained("node/a", *nodes, replica(make, 1, "a"), bare)
-    assert answer.verdict == "a can be drained: its 1 pod finds room on 1 other node."
+    assert answer.verdict == "a can be drained: its 1 pod moves to another node."
     [note] = answer.notes
     assert "fairlead drain-plan --nodes a also simulates" in note
     assert answer.facts["can_be_drained"]
@@ -196,7 +196,7 @@ def test_the_taint_out_of_service_lets_a_silent_node_be_drained(explained, make)
     taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
     silent["spec"] = {"taints": [taint]}
     answer = explained("node/a", silent, make.node("b"), replica(make, 1, "a"))
-    assert answer.verdict == "a can be drained: its 1 pod finds room on 1 other node."
+    assert answer.verdict == "a can be drained: its 1 pod moves to another node."
 
 
 @pytest.mark.parametrize(

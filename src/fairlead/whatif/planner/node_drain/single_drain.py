@@ -8,7 +8,7 @@ would unblock a node: `drain_plan` does this for the nodes that a user selects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
@@ -21,7 +21,12 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     flags_of,
     left_out_findings,
 )
-from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    Blocker,
+    DrainPlanner,
+    PlannedDrain,
+    PodMove,
+)
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -147,14 +152,18 @@ def _nodes(plan: DrainPlan) -> ResultTable:
     return ResultTable("nodes", "which nodes can be drained", columns, rows)
 
 
+def moves_in_words(moves: Collection[PodMove]) -> str:
+    """Return how many pods move to how many nodes, such as `2 pods move to 2 other nodes`."""
+    targets = len({one.target for one in moves})
+    pods = f"{counted(len(moves), 'pod')} {'moves' if len(moves) == 1 else 'move'}"
+    return f"{pods} to {'another node' if targets == 1 else f'{targets:,} other nodes'}"
+
+
 def _conditions(drain: PlannedDrain) -> str:
     """Return what happens to the pods of `drain`, as text."""
     parts = []
-    elsewhere = len(drain.moves) - len(drain.waits)
-    if elsewhere:
-        targets = len({one.target for one in drain.moves if one.pod not in drain.waits})
-        fit = "pod fits" if elsewhere == 1 else "pods fit"
-        parts.append(f"{elsewhere:,} {fit} on {counted(targets, 'other node')}")
+    if elsewhere := [one for one in drain.moves if one.pod not in drain.waits]:
+        parts.append(moves_in_words(elsewhere))
         if drain.first:
             parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
     if drain.waits:

@@ -30,8 +30,8 @@ def full(planner, make):
 def test_a_node_is_checked_while_all_others_are_in_service(full):
     """Node c has room for the pod of a or of b, but not for both."""
     assert rows_of(full) == {
-        "a": ("yes", "1 pod fits on 1 other node"),
-        "b": ("yes", "1 pod fits on 1 other node"),
+        "a": ("yes", "1 pod moves to another node"),
+        "b": ("yes", "1 pod moves to another node"),
         "c": ("yes", "no pod has to move"),
     }
 
@@ -59,7 +59,7 @@ def test_blocked_nodes_name_the_reason(planner, make):
     assert rows["a"][1].startswith("pdb/default/web: minAvailable 1 with 1 wanted")
     assert rows["b"][0] == "no"
     assert rows["b"][1].startswith("deploy/default/large: Insufficient cpu")
-    assert rows["c"] == ("yes", "1 pod fits on 1 other node")
+    assert rows["c"] == ("yes", "1 pod moves to another node")
     answer = single_drain_answer(check_alone(made, NODES, "dump.yaml", NoProgress()), "", ())
     assert answer.verdict == "1 of 3 nodes can be drained alone, while the others stay in service."
     assert not answer.is_no
