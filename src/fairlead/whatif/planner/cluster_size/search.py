@@ -168,14 +168,14 @@ class SizeSearch:
         best: tuple[tuple[int, float], Callable[[], BuildStep]] | None = None
         empty, filled = BuildStep(), BuildStep()
         builds = [partial(self._build, pods, manner, empty) for manner in _MANNERS]
-        spent: dict[int, tuple[int, int]] = {}  # by the identity of a last step: cycles, numbers
+        spent: dict[BuildStep, tuple[int, int]] = {}  # by last step: cycles, node numbers
         for build in (partial(self._build_as_today, pods, filled), *builds):
             with self._model.hypothesis():
                 last = build()
                 cycles, number = self.result.cycles, self._number
-                if id(last) in spent:  # the same nodes as those of an earlier build
+                if last in spent:  # the same nodes as those of an earlier build
                     self._ahead.clear()
-                    more_cycles, more_numbers = spent[id(last)]
+                    more_cycles, more_numbers = spent[last]
                     self.result.cycles += more_cycles
                     self._number += more_numbers
                 else:
@@ -184,7 +184,7 @@ class SizeSearch:
                     cost = (len(self.result.unplaceable), self.result.cost)
                     if best is None or cost < best[0]:
                         best = cost, build
-                    spent[id(last)] = self.result.cycles - cycles, self._number - number
+                    spent[last] = self.result.cycles - cycles, self._number - number
             self.result.nodes, self.result.unplaceable, self.result.pinned = {}, {}, {}
         assert best is not None
         best[1]()

@@ -540,6 +540,29 @@ def test_equal_decisions_of_builds_are_made_once(planner, make, monkeypatch, sur
     assert decided < decided_every_time
 
 
+class Phases(NoProgress):
+    """The phases of a search, in order."""
+
+    def __init__(self):
+        self.begun = []
+
+    def begin(self, phase, total):
+        self.begun.append(phase)
+
+
+@pytest.mark.parametrize("count", range(2, 8))
+def test_every_build_is_tried_if_decisions_may_differ(planner, make, monkeypatch, count):
+    """These are copies of the present nodes, four builds, and the best of them again."""
+    monkeypatch.setattr(ClusterModel, "repeats_decisions", False)
+    names, phases = [f"n{number}" for number in range(count)], Phases()
+    model = planner(*map(make.node, names), *deployment(make, "web", names * 3)).model
+    replaced = list(model.table.nodes())
+    offers = node_offers(model, replaced, (SMALL, LARGE), 0.0)
+    SizeSearch(model, offers, Survival(zones=True), phases).run(replaced, 1)
+    builds = phases.begun[: phases.begun.index("trying nodes of one type")]
+    assert builds == ["building", "surviving failures"] * 6
+
+
 def test_no_decision_of_a_build_is_reused_with_a_plugin_of_the_user(snapshot, make):
     config = SchedulerConfig(out_of_tree={"Mine": lambda handle, args: None})
     assert ClusterModel(snapshot(make.node("a")), SchedulerConfig()).repeats_decisions
