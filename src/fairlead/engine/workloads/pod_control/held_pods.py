@@ -41,7 +41,8 @@ class HeldPods(Struct):
 
     _is_deleting: dict[str, bool] = field(default_factory=dict)  # by the key of each claim
     _held: dict[str, HeldPod] = field(default_factory=dict)  # by the key of the pod
-    _pods: dict[str, str] = field(default_factory=dict)  # claim being created -> pod, both keys
+    # by the key of each claim that is being created, the keys of the pods that wait for it
+    _pods: dict[str, dict[str, None]] = field(default_factory=dict)
 
     def see(self, claim: PersistentVolumeClaim) -> None:
         """Record that `claim` exists."""
@@ -54,7 +55,9 @@ class HeldPods(Struct):
     def hold(self, creation: CreateObject, claims: Iterable[CreateObject]) -> list[CreateObject]:
         """Hold back the `creation` of a pod; return the creations in `claims` that are missing.
 
-        `release` returns the pod's creation again.
+        Claims that are being created for another pod are not returned: two StatefulSets can have a
+        claim in common, because `data-a` + `b-0` and `data` + `a-b-0` give the same name. `release`
+        returns the pod's creation again.
         """
         pod = creation.target.key
         held = self._held[pod] = HeldPod(creation)
@@ -64,24 +67,25 @@ class HeldPods(Struct):
             is_deleting = self._is_deleting.get(key)
             if is_deleting is None:
                 held.outstanding[key] = None
-                self._pods[key] = pod
-                missing.append(one)
+                if key not in self._pods:
+                    missing.append(one)
+                self._pods.setdefault(key, {})[pod] = None
             elif is_deleting:
                 held.errors.append(f"pvc {one.target.name} is being deleted")
         return missing
 
-    def answered(self, claim: str, error: str) -> HeldPod | None:
+    def answered(self, claim: str, error: str) -> list[HeldPod]:
         """Record the answer to the creation of the claim with the key `claim`.
 
-        `error` is "" if the creation succeeded. Returns the pod that waits for the claim, or None
-        if no pod waits for it.
+        `error` is "" if the creation succeeded. Returns the pods that waited for the claim.
         """
-        held = self._held.get(self._pods.pop(claim, ""))
-        if held is not None:
-            held.outstanding.pop(claim, None)
+        waiting = map(self._held.get, self._pods.pop(claim, ()))
+        found = [held for held in waiting if held is not None and claim in held.outstanding]
+        for held in found:
+            del held.outstanding[claim]
             if error:
                 held.errors.append(error)
-        return held
+        return found
 
     def release(self, pod: str) -> HeldPod | None:
         """Stop holding back the pod with the key `pod`, and return it.

@@ -313,15 +313,14 @@ class PodSets(Struct):
         `message` is the API server's error message.
         """
         error = f"failed to create PVC {claim.name}: {message}" if reason else ""
-        held = self.held.answered(claim.key, error)
-        if held is None:
-            return []
-        pod = held.creation.target
         commands: list[Command] = []
-        if reason is not FailureReason.ALREADY_EXISTS:
-            owner = self.sets[self._creating[pod.namespace, pod.name]].ref
-            commands += self.events.record(claim_created(owner, claim.name, pod.name, message))
-        return commands + self._release(pod, now)
+        for held in self.held.answered(claim.key, error):
+            pod = held.creation.target
+            if reason is not FailureReason.ALREADY_EXISTS:
+                owner = self.sets[self._creating[pod.namespace, pod.name]].ref
+                commands += self.events.record(claim_created(owner, claim.name, pod.name, message))
+            commands += self._release(pod, now)
+        return commands
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant

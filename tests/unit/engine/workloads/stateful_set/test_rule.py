@@ -433,3 +433,13 @@ def test_a_pod_waits_while_its_claim_is_being_deleted(seen, build):
     seen.patch("PersistentVolumeClaim", "data-db-0", {"metadata": {"finalizers": None}})
     seen.run(seconds(5))
     assert created(seen) == ["data-db-0", "db-0"]
+
+
+def test_two_stateful_sets_wait_for_the_claim_that_both_need(world, build):
+    """The claim is created once; data-a + b-0 and data + a-b-0 give the same name."""
+    data_a = {**TEMPLATE, "metadata": {"name": "data-a"}}
+    world.load(
+        build.owned("StatefulSet", "b", 1, uid="b", volumeClaimTemplates=[data_a]),
+        build.owned("StatefulSet", "a-b", 1, uid="a-b", volumeClaimTemplates=[TEMPLATE]),
+    )
+    assert created(world) == ["data-a-b-0", "b-0", "a-b-0"]
