@@ -32,8 +32,9 @@ class HeldPod(Struct):
     def error(self) -> str:
         """All errors in one message; "" if there are none."""
         # upstream: apimachinery/pkg/util/errors/errors.go:aggregate.Error
-        distinct = [*dict.fromkeys(self.errors)]
-        return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" * bool(distinct)
+        if len(self.errors) < 2:
+            return "".join(self.errors)
+        return f"[{', '.join(self.errors)}]"
 
 
 class HeldPods(Struct):

@@ -422,6 +422,27 @@ def test_a_pod_is_created_only_after_a_refused_claim(seen, build):
     assert set(seen.pods()) == {"db-0"}
 
 
+def test_claims_of_the_snapshot_are_not_created_again(world, build):
+    """Otherwise, the API server would refuse the claim, and the pod would be created later."""
+    world.load(stateful_set(build, 1, volumeClaimTemplates=[TEMPLATE]), claim("data-db-0"))
+    assert created(world) == ["db-0"]
+
+
+def test_the_event_about_a_pod_names_all_claims_that_it_cannot_use(seen, build):
+    """There is no event about the creation of a claim that exists, as in upstream."""
+    seen.refuse = lambda command: (
+        FailureReason.ALREADY_EXISTS
+        if isinstance(command, CreateObject) and command.target.kind == "PersistentVolumeClaim"
+        else None
+    )
+    templates = [TEMPLATE, {**TEMPLATE, "metadata": {"name": "log"}}]
+    seen.create(stateful_set(build, 1, volumeClaimTemplates=templates))
+    refused = [f"failed to create PVC {one}-db-0: refused by the test" for one in ("data", "log")]
+    assert [event.note for event in seen.events] == [
+        f"Create Pod db-0 in StatefulSet db failed error: [{', '.join(refused)}]"
+    ]
+
+
 def test_a_pod_waits_while_its_claim_is_being_deleted(seen, build):
     """A new pod would keep the claim, because claims in use are protected."""
     seen.create(claim("data-db-0", finalizers=["kubernetes.io/pvc-protection"]))
