@@ -29,6 +29,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     idle_in_plan,
     read_autoscalers,
 )
+from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
@@ -463,6 +464,36 @@ def test_choosing_the_autoscaler_does_not_make_the_replicas(autoscale):
     assert idle_in_plan(snapshot.manifests, ADDS_NODES) == ()
     assert len(snapshot.manifests.samples) < len(snapshot.manifests)
     assert "_all" not in vars(snapshot.manifests)
+
+
+@pytest.mark.parametrize("requests_less", [True, False])
+def test_the_newest_pod_of_a_daemon_set_may_be_a_replica_of_an_old_pod(write, requests_less):
+    """A change of the requests was reverted after it had reached one pod."""
+    daemon_set = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds"}
+    owned = {"ownerReferences": [{**daemon_set, "controller": True}]}
+    pods = list(pods_of_a_workload(owned, are_pinned=True))
+    for number, one in enumerate(pods):
+        one["metadata"]["creationTimestamp"] = f"2026-01-01T00:0{number}:00Z"
+        is_changed = number == len(pods) - 2
+        if is_changed == requests_less:
+            one["spec"]["containers"][0]["resources"]["requests"]["ephemeral-storage"] = "1Gi"
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container()]}}
+    template["spec"]["containers"][0]["resources"]["requests"]["ephemeral-storage"] = "1Gi"
+    agent = deployment() | {"kind": "DaemonSet", "metadata": meta("agent", namespace="shop")}
+    agent["spec"] = {"selector": agent["spec"]["selector"], "template": template}
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": meta("default"),
+        "spec": {"template": {"spec": {"requirements": []}}},
+    }
+    found = snapshot_of_texts("c", texts_of([*pods, node(), agent, pool]), {}).manifests
+    assert len(found.samples) < len(found)
+    types = write("types.csv", "name,cpu,memory\nsmall,4,16Gi\n")
+    _, notes = karpenter_config("c", found, types)
+    about = "newest pod of DaemonSet shop/agent (ephemeral-storage) requests less"
+    assert any(about in note for note in notes) == requests_less
+    assert "_all" not in vars(found)
 
 
 def test_pods_that_are_not_replicas_do_not_become_columns():

@@ -18,28 +18,31 @@ from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DAEMON_SET, POD
 from fairlead.engine.autoscaling.karpenter.state.usage import requests_of
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
 _SHOWN: Final = 3
 
 
 def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the DaemonSets whose newest pod requests less than their template."""
-    manifests = list(manifests)
-    newest: dict[tuple[str, str], Pod] = {}
-    for one in manifests:
+    entries = list(entries_of(manifests))
+    newest: dict[tuple[str, str], tuple[str, Pod]] = {}  # (creationTimestamp, pod) by DaemonSet
+    for entry in entries:
+        # Replicas request the same amounts, so only their times are read.
+        one = entry.sample if isinstance(entry, ReplicaManifests) else entry
         owner = one.controller if one.kind is POD else None
         if owner is not None and owner.kind == DAEMON_SET.kind:
-            key, pod = (one.ref.namespace, owner.name), one.pod
-            known = newest.get(key)
-            if known is None or _age(known) < _age(pod):
-                newest[key] = pod
+            key, created = (one.ref.namespace, owner.name), _created(entry)
+            if key not in newest or newest[key][0] < created:
+                newest[key] = created, one.pod
     smaller = []
-    for one in manifests:
-        key = one.ref.namespace, one.ref.name
-        if one.kind is DAEMON_SET and key in newest:
-            wanted = requests_of((decode_as(Pod, {"spec": one.pod_template.get("spec", {})}),))
-            has = requests_of((newest[key],))
+    for entry in entries:
+        if isinstance(entry, ReplicaManifests) or entry.kind is not DAEMON_SET:
+            continue
+        key = entry.ref.namespace, entry.ref.name
+        if key in newest:
+            wanted = requests_of((decode_as(Pod, {"spec": entry.pod_template.get("spec", {})}),))
+            has = requests_of((newest[key][1],))
             less = sorted(name for name, amount in wanted.items() if has.get(name, 0) < amount)
             if less:
                 smaller.append(f"{key[0]}/{key[1]} ({', '.join(less)})")
@@ -52,5 +55,8 @@ def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
         )
 
 
-def _age(pod: Pod) -> str:
-    return pod.metadata.creation_timestamp
+def _created(entry: Manifest | ReplicaManifests) -> str:
+    """Return the creationTimestamp of a pod, or of the newest pod of replicas."""
+    if isinstance(entry, ReplicaManifests):
+        return max(entry.replicas.created)
+    return entry.pod.metadata.creation_timestamp

@@ -5,7 +5,7 @@ Without an instance type file, Karpenter can create the types of the snapshot's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from msgspec import structs
@@ -68,7 +68,7 @@ View = TypeVar("View", NodePool, NodeClaim, NodeOverlay)
 
 def karpenter_config(
     source: str,
-    initial: Iterable[Manifest],
+    initial: Sequence[Manifest],
     instance_type_file: str | None = None,
     node_pool_file: str | None = None,
 ) -> tuple[KarpenterConfig, list[str]]:
@@ -77,7 +77,7 @@ def karpenter_config(
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
     cluster. Raises InputError; its message names the file, or the snapshot `source`.
     """
-    initial = samples(initial)
+    about_daemons, initial = daemon_notes(initial), samples(initial)
     stated = list(_karpenter_objects(initial))
     files = () if node_pool_file is None else (read(node_pool_file),)
     added = [one for file in files for one in _karpenter_objects(manifests(file))]
@@ -106,7 +106,7 @@ def karpenter_config(
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
-    notes += daemon_notes(initial)
+    notes += about_daemons
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)
