@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
 from fairlead.api.objects import PodDisruptionBudget
@@ -389,6 +390,39 @@ def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
         assert answer["needed"] == ["a"]
     else:
         assert (answer["can_go"], answer["too_many"], answer["next_steps"]) == (4, None, [])
+
+
+def test_a_plan_is_not_repeated_if_only_its_fastest_run_lacks_room(planner, make):
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a"], cpu="3"))
+    tried = []
+
+    def simulated(limit):
+        tried.append(limit)
+        found = consolidated(made, limit=limit)
+        late = DrainRun(DrainPace(2), 1, 0, 0, (), (), {"default/web": "why"}, (), 0)
+        found.plan.runs = [safe_run(1, 2), late]
+        return found
+
+    assert consolidate_safely(simulated, made, None).unsafe is None
+    assert tried == [None]
+
+
+def test_a_plan_whose_pods_need_an_order_is_repeated_without_orders(planner, make):
+    """Its drains are not safe, because controllers create the pods in another order."""
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a"], cpu="3"))
+    tried = []
+
+    def simulated(limit):
+        tried.append(made.reorders)
+        found = consolidated(made, limit=limit)
+        pending = {"default/web": "why"} if made.reorders else {}
+        found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), pending, (), 0)]
+        if made.reorders:
+            found.plan.drains = [replace(one, first=("web",)) for one in found.plan.drains]
+        return found
+
+    assert consolidate_safely(simulated, made, None).plan.best is not None
+    assert tried == [True, False]
 
 
 def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):

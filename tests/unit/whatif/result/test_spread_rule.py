@@ -1,0 +1,44 @@
+"""The edits of topology spread constraints that next steps suggest."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.result.spread_rule import SpreadRule
+
+HARD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+SOFT = {"topologyKey": "host", "maxSkew": 2, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+def rule(*constraints):
+    return SpreadRule(WorkloadRef("Deployment", "shop", "web"), 1, constraints=constraints)
+
+
+def edited(edit):
+    target, _, value = edit.partition("=")
+    assert target == "deploy/shop/web:spec.template.spec.topologySpreadConstraints"
+    return json.loads(value)
+
+
+def test_an_edit_changes_only_the_constraints_that_keep_pods_pending():
+    """A preference must not have minDomains."""
+    found = rule({**HARD, "minDomains": 3}, SOFT)
+    anyway, honored = edited(found.with_anyway()), edited(found.with_taints_honored())
+    assert anyway == [{**HARD, "whenUnsatisfiable": "ScheduleAnyway"}, SOFT]
+    assert honored == [{**HARD, "minDomains": 3, "nodeTaintsPolicy": "Honor"}, SOFT]
+    assert found.words == "its topology spread constraint (zone, maxSkew 1, DoNotSchedule)"
+
+
+@pytest.mark.parametrize(
+    ("constraints", "ignores"),
+    [
+        pytest.param([HARD], True, id="the default is Ignore"),
+        pytest.param([{**HARD, "nodeTaintsPolicy": "Honor"}], False, id="Honor"),
+        pytest.param([{**HARD, "nodeTaintsPolicy": "Honor"}, SOFT], False, id="a preference"),
+    ],
+)
+def test_constraints_ignore_taints_unless_they_honor_them(constraints, ignores):
+    assert rule(*constraints).ignores_taints == ignores
