@@ -100,3 +100,14 @@ def test_a_capacity_that_a_node_does_not_state_is_its_allocatable_amount():
     [made] = instance_types(types, ["z"])
     assert made.capacity["cpu"] == made.allocatable["cpu"] == 3000
     assert made.allocatable["memory"] == 12 * GIB
+
+
+def test_amounts_that_a_type_does_not_state_are_those_of_the_node():
+    """Of the stated amounts, at most all are allocatable, even if the node states less capacity."""
+    one = node("n", "a", "5", **{"hugepages-2Mi": "1Gi", "example.com/nic": "2"})
+    one["status"]["capacity"]["memory"] = "0"
+    found = AllocatableShares(views(one)).of("large", LARGE.capacity)
+    assert found == {
+        "cpu": "8000m", "memory": "0", "pods": "58", "ephemeral-storage": "90Gi",
+        "hugepages-2Mi": "1Gi",
+    }  # fmt: skip
