@@ -343,7 +343,8 @@ class PodSets(Struct):
         self._wait(pods, now)
         pods.refusal = message
         self.mark_changed(key)
-        if is_namespace_terminating(message):
+        # upstream: CreateStatefulPod in stateful_pod_control.go, createPods in controller_utils.go
+        if reason is FailureReason.ALREADY_EXISTS or is_namespace_terminating(message):
             return []
         return [pod_refused(pods.ref, target.name, message)]
 

@@ -443,6 +443,20 @@ def test_the_event_about_a_pod_names_all_claims_that_it_cannot_use(seen, build):
     ]
 
 
+def test_a_pod_whose_name_is_taken_waits_without_an_event(seen, build):
+    seen.refuse = lambda command: (
+        FailureReason.ALREADY_EXISTS
+        if isinstance(command, CreateObject) and command.target.kind == "Pod"
+        else None
+    )
+    seen.create(stateful_set(build, 1))
+    assert seen.events == []
+    seen.refuse = lambda command: None
+    seen.run(seconds(5))
+    notes = [event.note for event in seen.events]
+    assert notes == ["Create Pod db-0 in StatefulSet db successful"]
+
+
 def test_a_pod_waits_while_its_claim_is_being_deleted(seen, build):
     """A new pod would keep the claim, because claims in use are protected."""
     seen.create(claim("data-db-0", finalizers=["kubernetes.io/pvc-protection"]))
