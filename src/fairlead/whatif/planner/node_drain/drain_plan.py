@@ -207,9 +207,12 @@ def _planned(
                 model.repeat(trial.changes[name])
                 plan.drains.append(found)
                 continue
-            blocker = found or planner.empty(name)
-            assert isinstance(blocker, Blocker), "try_empty and empty must agree"
-            plan.blockers += unplaced_blockers(planner, blocker)
+            # A user's plugin with a state of its own can decide otherwise than in the trial.
+            drained = found or planner.empty(name)
+            if isinstance(drained, PlannedDrain):
+                plan.drains.append(drained)
+                continue
+            plan.blockers += unplaced_blockers(planner, drained)
             model.put_node(before[name])
         for name in start.blocked:
             drained = planner.drained_alone(name, return_again=False)
