@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
+from fairlead.apiserver.printers.field import mapping
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
@@ -451,7 +452,7 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
         return
     refs = {pod.workload for pod in answer.difference.pending}
     templates = {
-        ref: (one.value.get("spec", {}).get("template") or {}).get("spec") or {}
+        ref: mapping(one.value, "spec", "template", "spec")
         for ref, one in case.workloads(refs).items()
     }
     rules = list(spread_rules(answer.difference.pending, templates))

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
+from fairlead.apiserver.printers.field import at, items, mapping
 from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED, STATUSES
 from fairlead.engine.plugins.pod_topology_spread.constraint import (
     DO_NOT_SCHEDULE,
@@ -55,7 +56,7 @@ class SpreadRule(Struct, frozen=True):
         if not self.constraints:
             return f"its required anti-affinity ({listed(self.apart)})"
         hard = filter(_is_hard, self.constraints)
-        found = [hard_words(one.get("topologyKey", ""), one.get("maxSkew", 1)) for one in hard]
+        found = [hard_words(one["topologyKey"], one["maxSkew"]) for one in hard]
         noun = "constraint" if len(found) == 1 else "constraints"
         return f"its topology spread {noun} ({'; '.join(found)})"
 
@@ -94,7 +95,9 @@ def spread_rules(
 ) -> Iterator[SpreadRule]:
     """Yield the rules that keep `pending` pods off nodes with room, by workload.
 
-    `templates` are the pod specs of the workloads; pods of other workloads are left out.
+    `templates` are the pod specs of the workloads; pods of other workloads are left out. The pod
+    specs of custom resources can have any form, so constraints and terms without the fields that a
+    pod needs are ignored.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pending:
@@ -102,15 +105,20 @@ def spread_rules(
             by_workload.setdefault(pod.workload, []).append(pod)
     for ref, pods in sorted(by_workload.items()):
         spec = templates[ref]
-        constraints = spec.get(_CONSTRAINTS) or []
+        constraints = [one for one in items(spec, _CONSTRAINTS) if _is_constraint(one)]
         skewed = sum(SPREAD_MISMATCH in pod.reason for pod in pods)
         if skewed and any(map(_is_hard, constraints)):
             yield SpreadRule(ref, skewed, constraints=constraints)
-        affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
-        terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or []
+        rules = mapping(spec, "affinity", "podAntiAffinity")
+        terms = items(rules, "requiredDuringSchedulingIgnoredDuringExecution")
+        keys = [key for one in terms if isinstance(key := at(one, "topologyKey"), str)]
         repelled = sum(_ANTI_AFFINITY in pod.reason for pod in pods)
-        if repelled and terms:
-            yield SpreadRule(ref, repelled, apart=[one.get("topologyKey", "") for one in terms])
+        if repelled and keys:
+            yield SpreadRule(ref, repelled, apart=keys)
+
+
+def _is_constraint(value: Any) -> bool:
+    return isinstance(at(value, "topologyKey"), str) and isinstance(at(value, "maxSkew"), int)
 
 
 def _is_hard(constraint: Json) -> bool:

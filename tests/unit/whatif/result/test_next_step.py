@@ -352,6 +352,33 @@ def test_a_constraint_is_not_changed_if_no_node_has_room(snapshot, spread):
     assert not any("have room" in note for note in answer.changed.notes)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        [],
+        {"template": {"spec": "x"}},
+        {"template": {"spec": {"topologySpreadConstraints": "x", "affinity": "x"}}},
+        {"template": {"spec": {"topologySpreadConstraints": ["x", {}, {"topologyKey": 3}]}}},
+        {"template": {"spec": {"affinity": {"podAntiAffinity": [3]}}}},
+    ],
+)
+def test_a_custom_resource_with_another_form_names_no_constraint(snapshot, spread, spec):
+    """Its pod template need not be at spec.template, so the constraints are unknown."""
+    nodes, pods = spread[:3], spread[4:]
+    custom = {
+        "apiVersion": "example.com/v1",
+        "kind": "Web",
+        "metadata": {"name": "web", "namespace": "default", "uid": "web"},
+        "spec": spec,
+    }
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "example.com/v1", "kind": "Web"}
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*nodes, custom, *pods), change)
+    assert len(answer.difference.pending) == 2
+    assert not any("have room" in note for note in answer.changed.notes)
+
+
 def test_a_constraint_that_the_question_edits_is_not_edited_again(snapshot, spread):
     edit = "rs/default/web:spec.minReadySeconds=1"
     change = ClusterChange(failures=Failures(fail_zone=("1",)), set=(edit,))
