@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from itertools import chain, count
 from typing import Final
 
 from msgspec import Struct, field
@@ -26,6 +27,7 @@ from fairlead.api.objects import (
     HorizontalPodAutoscaler,
     LabelSelector,
     Pod,
+    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -41,6 +43,7 @@ from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload
 
 _SELECTING: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
 _REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
+_SEVERAL: Final = 2  # replicas, so that one is ready while the other moves
 _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 
 
@@ -131,10 +134,16 @@ class _Changes:
         self._selectors = _selectors(planner.model)
         self._autoscalers = {
             (one.spec.scale_target_ref.kind, one.metadata.namespace, one.spec.scale_target_ref.name)
-            : one.metadata.name
+            : one
             for one in planner.model.objects
             if isinstance(one, HorizontalPodAutoscaler)
         }  # fmt: skip
+        # (namespace, name) of the budgets that exist or that a returned command creates
+        self._budget_names = {
+            (one.metadata.namespace, one.metadata.name)
+            for one in planner.model.objects
+            if isinstance(one, PodDisruptionBudget)
+        }
 
     def of(self, one: StoppedWorkload, member: _Member) -> str:
         """Return the change for the stopped workload, "" if none is known."""
@@ -150,13 +159,19 @@ class _Changes:
         return f"{self._second_replica(ref)}{f'; {budget}' if budget else ''}"
 
     def _second_replica(self, ref: WorkloadRef) -> str:
-        name = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
-        if name is not None:
-            patch = json.dumps({"spec": {"minReplicas": 2}}, separators=(",", ":"))
+        found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
+        if found is not None and found.spec.min_replicas < _SEVERAL:
+            # The API server refuses a minReplicas above maxReplicas.
+            limits = {"minReplicas": _SEVERAL}
+            if found.spec.max_replicas < _SEVERAL:
+                limits["maxReplicas"] = _SEVERAL
+            patch = json.dumps({"spec": limits}, separators=(",", ":"))
+            name = found.metadata.name
             return shlex.join(("kubectl", "-n", ref.namespace, "patch", "hpa", name, "-p", patch))
         kind, _, rest = str(ref).partition("/")
         target = f"{kind}/{rest.partition('/')[2]}"
-        return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, "--replicas", "2"))
+        replicas = ("--replicas", str(_SEVERAL))
+        return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
         """Return a change of budgets after which one pod of `ref` at a time is evicted.
@@ -169,8 +184,16 @@ class _Changes:
         selector = self._selectors.get((ref.kind, ref.namespace, ref.name), "")
         if not selector:
             return ""
-        words = ("kubectl", "-n", ref.namespace, "create", "pdb", ref.name, "--selector", selector)
+        name = self._new_budget_name(ref)
+        words = ("kubectl", "-n", ref.namespace, "create", "pdb", name, "--selector", selector)
         return shlex.join((*words, "--max-unavailable", "1"))
+
+    def _new_budget_name(self, ref: WorkloadRef) -> str:
+        """Return the name of `ref`, with a number if another budget has this name."""
+        names = chain([ref.name], (f"{ref.name}-{number}" for number in count(2)))
+        name = next(one for one in names if (ref.namespace, one) not in self._budget_names)
+        self._budget_names.add((ref.namespace, name))
+        return name
 
 
 def _has_claim(pod: Pod) -> bool:

@@ -62,19 +62,34 @@ def test_a_single_replica_gets_a_second_one_and_a_budget(planner, experiment, ma
     assert stops_of(planner, experiment, changed) == []
 
 
-def test_an_autoscaler_keeps_the_second_replica(planner, experiment, make):
+@pytest.mark.parametrize(
+    ("limits", "patch"),
+    [
+        ({"maxReplicas": 3}, '{"spec":{"minReplicas":2}}'),
+        ({"maxReplicas": 1}, '{"spec":{"minReplicas":2,"maxReplicas":2}}'),
+    ],
+)
+def test_an_autoscaler_keeps_the_second_replica(planner, experiment, make, limits, patch):
     """It would revert the number of replicas that kubectl scale sets."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     autoscaler = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "grow", "namespace": "default"},
-        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
+        "spec": {"scaleTargetRef": target, **limits},
     }
     objects = [*nodes(make), *deployment(make, "web", ["a"]), autoscaler]
     [stop] = stops_of(planner, experiment, objects)
-    patch = '{"spec":{"minReplicas":2}}'
     assert stop.edit == f"kubectl -n default patch hpa grow -p '{patch}'; {BUDGET}"
+
+
+def test_a_new_budget_has_a_name_of_its_own(planner, experiment, make):
+    """kubectl create fails if an object of this name exists."""
+    other = budget("web", maxUnavailable=1)
+    other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    objects = [*nodes(make), *deployment(make, "web", ["a", "a"]), other]
+    [stop] = stops_of(planner, experiment, objects)
+    assert stop.edit == BUDGET.replace("pdb web", "pdb web-2")
 
 
 def test_a_stateful_set_of_one_pod_gets_no_second_pod(planner, experiment, make):
