@@ -34,6 +34,16 @@ def test_owners_that_are_missing_are_removed_and_counted(capsys):
     )
 
 
+def test_a_definition_without_a_group_and_a_kind_defines_no_kind(capsys):
+    """The API server refuses the definition, with a message that names it."""
+    for spec in ("x", "{names: x}", "[]"):
+        start = DEFINITION.partition(" spec:")[0]
+        custom = OWNED.replace("apps/v1, kind: ReplicaSet", "argoproj.io/v1alpha1, kind: Rollout")
+        made = objects(custom, f"{start} spec: {spec}}}")
+        assert len(made["Pod"]["metadata"]["ownerReferences"]) == 1
+    assert capsys.readouterr().err == ""
+
+
 def test_owners_of_kinds_that_are_not_served_are_kept(capsys):
     """Without its reference, a Deployment could adopt a ReplicaSet of an Argo Rollout."""
     custom = OWNED.replace("apps/v1, kind: ReplicaSet", "argoproj.io/v1alpha1, kind: Rollout")

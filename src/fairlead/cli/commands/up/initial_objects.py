@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, LEASE, NAMESPACE
+from fairlead.apiserver.printers.field import text
 from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -83,8 +84,8 @@ def _group_kind(api_version: str, kind: str) -> tuple[str, str]:
 
 def _defined(definition: Manifest) -> tuple[str, str]:
     """Return the group and the kind that the CustomResourceDefinition `definition` defines."""
-    spec = definition.value.get("spec") or {}
-    return str(spec.get("group")), str((spec.get("names") or {}).get("kind"))
+    value = definition.value
+    return text(value, "spec", "group"), text(value, "spec", "names", "kind")
 
 
 def _with_owners(manifest: Manifest, owners_kept: list[_Owner]) -> Json:
