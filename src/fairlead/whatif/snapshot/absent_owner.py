@@ -13,8 +13,11 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.kind import POD, find_kind, kind_of
+from fairlead.apiserver.validation.meta.format import path_segment_problems
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import (
+    Manifest,
     Manifests,
     ReplicaManifests,
     entries_of,
@@ -28,7 +31,8 @@ def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
     """Return `snapshot` with the custom resources that it lacks and that control pods.
 
     Return `snapshot` itself if it lacks none, or if `target` (`KIND/NAME`) names a built-in kind.
-    The added objects have only metadata. Raises InputError for a pod that is not valid.
+    The added objects have only metadata. A reference whose owner cannot exist, for example because
+    the name is missing, is left out. Raises InputError for a pod that is not valid.
     """
     named = find_kind(target.partition("/")[0])
     if named is not None and not named.is_custom:
@@ -38,10 +42,20 @@ def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
         meta, kind = owner["metadata"], kind_of(owner)
         if known.get(kind, meta["namespace"], meta["name"]) is None:
             added[kind.resource, meta["namespace"], meta["name"]] = owner
-    if not added:
+    objects = [one for owner in added.values() for one in _manifest(snapshot.source, owner)]
+    if not objects:
         return snapshot
-    objects = manifests(Document(snapshot.source, one) for one in added.values())
     return replace(snapshot, manifests=Manifests((*entries_of(snapshot.manifests), *objects)))
+
+
+def _manifest(source: str, owner: Json) -> list[Manifest]:
+    """Return the object `owner`, or [] if an owner reference has a form that no object can have."""
+    if path_segment_problems(owner["metadata"]["name"]):
+        return []
+    try:
+        return manifests([Document(source, owner)])
+    except InputError:  # It would name an object that is not in the dump.
+        return []
 
 
 def _custom_owners(snapshot: Snapshot) -> Iterator[Json]:

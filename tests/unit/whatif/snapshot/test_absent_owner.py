@@ -43,3 +43,17 @@ def test_a_snapshot_that_lacks_nothing_is_unchanged(kafka):
     assert with_absent_owners(cluster, "strimzipodset/kafka") is cluster
     other = kafka()
     assert with_absent_owners(other, "pod/kafka-0") is other
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [{"name": "a/b"}, {"apiVersion": "a/b/c"}, {"kind": ""}, {"name": ""}],
+)
+def test_a_reference_that_no_object_can_have_is_left_out(kafka, make, owner):
+    """An error about the owner would name an object that is not in the dump."""
+    pod = make.pod("other", node_name="a")
+    wrong = {"apiVersion": API, "kind": "Odd", "name": "odd", "uid": "o", "controller": True}
+    pod["metadata"]["ownerReferences"] = [wrong | owner]
+    cluster = with_absent_owners(kafka(pod), "strimzipodset/kafka")
+    added = {one.title for one in cluster.manifests} - {one.title for one in kafka(pod).manifests}
+    assert added == {"StrimziPodSet default/kafka"}
