@@ -54,6 +54,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
+from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
 
 WORKLOADS: Final = (
@@ -229,9 +230,10 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 def _written(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of `files`.
 
-    Raises InputError, also for unknown fields and for fields of a wrong type.
+    Raises InputError, also for unknown fields, for fields of a wrong type and for too many pods.
     """
     found = manifests([document for path in files for document in read(path)])
+    refuse_excess(found)
     for one in found:
         one.require_right_types()
     refuse_unknown_fields(found)
