@@ -1051,6 +1051,8 @@ CASES = [
          ("whatif: --drian is not an option; did you mean --drain?",)),
     Case("only a mistyped option", "whatif --drian",
          ("whatif: --drian is not an option; did you mean --drain?",)),
+    Case("an option after the options", "whatif dump.yaml -- --drain n1",
+         ("whatif: --drain is not an option after --, which ends the options",)),
     Case("an option of another command", "simulate s.yaml --drain=n1",
          ("simulate: --drain is not an option; it is an option of fairlead whatif",)),
     Case("the beginning of several options", "whatif --fail n1",

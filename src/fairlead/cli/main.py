@@ -540,8 +540,11 @@ def _not_an_option(option: str, tokens: Sequence[str]) -> str:
 
     if not tokens or not _is_command(tokens[0]):
         return f"{one_line(option)} is not an option ({_see_help(tokens)})"
-    hint = option_hint(option, _options_of(tokens[0]), _commands_with)
+    own = _options_of(tokens[0])
     line = f"{tokens[0]}: {one_line(option)} is not an option"
+    if option in own:
+        return f"{line} after --, which ends the options"
+    hint = option_hint(option, own, _commands_with)
     return f"{line}; {hint}" if hint else f"{line} ({_see_help(tokens)})"
 
 
