@@ -55,8 +55,10 @@ class AllocatableShares:
         }
         for resource, amount in capacity.items():
             found[resource] = amount
-            if resource in _SCALED and resource in have and resource in whole:
-                found[resource] = _scaled(resource, amount, have[resource], whole[resource])
+            # A node without capacity, such as one that has just started, shows no share.
+            most = _amount(resource, whole.get(resource, "0"))
+            if resource in _SCALED and resource in have and most:
+                found[resource] = _scaled(resource, amount, have[resource], most)
         return found
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
@@ -81,9 +83,8 @@ class AllocatableShares:
             )
 
 
-def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: QuantityText) -> str:
-    most = _amount(name, whole)
-    scaled = _amount(name, amount) * min(_amount(name, part), most) // max(most, 1)
+def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: int) -> str:
+    scaled = _amount(name, amount) * min(_amount(name, part), whole) // whole
     return f"{scaled}m" if name == "cpu" else str(scaled)
 
 

@@ -54,6 +54,14 @@ def test_a_type_with_a_node_has_the_share_of_this_node():
     assert list(shares.notes([LARGE])) == []
 
 
+def test_a_node_without_capacity_shows_no_share():
+    """Otherwise new nodes of its type would have no CPU."""
+    starting = node("n", "large", "0")
+    starting["status"]["capacity"]["cpu"] = "0"
+    shares = AllocatableShares(views(starting))
+    assert shares.of("large", LARGE.capacity)["cpu"] == "8"
+
+
 def test_without_nodes_all_capacity_is_allocatable():
     shares = AllocatableShares([])
     [found] = with_allocatable([LARGE], shares)
