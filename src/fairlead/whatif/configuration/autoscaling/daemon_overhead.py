@@ -10,13 +10,15 @@ upstream: pkg/controllers/state/cluster.go:UpdateDaemonSet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DAEMON_SET, POD
+from fairlead.apiserver.printers.field import mapping
+from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec
 from fairlead.engine.autoscaling.karpenter.state.usage import requests_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
@@ -24,9 +26,12 @@ _SHOWN: Final = 3
 
 
 def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the DaemonSets whose newest pod requests less than their template."""
+    """Yield a note about the DaemonSets whose newest pod requests less than their template.
+
+    Raises InputError for such a pod or template that is not valid.
+    """
     entries = list(entries_of(manifests))
-    newest: dict[tuple[str, str], tuple[str, Pod]] = {}  # (creationTimestamp, pod) by DaemonSet
+    newest: dict[tuple[str, str], tuple[str, Manifest]] = {}  # (creationTimestamp, pod) by owner
     for entry in entries:
         # Replicas request the same amounts, so only their times are read.
         one = entry.sample if isinstance(entry, ReplicaManifests) else entry
@@ -34,15 +39,14 @@ def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
         if owner is not None and owner.kind == DAEMON_SET.kind:
             key, created = (one.ref.namespace, owner.name), _created(entry)
             if key not in newest or newest[key][0] < created:
-                newest[key] = created, one.pod
+                newest[key] = created, one
     smaller = []
     for entry in entries:
         if isinstance(entry, ReplicaManifests) or entry.kind is not DAEMON_SET:
             continue
         key = entry.ref.namespace, entry.ref.name
         if key in newest:
-            wanted = requests_of((decode_as(Pod, {"spec": entry.pod_template.get("spec", {})}),))
-            has = requests_of((newest[key][1],))
+            wanted, has = _requests_of_template(entry), _requests_of_pod(newest[key][1])
             less = sorted(name for name, amount in wanted.items() if has.get(name, 0) < amount)
             if less:
                 smaller.append(f"{key[0]}/{key[1]} ({', '.join(less)})")
@@ -60,3 +64,14 @@ def _created(entry: Manifest | ReplicaManifests) -> str:
     if isinstance(entry, ReplicaManifests):
         return max(entry.replicas.created)
     return entry.pod.metadata.creation_timestamp
+
+
+def _requests_of_template(one: Manifest) -> Mapping[str, int]:
+    one.require_right_types()
+    return requests_of((decode_as(Pod, {"spec": mapping(one.pod_template, "spec")}),))
+
+
+def _requests_of_pod(one: Manifest) -> Mapping[str, int]:
+    for wrong in check_scheduled_spec("spec", one.pod.spec):
+        raise one.refuse(wrong.message, field=wrong.field)
+    return requests_of((one.pod,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
+from fairlead.whatif.input.error import InputError
 
 
 def container(cpu):
@@ -60,3 +61,23 @@ def test_a_newest_pod_that_requests_less_than_the_template_has_a_note(found):
 )
 def test_other_daemon_sets_need_no_note(found, pods):
     assert list(daemon_notes(found(daemon_set("500m"), *pods))) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "pod", "problem"),
+    [
+        ("many", "1", "DaemonSet default/agent: spec.template.spec.containers[0].resources."),
+        ("1", "many", "Pod default/a: spec.containers[0].resources.requests[cpu]: Invalid value"),
+    ],
+)
+def test_an_invalid_amount_is_refused(found, template, pod, problem):
+    objects = found(daemon_set(template), agent("a", pod, NEW))
+    with pytest.raises(InputError) as refused:
+        list(daemon_notes(objects))
+    assert problem in str(refused.value)
+
+
+def test_a_daemon_set_without_a_template_needs_no_note(found):
+    written = daemon_set("1")
+    written["spec"]["template"] = None
+    assert list(daemon_notes(found(written, agent("a", "100m", NEW)))) == []
