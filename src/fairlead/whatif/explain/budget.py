@@ -73,7 +73,8 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
     pods.sort(key=lambda pod: pod.key)
     on_node: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in pods:
-        if node := planner.model.cluster.node_of(pod):
+        node = planner.model.cluster.node_of(pod)
+        if planner.model.find_node(node) is not None:  # a deleted node cannot be drained
             on_node[node].append(pod)
     nodes = Counter({node: len(found) for node, found in on_node.items()})
     unready = [pod for pod in pods if not is_ready(pod.pod)]
@@ -119,12 +120,11 @@ def _unready_rows(
         {
             "pod": pod.key,
             "node": name,
-            "why": why_unready(
-                inventory, pod_ref(pod.pod), model.node(name).node if name else None
-            ),
+            "why": why_unready(inventory, pod_ref(pod.pod), None if info is None else info.node),
         }
         for pod in unready
         for name in [model.cluster.node_of(pod)]
+        for info in [model.find_node(name)]
     ]
 
 

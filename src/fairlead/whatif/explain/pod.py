@@ -157,15 +157,23 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     why = admission_sentence(manifest, inventory) if is_gated else ""
     more = (why,) if why else ()
     if explanation.node:
-        more = (*more, *_state_notes(found, model.node(explanation.node).node, inventory))
+        info = model.find_node(explanation.node)
+        node = None if info is None else info.node
+        more = (*more, *_state_notes(found, explanation.node, node, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
 
 
-def _state_notes(pod: Pod, node: Node, inventory: Inventory) -> Iterator[str]:
-    """Yield notes if `pod`, which has the node `node`, is terminating or not ready."""
-    if is_terminating(pod):
+def _state_notes(pod: Pod, name: str, node: Node | None, inventory: Inventory) -> Iterator[str]:
+    """Yield notes if the node `name` of `pod` is missing, or if `pod` is terminating or not ready.
+
+    `node` is the node; None if it is missing.
+    """
+    if node is None:
+        # upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
+        yield f"Node {name} does not exist, so pod garbage collection deletes the pod."
+    elif is_terminating(pod):
         kept, why = foreign_finalizers(pod), ""
         if not takes_pods(node):
             why = "; it stays until the kubelet of its node answers or the node is deleted"

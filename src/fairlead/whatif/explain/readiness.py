@@ -5,6 +5,7 @@ The first word is the one that `kubectl get pods` shows as the pod's status, for
     CrashLoopBackOff (container app): the last exit code is 137 (OOMKilled)
     CreateContainerConfigError (container app): secret "db" not found
     its node is not Ready
+    its node does not exist
     container app is not ready
     readiness gate example.com/lb is not True
 """
@@ -30,10 +31,12 @@ _RUNS: Final = frozenset({"Running", "NotReady", "Unknown"})
 
 
 def why_unready(inventory: Inventory, pod: ObjectRef, node: Node | None) -> str:
-    """Return why `pod` is not ready; `node` is its node, None for a pending pod."""
+    """Return why `pod` is not ready; `node` is its node, None if it has none."""
     found = inventory.get(POD, pod.namespace, pod.name)
-    if node is None or found is None:
+    if found is None or (node is None and not found.pod.spec.node_name):
         return "pending"
+    if node is None:
+        return "its node does not exist"
     value = found.value
     if not takes_pods(node) and not _is_false(value, "ContainersReady"):
         return "its node is not Ready"

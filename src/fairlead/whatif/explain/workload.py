@@ -69,6 +69,7 @@ _ZONE_COLUMNS: Final = (
     ResultColumn("pods", "pods", NUMBER),
     ResultColumn("ready", "ready", NUMBER),
 )
+_NO_NODE: Final = "node is missing"  # in place of the zone
 _BUDGET_COLUMNS: Final = (
     ResultColumn("budget", "budget", NAME),
     ResultColumn("rule", "rule"),
@@ -341,7 +342,8 @@ def _unready_rows(
     """Return a row for each reason why pods on nodes are not ready."""
     names: dict[str, list[str]] = defaultdict(list)
     for pod in filter(_is_unready, placed):
-        node = model.node(model.cluster.node_of(pod)).node
+        info = model.find_node(model.cluster.node_of(pod))
+        node = None if info is None else info.node
         names[why_unready(inventory, pod_ref(pod.pod), node)].append(pod.key)
     return [
         {"pods": len(found), "pod": listed(found, 1), "why": why}
@@ -397,8 +399,8 @@ def _why_pending(planner: DrainPlanner, pod: PodInfo) -> tuple[str, str]:
 def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[str, object]]:
     by_zone: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in placed:
-        node = planner.model.node(planner.model.cluster.node_of(pod))
-        by_zone[node.labels.get(ZONE, "")].append(pod)
+        node = planner.model.find_node(planner.model.cluster.node_of(pod))
+        by_zone[_NO_NODE if node is None else node.labels.get(ZONE, "")].append(pod)
     return [
         {
             "zone": zone or "no zone",

@@ -284,9 +284,13 @@ class ClusterModel:
 
     def node(self, name: str) -> NodeInfo:
         """Return the node `name`, which must exist."""
-        found = self.table.find(name)
+        found = self.find_node(name)
         assert found is not None, name
         return found
+
+    def find_node(self, name: str) -> NodeInfo | None:
+        """Return the node `name`; None if it does not exist, as for a pod of a deleted node."""
+        return self.table.find(name)
 
     def dependents(self, node: str) -> list[Dependent]:
         """Return the objects of the snapshot that describe the node with the name `node`.

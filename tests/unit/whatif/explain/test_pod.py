@@ -150,6 +150,13 @@ def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note)
     assert (note in found.notes) is (note is not None)
 
 
+def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
+    pod = make.pod("web", node_name="gone")
+    found = explain_pod(snapshot(make.node("a"), pod), "pod/web", SchedulerConfig())
+    note = "Node gone does not exist, so pod garbage collection deletes the pod."
+    assert note in found.notes
+
+
 @pytest.mark.parametrize(
     ("finalizers", "ready", "note"),
     [

@@ -102,6 +102,22 @@ def test_a_workload_names_its_pods_that_are_not_ready(explained, make, status, r
     assert rows(budget_answer, "unready") == [{"pod": "default/web-2", "node": "b", "why": why}]
 
 
+def test_pods_on_a_missing_node_are_named(explained, make):
+    """As after the deletion of a Node, before pod garbage collection deletes its pods."""
+    pods = [replica(make, 0, "a"), replica(make, 1, "gone", ready=False)]
+    objects = make.node("a"), replica_set(make, 2), *pods, budget(1)
+    answer = explained("rs/web", *objects)
+    why = "its node does not exist"
+    assert rows(answer, "unready") == [{"pods": 1, "pod": "default/web-1", "why": why}]
+    assert [(one["zone"], one["pods"]) for one in rows(answer, "zones")] == [
+        ("no zone", 1),
+        ("node is missing", 1),
+    ]
+    answer = explained("pdb/web", *objects)
+    assert rows(answer, "unready") == [{"pod": "default/web-1", "node": "gone", "why": why}]
+    assert [one["node"] for one in rows(answer, "nodes")] == ["a"]
+
+
 CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}
 
 
