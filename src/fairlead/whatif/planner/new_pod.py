@@ -33,7 +33,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
-from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
+from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.held_rollout import held_scaling
 from fairlead.whatif.input.document import read
@@ -127,12 +127,13 @@ class NewPods(Struct, frozen=True):
         if self.stateful_set is not None:
             made = [dict(one.manifest) for one in claims_of_set(self.stateful_set, pod)]
         else:
-            made = [_claim(template, pod) for template in self.claim_templates]
+            templates = templates_by_name(self.claim_templates).values()
+            made = [_claim(template, pod) for template in templates]
         for manifest in made:
             yield {**manifest, "metadata": {**manifest["metadata"], "namespace": self.namespace}}
 
     def _claim_names(self) -> list[str]:
-        return [str((one.get("metadata") or {}).get("name", "")) for one in self.claim_templates]
+        return list(templates_by_name(self.claim_templates))
 
     def _claim_volumes(self, pod: str) -> Iterator[Json]:
         for name in self._claim_names():

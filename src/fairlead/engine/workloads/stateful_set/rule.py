@@ -37,7 +37,7 @@ from fairlead.engine.workloads.pod_control.controller_history import REVISION_LA
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import with_labels
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, Plan
-from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
+from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -79,7 +79,7 @@ class StatefulSetRule:
             spec.update_strategy,
             spec.min_ready_seconds,
             spec.service_name,
-            tuple(_claim_names(owner)),
+            tuple(templates_by_name(spec.volume_claim_templates)),
         )
         return cls(owner, owner_fields, history.update, history, applies_max_unavailable)
 
@@ -262,7 +262,7 @@ class StatefulSetRule:
         spec = template.get("spec", {}) | {"hostname": name}
         if self.owner.spec.service_name:
             spec = spec | {"subdomain": self.owner.spec.service_name}
-        if claims := list(_claim_names(self.owner)):
+        if claims := list(templates_by_name(self.owner.spec.volume_claim_templates)):
             spec = spec | {"volumes": _volumes(claims, spec.get("volumes", []), name)}
         made = tuple(claims_of_set(self.owner, name))
         return DesiredPod(template | {"spec": spec}, slot=name, name=name, claims=made)
@@ -275,11 +275,6 @@ def _is_deleting(pods: PodSet, name: str) -> bool:
 def _together(one: Plan, other: Plan) -> Plan:
     why = one.why if one.delete else other.why
     return Plan((*one.create, *other.create), (*one.delete, *other.delete), why)
-
-
-def _claim_names(owner: StatefulSet) -> list[str]:
-    templates = owner.spec.volume_claim_templates
-    return [one.get("metadata", {}).get("name", "") for one in templates]
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:

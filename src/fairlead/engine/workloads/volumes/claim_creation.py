@@ -204,6 +204,12 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
             yield _claim(template, name, meta.namespace, {"ownerReferences": [owner]})
 
 
+def templates_by_name(templates: Iterable[Json]) -> dict[str, Json]:
+    """Return claim templates by name; of several templates with one name, the last counts."""
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go: getPersistentVolumeClaims
+    return {(one.get("metadata") or {}).get("name", ""): one for one in templates}
+
+
 def claims_of_set(owner: StatefulSet, pod: str) -> Iterator[CreateObject]:
     """Yield creations of the StatefulSet's claims for the pod named `pod`, which does not own them.
 
@@ -220,9 +226,9 @@ def claims_of_set(owner: StatefulSet, pod: str) -> Iterator[CreateObject]:
             uid=owner.metadata.uid,
         )
         more = {"ownerReferences": [controller_reference(reference)]}
-    for template in owner.spec.volume_claim_templates:
+    for of_template, template in templates_by_name(owner.spec.volume_claim_templates).items():
         described = template.get("metadata", {})
-        name = f"{described.get('name', '')}-{pod}"
+        name = f"{of_template}-{pod}"
         selected = dict(owner.spec.selector.match_labels) if owner.spec.selector else {}
         labels = {**described.get("labels", {}), **selected}
         labelled = {**described, **({"labels": labels} if labels else {})}

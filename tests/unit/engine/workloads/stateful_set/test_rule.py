@@ -402,6 +402,16 @@ def test_missing_claims_are_created_before_their_pod(seen, build):
     ]
 
 
+def test_the_last_of_several_claim_templates_with_one_name_counts(seen, build):
+    """Two volumes of one name would make the pod invalid."""
+    last = {**TEMPLATE, "spec": {"accessModes": ["ReadWriteMany"]}}
+    seen.create(stateful_set(build, 1, volumeClaimTemplates=[TEMPLATE, last]))
+    assert created(seen) == ["data-db-0", "db-0"]
+    [made] = [one for one in seen.sent(CreateObject) if one.target.name == "data-db-0"]
+    assert made.manifest["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert [one["name"] for one in seen.pods()["db-0"]["spec"]["volumes"]] == ["data"]
+
+
 def test_a_pod_is_created_only_after_a_refused_claim(seen, build):
     """The refusal does not depend on the pod, for example because of a ResourceQuota."""
     seen.refuse = lambda command: (
