@@ -360,11 +360,17 @@ def _of_json(path: str, text: str) -> list[StatedType]:
     rows = value.get("InstanceTypes") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
         raise InputError(path, "is not a list of instance types")
-    try:
-        return _merged([one for row in rows for one in _of_object(row)])
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
-        problem = f"has an unknown format: {type(cause).__name__} {cause}"
-        raise InputError(path, problem) from None
+    found: list[StatedType] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            found += _of_object(row)
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
+            why = f"{type(cause).__name__} {cause}"
+            if isinstance(cause, KeyError):
+                why = f"it lacks {cause}"
+            problem = f"has an unknown format: {why}"
+            raise InputError(path, problem, object_name=f"entry {number}") from None
+    return _merged(found)
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:

@@ -218,7 +218,9 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
             id="an empty list",
         ),
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
-        pytest.param('[{"a": 1}]', "has an unknown format", id="another list"),
+        pytest.param(
+            '[{"a": 1}]', "entry 1: has an unknown format: it lacks 'offerings'", id="another list"
+        ),
         pytest.param("[", "is not JSON", id="broken JSON"),
         pytest.param(f"[{'1' * 5000}]", "is not JSON", id="an integer with too many digits"),
     ],
