@@ -116,6 +116,6 @@ def test_amounts_that_a_type_does_not_state_are_those_of_the_node():
     one["status"]["capacity"]["memory"] = "0"
     found = AllocatableShares(views(one)).of("large", LARGE.capacity)
     assert found == {
-        "cpu": "8000m", "memory": "0", "pods": "58", "ephemeral-storage": "90Gi",
+        "cpu": "8000m", "memory": "32Gi", "pods": "58", "ephemeral-storage": "90Gi",
         "hugepages-2Mi": "1Gi",
     }  # fmt: skip
