@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, name_of
 from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path, plain_path
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.kind import Kind, Subresource, subresource, version_order
 from fairlead.apiserver.printers.age import age
 from fairlead.apiserver.printers.column import Cell, Column, Printer
-from fairlead.apiserver.printers.field import name_of
 
 # In upstream's order, which differs from that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

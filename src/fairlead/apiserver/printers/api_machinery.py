@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, number, text
 from fairlead.api.text.go_selector import go_selector
 from fairlead.apiserver.printers.age import age_of
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import NONE, UNSET, at, items, mapping, name_of, number, text
+from fairlead.apiserver.printers.field import NONE, UNSET
 
 
 def _role_binding(obj: Json, now: int) -> list[Cell]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, number, text
 from fairlead.apiserver.printers.age import UNKNOWN, age_of
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import NONE, UNSET, at, items, mapping, name_of, number, text
+from fairlead.apiserver.printers.field import NONE, UNSET
 
 _SHOWN_MAX: Final = 2
 _SOURCES: Final = {

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, number, text
 from fairlead.apiserver.printers.age import UNKNOWN, age, age_of, human_duration
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import NONE, at, items, mapping, name_of, number, text
+from fairlead.apiserver.printers.field import NONE
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"

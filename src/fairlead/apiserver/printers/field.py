@@ -1,54 +1,16 @@
-"""Accessors for fields of printed objects; every field may be missing."""
+"""Columns that several kinds of printed objects have; every field may be missing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.selector import format_requirement
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 MORE_MAX: Final = 3
-
-
-def at(obj: Any, *path: str) -> Any:
-    """Return the value at `path`; None if it is missing."""
-    for key in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(key)
-    return obj
-
-
-def text(obj: Any, *path: str) -> str:
-    """Return the value at `path` as text; "" if it is missing."""
-    value = at(obj, *path)
-    return "" if value is None else str(value)
-
-
-def number(obj: Any, *path: str) -> int:
-    """Return the number at `path`; 0 if it is missing."""
-    value = at(obj, *path)
-    return value if isinstance(value, int) else 0
-
-
-def items(obj: Any, *path: str) -> list[Any]:
-    """Return the list at `path`; [] if it is missing."""
-    value = at(obj, *path)
-    return value if isinstance(value, list) else []
-
-
-def mapping(obj: Any, *path: str) -> Json:
-    """Return the map at `path`; {} if it is missing."""
-    value = at(obj, *path)
-    return value if isinstance(value, dict) else {}
-
-
-def name_of(obj: Json) -> str:
-    """Return `metadata.name` of an object."""
-    return text(obj, "metadata", "name")
 
 
 def has_condition(obj: Json, kind: str) -> bool:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, items, mapping, name_of, text
 from fairlead.api.quantity import Quantity, canonical, parse_quantity
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import items, mapping, name_of, text
 
 _COLUMNS: Final = "Name/name, cpu/quantity, memory/quantity, Window/duration"
 _RESOURCES: Final = ("cpu", "memory")

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, number, text
 from fairlead.apiserver.printers.age import UNKNOWN, age_of
 from fairlead.apiserver.printers.column import Cell, printer
 from fairlead.apiserver.printers.field import (
     MORE_MAX,
     NONE,
     UNSET,
-    at,
     first_few,
-    items,
     labels,
-    mapping,
-    name_of,
-    number,
     selector_text,
-    text,
 )
 
 

@@ -9,11 +9,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, name_of, number, text
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.printers.age import age_of, human_duration
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import NONE, at, has_condition, items, name_of, number, text
+from fairlead.apiserver.printers.field import NONE, has_condition
 
 _NODE_LOST: Final = "NodeLost"
 _TERMINAL_PHASES: Final = {

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, text
 from fairlead.apiserver.printers.age import age_of
 from fairlead.apiserver.printers.column import Cell, printer
-from fairlead.apiserver.printers.field import UNSET, at, items, mapping, name_of, text
+from fairlead.apiserver.printers.field import UNSET
 
 _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping, name_of, number, text
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.printers.age import age, age_of, human_duration
 from fairlead.apiserver.printers.column import Cell, printer
 from fairlead.apiserver.printers.field import (
     NONE,
     UNSET,
-    at,
     container_images,
     container_names,
     has_condition,
-    items,
     labels,
-    mapping,
-    name_of,
-    number,
     selector_text,
-    text,
 )
 
 # The conditions that determine a Job's status, in the order in which they are checked. The first

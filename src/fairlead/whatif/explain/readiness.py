@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, number, text
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.printers.field import at, has_condition, items, number, text
+from fairlead.apiserver.printers.field import has_condition
 from fairlead.apiserver.printers.pod import status_word
 from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.planner.node.readiness import takes_pods

@@ -19,10 +19,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.json import mapping
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
-from fairlead.apiserver.printers.field import mapping
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH

@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.printers.field import at, items, mapping
 from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED, STATUSES
 from fairlead.engine.plugins.pod_topology_spread.constraint import (
     DO_NOT_SCHEDULE,

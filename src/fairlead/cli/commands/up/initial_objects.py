@@ -7,9 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, text
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, LEASE, NAMESPACE
-from fairlead.apiserver.printers.field import text
 from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import mapping
 from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import DAEMON_SET, POD
-from fairlead.apiserver.printers.field import mapping
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec
 from fairlead.engine.autoscaling.karpenter.state.usage import requests_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
