@@ -111,6 +111,10 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
     what = "everything"
     if found.unplaceable:
         what = f"all but {counted(len(found.unplaceable), 'pod')}"
+    if found.unplaceable and not found.nodes and not question.kept:
+        count = len(found.unplaceable)
+        which = "The pod fits no" if count == 1 else f"None of {count:,} pods fits a"
+        return f"{which} new node on offer ({today})."
     return f"{nodes}{money}{kept} {verb} {what}{also} ({today})."
 
 
@@ -143,20 +147,7 @@ def _survival_words(survival: Survival) -> str:
 
 
 def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
-    if question.is_priced:
-        saved = (question.cost - found.cost) * HOURS_PER_MONTH
-        amount = f"{abs(saved):,.0f}"
-        yield f"That {f'saves {amount}' if saved >= 0 else f'costs {amount} more'} per month."
-        if question.estimated:
-            yield (
-                f"Estimated from cores and memory, because --instance-types states no price: "
-                f"{listed(question.estimated)}."
-            )
-    else:
-        yield (
-            "Nodes are compared by cores and memory, because no prices are known; "
-            "--instance-types FILE states prices."
-        )
+    yield from _prices(question, found)
     yield from _control_plane(question.control_plane)
     yield from _virtual(question.virtual)
     if found.cost and found.bound.cost:
@@ -190,6 +181,24 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             f"If all pods were created at the same time, {found.waiting_at_once:,} of them would "
             "stay pending: the scheduler spreads the first pods, and then no node has room for the "
             "last large pods. Move large pods first."
+        )
+
+
+def _prices(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
+    if not question.is_priced:
+        yield (
+            "Nodes are compared by cores and memory, because no prices are known; "
+            "--instance-types FILE states prices."
+        )
+        return
+    if not found.unplaceable:  # otherwise the new nodes run less than today's
+        saved = (question.cost - found.cost) * HOURS_PER_MONTH
+        amount = f"{abs(saved):,.0f}"
+        yield f"That {f'saves {amount}' if saved >= 0 else f'costs {amount} more'} per month."
+    if question.estimated:
+        yield (
+            f"Estimated from cores and memory, because --instance-types states no price: "
+            f"{listed(question.estimated)}."
         )
 
 

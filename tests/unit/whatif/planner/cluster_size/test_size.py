@@ -604,6 +604,15 @@ def test_the_answer_states_how_much_more_the_new_nodes_cost(planner, make):
     assert answer.to_json()["findings"][0] == "That costs 730 more per month."
 
 
+@pytest.mark.parametrize(("pods", "words"), [(1, "The pod fits no"), (2, "None of 2 pods fits a")])
+def test_nodes_that_run_fewer_pods_than_today_save_nothing(planner, make, pods, words):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * pods, cpu="20"))
+    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
+    found = size_answer(question, sized(made, types=(SMALL,)), "dump.yaml", ()).to_json()
+    assert found["verdict"] == f"{words} new node on offer (today 1 for 0.80)."
+    assert not any("per month" in one for one in found["findings"])
+
+
 def test_types_with_estimated_prices_are_named(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     unpriced = StatedType("large", LARGE.capacity)
