@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
@@ -103,6 +104,7 @@ def what_if(
     )
     # First, because it concerns the whole answer.
     notes = [after.unsettled] if after.unsettled else []
+    notes += _failed_before_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes)
     notes += _lost_without_change(snapshot, before)
@@ -214,6 +216,21 @@ def _stopped_autoscaler_note(snapshot: Snapshot, effect: Effect) -> Iterator[str
                 f"{one.workload} has no ready pod {how_long}, but the simulated {name} acts in "
                 "this time too."
             )
+
+
+def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[str]:
+    """Return a note about nodes that the change fails, but that are out of service without it."""
+    named = {name.removeprefix(f"{HOSTNAME}=") for name in change.failures.fail_node}
+    found = sorted(named & without.failed_nodes)
+    if not found:
+        return []
+    was, their = ("was", "its") if len(found) == 1 else ("were", "their")
+    note = (
+        f"{listed(found)} {was} out of service before the change, so {their} pods are evicted in "
+        "both runs, and this answer does not contain these evictions. --commands FILE writes them, "
+        "and which nodes take the new pods."
+    )
+    return [note]
 
 
 def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:

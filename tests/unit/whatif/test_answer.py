@@ -666,6 +666,18 @@ def test_a_drain_waits_for_ever_for_a_kubelet_that_does_not_answer(make, snapsho
     assert check(parse_fail_on("undrained"), answer.effect).holds
 
 
+def test_a_node_that_failed_before_the_change_is_named(make, snapshot):
+    """Its pods are evicted in both runs, so "nothing changes" alone would mislead."""
+    silent, unreachable = make.node("a"), "node.kubernetes.io/unreachable"
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    silent["spec"] = {"taints": [{"key": unreachable, "effect": "NoExecute"}]}
+    dump = snapshot(silent, make.node("b"), make.workload(replicas=2))
+    failed = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",)))).changed.notes
+    assert failed[0].startswith("a was out of service before the change, so its pods are evicted")
+    other = what_if(dump, ClusterChange(failures=Failures(fail_node=("b",)))).changed.notes
+    assert not any("before the change" in note for note in other)
+
+
 def test_a_drain_waits_for_ever_for_a_pod_that_a_finalizer_keeps(make, snapshot):
     """The pod was being deleted before the drain; no program that removes the finalizer runs."""
     pod = make.pod("web-1", node_name="a", owner="web")
