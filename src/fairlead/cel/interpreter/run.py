@@ -32,7 +32,7 @@ Evaluate = Callable[[Run], Any]
 
 
 class Scope:
-    """The loop variables that a node can use, and their slots."""
+    """The loop variables in scope at a node of the syntax tree, and their slots."""
 
     __slots__ = ("_counter", "_names")
 

@@ -1,9 +1,10 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
-It has its own model of the cluster, which is built only from the stimuli that the engine received
-and from the commands and records that the engine returned. A cut watch withholds changes from both
-the engine and this model. So a decision that is wrong because of a cut watch breaks no law, but a
-decision that is wrong because of a defect in the engine's state breaks a law.
+The properties that it checks are the laws (`Law`). It has its own model of the cluster, which is
+built only from the stimuli that the engine received and from the commands and records that the
+engine returned. A cut watch withholds changes from both the engine and this model. So a decision
+that is wrong because of a cut watch breaks no law, but a decision that is wrong because of a defect
+in the engine's state breaks a law.
 """
 
 from __future__ import annotations

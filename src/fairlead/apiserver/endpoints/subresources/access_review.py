@@ -179,7 +179,7 @@ def _attributes(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """Return the field selector in the resourceAttributes `about` as text.
+    """Return the text of the field selector in `about`, the resourceAttributes of a review.
 
     Return "" if the verb in `about` is not list, watch or deletecollection.
     """

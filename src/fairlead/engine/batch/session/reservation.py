@@ -233,11 +233,12 @@ def pod_usages(session: Session) -> list[PodUsage]:
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Choose a node for each task of `job` in `lacking`; return the rows of these nodes.
+    """Choose a node for each task in `lacking`; return the rows of these nodes.
 
-    The result has one row for each task, in the order of `lacking`. Returns None if one of the
-    tasks fits on no node. `free` contains the free amounts, shape (resources, rows), and is not
-    changed. Nodes that were reserved for `job` are preferred, then nodes with more idle cpu.
+    `lacking` are the `lacking_tasks` of `job`. The result has one row for each of them, in the same
+    order. Returns None if one of the tasks fits on no node. `free` contains the free amounts, shape
+    (resources, rows), and is not changed. Nodes that were reserved for `job` are preferred, then
+    nodes with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

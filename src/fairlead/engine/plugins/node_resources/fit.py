@@ -308,10 +308,10 @@ class NodeResourcesFit:
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Return whether the node has more of any requested resource, or room for more pods.
+        """Return whether the allocatable amount of a requested resource or of pods has increased.
 
-        Always returns True if a DeviceClass is mapped to a requested resource that `new` does not
-        list, because new devices do not appear in the Node object.
+        If a DeviceClass provides a requested resource and `new` does not list this resource, the
+        result is always True, because new devices do not appear in the Node object.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(

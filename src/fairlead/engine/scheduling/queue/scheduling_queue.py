@@ -57,10 +57,10 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """Start empty; leftover flushes happen at regular intervals after `start`.
+        """Start empty. The leftover flush (`_flush_leftover`) is due every 30 s after `start`.
 
-        `frameworks` maps the names of profiles to their frameworks. `extra_gate` may reject a pod
-        after PreEnqueue, like a PreEnqueue plugin.
+        `frameworks` maps the names of profiles to their frameworks. `extra_gate` is called if no
+        PreEnqueue plugin rejects a pod; it can reject the pod as a PreEnqueue plugin can.
         """
         self._frameworks = frameworks
         self._config = config

@@ -71,9 +71,9 @@ def check_alone(
 
 
 def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
-    """Return the answer of `fairlead drain-plan` without nodes; `plan` is that of `check_alone`.
+    """Return the answer of `fairlead drain-plan` for the case that --nodes is not set.
 
-    The answer is "no" if no node can be drained.
+    `plan` is the result of `check_alone`. The answer is "no" if no node can be drained.
     """
     facts: Json = {
         "drainable": len(plan.drains),

@@ -47,8 +47,9 @@ class ScaleUpStatus(Struct):
 
     Pods are in the order in which they were considered. `triggered` are the pods for which groups
     grow, and `await_evaluation` are the pods for which a later scale-up may grow groups.
-    `considered` is the number of node groups. `failed_resize` are the ids of the groups that could
-    not grow.
+    `considered` is the number of all node groups, including the groups that scale-up skipped; it is
+    0 if the result is neither SUCCESSFUL nor NO_OPTIONS_AVAILABLE. `failed_resize` are the ids of
+    the groups that could not grow.
     """
 
     result: ScaleUpResult
