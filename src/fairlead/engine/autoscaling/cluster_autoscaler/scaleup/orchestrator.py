@@ -140,8 +140,7 @@ class ScaleUpOrchestrator:
         except ExecutionError as failure:
             return _failed(failure)
         context.registry.recalculate()
-        considered = len(context.provider.node_groups())
-        return ScaleUpStatus(ScaleUpResult.SUCCESSFUL, infos, considered=considered)
+        return ScaleUpStatus(ScaleUpResult.SUCCESSFUL, infos)
 
 
 def _quota(context: AutoscalingContext, nodes: Sequence[tuple[Node, str | None]]) -> QuotaTracker:
@@ -355,7 +354,7 @@ class _Attempt:
 
     def status(self, result: ScaleUpResult) -> ScaleUpStatus:
         """Return a status with `result` and the pods that no node group accepts."""
-        return ScaleUpStatus(result, remain=self._remain(), considered=len(self._groups))
+        return ScaleUpStatus(result, remain=self._remain())
 
     def _remain(self) -> list[NoScaleUpInfo]:
         found = []

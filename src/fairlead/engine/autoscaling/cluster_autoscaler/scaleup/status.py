@@ -47,9 +47,7 @@ class ScaleUpStatus(Struct):
 
     Pods are in the order in which they were considered. `triggered` are the pods for which groups
     grow, and `await_evaluation` are the pods for which a later scale-up may grow groups.
-    `considered` is the number of all node groups, including the groups that scale-up skipped; it is
-    0 if the result is neither SUCCESSFUL nor NO_OPTIONS_AVAILABLE. `failed_resize` are the ids of
-    the groups that could not grow.
+    `failed_resize` are the ids of the groups that could not grow.
     """
 
     result: ScaleUpResult
@@ -57,7 +55,6 @@ class ScaleUpStatus(Struct):
     triggered: Sequence[Pod] = ()
     remain: list[NoScaleUpInfo] = field(default_factory=list)
     await_evaluation: Sequence[Pod] = ()
-    considered: int = 0
     failed_resize: Sequence[str] = ()
     error: str = ""
     error_type: str = ""
