@@ -360,17 +360,18 @@ def _of_json(path: str, text: str) -> list[StatedType]:
     rows = value.get("InstanceTypes") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
         raise InputError(path, "is not a list of instance types")
-    found: list[StatedType] = []
+    by_name: dict[str, StatedType] = {}
     for number, row in enumerate(rows, 1):
         try:
-            found += _of_object(row)
+            for one in _of_object(row):
+                _merge(by_name, one)
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
             why = f"{type(cause).__name__} {cause}"
             if isinstance(cause, KeyError):
                 why = f"it lacks {cause}"
             problem = f"has an unknown format: {why}"
             raise InputError(path, problem, object_name=f"entry {number}") from None
-    return _merged(found)
+    return list(by_name.values())
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
@@ -386,18 +387,14 @@ def _of_object(row: Json) -> Iterator[StatedType]:
         yield _of_kwok(row)
 
 
-def _merged(found: Sequence[StatedType]) -> list[StatedType]:
-    """Return one type per name, with the zones of all its entries.
+def _merge(by_name: dict[str, StatedType], one: StatedType) -> None:
+    """Add the type `one` to `by_name`, or only its zones if the type is there.
 
     gcloud and az list a type once for each zone or region.
     """
-    by_name: dict[str, StatedType] = {}
-    for one in found:
-        first = by_name.get(one.name)
-        zones = dict.fromkeys((*(first.zones if first else ()), *one.zones))
-        base = first or one
-        by_name[one.name] = replace(base, zones=tuple(zones))
-    return list(by_name.values())
+    base = by_name.get(one.name, one)
+    zones = dict.fromkeys((*base.zones, *one.zones))
+    by_name[one.name] = replace(base, zones=tuple(zones))
 
 
 def _of_kwok(row: Json) -> StatedType:

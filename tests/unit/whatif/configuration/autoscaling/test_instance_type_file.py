@@ -219,6 +219,11 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         ),
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
         pytest.param(
+            '[{"name": [], "guestCpus": 2, "memoryMb": 8192, "zone": "z-a"}]',
+            "entry 1: has an unknown format: TypeError",
+            id="a name that is no text",
+        ),
+        pytest.param(
             '[{"a": 1}]', "entry 1: has an unknown format: it lacks 'offerings'", id="another list"
         ),
         pytest.param("[", "is not JSON", id="broken JSON"),
