@@ -53,7 +53,6 @@ from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 STEPS_MAX: Final = 5
-_SPREAD_MAX: Final = 2  # maximum number of workloads whose spread constraints steps change
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
@@ -387,9 +386,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     room for these pods, and for pods of the same workloads that are evicted or created later. If
     possible, they also have room for other pods that lack room.
 
-    No copy is suggested for a pod whose volumes the copy would not reach. If the question
-    drains nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off
-    nodes, new nodes are suggested only if a trial shows that fewer pods wait.
+    No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
+    nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off nodes,
+    new nodes are suggested only if a trial shows that fewer pods wait.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
