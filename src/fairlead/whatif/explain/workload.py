@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, items, text
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
@@ -24,6 +24,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.identity import pod_ref
+from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
@@ -187,14 +188,10 @@ def _cron_schedule(workload: Manifest, snapshot: Snapshot) -> _CronSchedule:
 
 def _running_jobs(workload: Manifest, inventory: Inventory) -> list[str]:
     """Return the names of the Jobs of the CronJob `workload` that have not ended."""
-    active = decode_as(CronJob, workload.value).status.get("active") or ()
-    jobs = (inventory.get(JOB, workload.ref.namespace, str(one.get("name"))) for one in active)
-    return [job.ref.name for job in jobs if job is not None and not _has_ended(job)]
-
-
-def _has_ended(job: Manifest) -> bool:
-    conditions = decode_as(Job, job.value).status.conditions
-    return any(one.type in ("Complete", "Failed") and one.status == "True" for one in conditions)
+    active = items(workload.value, "status", "active")
+    jobs = (inventory.get(JOB, workload.ref.namespace, text(one, "name")) for one in active)
+    running = (job for job in jobs if job is not None)
+    return [job.ref.name for job in running if not is_finished(decode_as(Job, job.value))]
 
 
 def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
