@@ -87,7 +87,7 @@ class Kubelets:
             case ObjectChanged(Node() as node):
                 return self._see_node(node, now)
             case ObjectChanged(Lease() as lease):
-                self._heartbeats.see_lease(lease)
+                return self._heartbeats.see_lease(lease, now)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
             case ObjectsLoaded():
@@ -152,7 +152,7 @@ class Kubelets:
         """
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
-            self._heartbeats.see_lease(lease)
+            commands += self._heartbeats.see_lease(lease, now)
         for node in (one for one in loaded.others if isinstance(one, Node)):
             commands += self._see_node(node, now)
         for pod in self._workers.load_settled(loaded, now):

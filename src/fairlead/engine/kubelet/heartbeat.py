@@ -98,10 +98,20 @@ class Heartbeats(Struct):
         behaviour, warnings = read_behaviour(node, kubelet.behaviour)
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
-    def see_lease(self, lease: Lease) -> None:
-        """Store `lease`, the newest version of the Lease of a node."""
-        if lease.metadata.namespace == NODE_LEASES:
-            self._leases[lease.metadata.name] = lease
+    def see_lease(self, lease: Lease, now: Instant) -> list[Command]:
+        """Store `lease`, the newest version of the Lease of a node; return the write, if any.
+
+        The write ends renewals that `lease` states although its kubelet is stopped: the kubelet
+        stopped before it saw that its lease had been created.
+        """
+        if lease.metadata.namespace != NODE_LEASES:
+            return []
+        self._leases[lease.metadata.name] = lease
+        kubelet = self._kubelets.get(lease.metadata.name)
+        if kubelet is None or kubelet.is_reporting:
+            return []
+        known = known_renewals(lease)
+        return self._stop(kubelet, now) if known is not None and known.every else []
 
     def forget_node(self, name: str) -> None:
         """Remove the kubelet of the deleted node `name`."""

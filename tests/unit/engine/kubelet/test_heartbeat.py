@@ -185,6 +185,18 @@ def test_a_stopped_node_sends_no_heartbeats(annotation):
     assert cluster.renewals == (26, 0)
 
 
+@pytest.mark.parametrize("first", [None, "stopped"])
+def test_a_node_that_stops_before_its_lease_is_seen_sends_no_heartbeats(first):
+    """Either its kubelet created the lease before it stopped, or another client created it."""
+    machine = Kubelets()
+    for annotation in (first, "stopped"):
+        machine.handle(ObjectChanged(node(annotation)), at(1))
+    (patch,) = machine.handle(ObjectChanged(lease(-4)), at(1))
+    assert patch.target == LEASE
+    assert patch.patch["metadata"]["annotations"] == {RENEWED_EVERY: None}
+    assert machine.handle(ObjectChanged(lease(-4, every="")), at(1)) == []
+
+
 @pytest.mark.parametrize("back", [None, "running"])
 def test_a_recovered_node_sends_heartbeats_at_once(back):
     """It renews its lease at that instant, and posts its conditions."""
