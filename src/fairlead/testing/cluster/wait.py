@@ -46,7 +46,11 @@ class ConditionWaiter:
             self._thread.call(lambda runner: self._step(runner, limit))
 
     async def _step(self, runner: Runner, limit: Instant) -> None:
-        """Advance the clock to the next due event, unless a client changes something first."""
+        """Advance the clock to the next due event, unless something changes before that."""
+        before = self._cluster.store.version
+        await runner.advance(0)  # the effects of requests come before time passes
+        if self._cluster.store.version != before:
+            return
         due = runner.next_due()
         then = limit if due is None else min(due, limit)
         if not await self._change(_patience_s(runner, due, limit)):

@@ -130,6 +130,16 @@ def test_a_zone_fails_and_recovers(cluster) -> None:
     cluster.expect(is_ready, what="that the node is ready again")
 
 
+def test_the_effects_of_requests_come_before_time_passes(monkeypatch, tmp_path) -> None:
+    """The control plane starts its steps late, as on a machine that is busy."""
+    monkeypatch.setattr("fairlead.worlds.local.server.runner.ITERATIONS_BEFORE_SLICE", 2_000)
+    with start_cluster(tmp_path, nodes=1, paused=True) as cluster:
+        before = cluster.now
+        cluster.fail_node("node-1")
+        cluster.expect_event("NodeNotReady", "node-1", within="2m")
+        assert (cluster.now - before).total_seconds() == pytest.approx(50, abs=10)
+
+
 def test_the_test_advances_the_clock(cluster) -> None:
     before = cluster.now
     assert (cluster.advance("1h30m") - before).total_seconds() == 5400
