@@ -34,13 +34,14 @@ class _Counts(Struct):
         """The number of placements that were compared."""
         return sum(self.by_agreement[one] for one in PLACEMENTS)
 
-    def ratio(self, agreeing: Iterable[ShadowAgreement]) -> float:
-        """Return the share of placements whose agreement is in `agreeing`.
+    def ratio(self, agreeing: Iterable[ShadowAgreement]) -> float | None:
+        """Return the share of placements whose agreement is in `agreeing`; None without any.
 
-        The share is 1 if there are no placements.
+        The share is rounded to four decimal places.
         """
-        placements = self.placements
-        return sum(self.by_agreement[one] for one in agreeing) / placements if placements else 1.0
+        if not self.placements:
+            return None
+        return round(sum(self.by_agreement[one] for one in agreeing) / self.placements, 4)
 
 
 class ShadowRecord(Collector):
@@ -80,7 +81,9 @@ class ShadowRecord(Collector):
         for name, counts in self._counts.items():
             for agreement in ShadowAgreement:
                 decisions.add_metric([name, agreement.value], counts.by_agreement[agreement])
-            ratio.add_metric([name], counts.ratio(_AGREEING))
+            share = counts.ratio(_AGREEING)
+            if share is not None:
+                ratio.add_metric([name], share)
         yield decisions
         yield ratio
 
@@ -95,8 +98,8 @@ def _summary(counts: _Counts) -> dict[str, Any]:
     )
     return {
         "placements": counts.placements,
-        "equalRatio": round(counts.ratio((ShadowAgreement.EQUAL,)), 4),
-        "agreementRatio": round(counts.ratio(_AGREEING), 4),
+        "equalRatio": counts.ratio((ShadowAgreement.EQUAL,)),
+        "agreementRatio": counts.ratio(_AGREEING),
         "decisions": {one.value: counts.by_agreement[one] for one in ShadowAgreement},
         "averageScoreLost": round(counts.lost_score / differing, 2) if differing else 0,
         "examples": {

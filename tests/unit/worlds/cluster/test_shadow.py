@@ -171,3 +171,15 @@ def test_decisions_are_counted_and_written():
     written = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert [one["agreement"] for one in written] == ["equal", "lower", "equal"]
     assert written[1]["bestScore"] - written[1]["score"] == summary["averageScoreLost"]
+
+
+def test_there_is_no_agreement_without_placements():
+    record = ShadowRecord(["present"])
+    summary = record.summary()["present"]
+    assert (summary["placements"], summary["agreementRatio"], summary["equalRatio"]) == (
+        0,
+        None,
+        None,
+    )
+    [ratio] = [one for one in record.collect() if one.name == "fairlead_shadow_agreement_ratio"]
+    assert ratio.samples == []
