@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.cli.output.console.shell_command import command_lines
 from fairlead.cli.output.console.terminal import GAP
 from fairlead.whatif.input.error import one_line
 
@@ -26,6 +27,7 @@ NARROW: Final = 40  # Text in a column that is not wider than this is hard to re
 NARROW_LINES_MAX: Final = 3
 _INDENT: Final = 4  # of text below its row
 _ELLIPSIS: Final = "…"
+_COMMANDS: Final = ("kubectl ", "fairlead ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,12 @@ class FittedTable:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of `text`, broken at spaces; a word that is too long is broken as well."""
+    """Return the lines of `text`, broken at spaces; a word that is too long is broken as well.
+
+    A shell command is broken so that it can be copied into a shell (`command_lines`).
+    """
+    if text.startswith(_COMMANDS):
+        return command_lines(text, width)
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.cli.output.console.shell_command import command_lines
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 
-_WORD: Final = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # a word of a shell command
+_INDENT: Final = "  "
 
 
 def print_step(console: Console, step: NextStep) -> None:
@@ -25,12 +25,5 @@ def print_step(console: Console, step: NextStep) -> None:
         print_line(console, line)
         return
     console.print(Text(one_line(f"Next: {step.words}:", None)), soft_wrap=False)
-    lines = [""]
-    for word in (one_line(found, None) for found in _WORD.findall(step.code)):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and len(f"  {longer} \\") > console.width:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    for one in (*(f"  {part} \\" for part in lines[:-1]), f"  {lines[-1]}"):
-        console.print(Text(one), soft_wrap=True)
+    for one in command_lines(one_line(step.code, None), console.width - len(_INDENT)):
+        console.print(Text(_INDENT + one), soft_wrap=True)

@@ -252,16 +252,16 @@ def upgrade_answer(
 
 def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
-    how = _surge_words(surge) if run is None else f"{_pace_words(run)}, {_surge_words(surge)}"
+    how = _surge_words(surge) if run is None else f"{_pace_words(run)}, {_surge_words(surge)},"
     if blocked:
         owners = blocking_owners(plan)
         stops = f"stops: {counted(blocked, 'node')} cannot be drained"
-        return f"An upgrade of {total} {how}, {stops}{f' ({owners})' if owners else ''}."
+        return f"An upgrade of {total} {how} {stops}{f' ({owners})' if owners else ''}."
     if run is None or run.took is None:
         because = "" if run is None else f": {unsafe_because(run)}"
-        return f"An upgrade of {total} {how}, does not finish{because}."
+        return f"An upgrade of {total} {how} does not finish{because}."
     words = "" if run.is_safe else f", but {unsafe_because(run)}"
-    return f"An upgrade of {total} {how}, completes in {for_readers(run.took)}{words}."
+    return f"An upgrade of {total} {how} completes in {for_readers(run.took)}{words}."
 
 
 def _assumptions(away: DurationNs, surge: int) -> str:
