@@ -7,12 +7,14 @@
     slow 45s           renews its lease and posts its status at this interval
     flap 60s/120s      off for 60 s, on for 120 s, repeatedly, starting when the annotation is set;
                        both at least one second
+    ready              posts Ready=True, even if the node of a dump was not ready
     not-ready          posts Ready=False
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-The first five are modes, the last four are conditions. The value may contain any number of
-conditions and at most one mode, separated by commas, such as `slow 45s,disk-pressure`.
+The first five are modes, the last five are conditions. The value may contain any number of
+conditions and at most one mode, separated by commas, such as `slow 45s,disk-pressure`. `ready` and
+`not-ready` exclude each other.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ class Mode(StrEnum):
 class Report(StrEnum):
     """A node condition that a kubelet reports if its annotation `fairlead.dev/kubelet` says so."""
 
+    READY = "ready"
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"
     DISK_PRESSURE = "disk-pressure"
@@ -85,6 +88,8 @@ def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
             modes.append(_mode(word))
     if len(modes) > 1:
         raise ValueError(f"{text!r} combines {modes[0].mode} with {modes[1].mode}")
+    if Report.READY in reports and Report.NOT_READY in reports:
+        raise ValueError(f"{text!r} combines {Report.READY} with {Report.NOT_READY}")
     mode = modes[0] if modes else RUNNING
     ordered = tuple(report for report in Report if report in reports)
     return KubeletBehaviour(mode.mode, mode.every, mode.off, mode.on, ordered)

@@ -24,6 +24,12 @@ from fairlead.whatif.change.cluster_change import (
     script_of_change,
 )
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
+from fairlead.whatif.change.node_outage.failed_node import (
+    failed_nodes,
+    failed_note,
+    return_to_service,
+)
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -108,6 +114,9 @@ def experiments_of(
         allowed = "--new-config, --new-plugin and --new-batch-config"
         problem = f"scheduled cannot be combined with a change other than {allowed}"
         raise InputError("--reschedule-order", problem)
+    failed = _failed_nodes(change, snapshot, conditions, without)
+    if failed:
+        without = replace(without, steps=(return_to_service(failed),), steps_begin=0)
     changed = replace(without, steps=script.steps or arrivals)
     kept_nodes: Sequence[str] = ()
     if without.autoscaler or without.karpenter:
@@ -129,6 +138,7 @@ def experiments_of(
         (
             *batch_notes(new, without.batch, snapshot.manifests, without.scheduler),
             *script.notes,
+            *failed_note(failed),
             *about_new_nodes,
             *([order] if order else []),
             *_zone_notes(script, without),
@@ -137,6 +147,20 @@ def experiments_of(
         is_rescheduled=bool(change.reschedule),
         kept_nodes=kept_nodes,
     )
+
+
+def _failed_nodes(
+    change: ClusterChange, snapshot: Snapshot, conditions: Conditions, without: Experiment
+) -> Sequence[str]:
+    """Return the nodes that `change` fails if it does nothing else and all of them have failed.
+
+    Returns () if `without` has an autoscaler, because it may replace the nodes. Raises InputError.
+    """
+    failures = change.failures
+    is_only_failure = replace(change, failures=Failures(), lasts="") == ClusterChange()
+    if not failures.is_any or not is_only_failure or without.autoscaler or without.karpenter:
+        return ()
+    return failed_nodes(failures.outages(snapshot.inventory(), conditions.seed), snapshot.manifests)
 
 
 class _ScriptMaker(Struct, frozen=True):

@@ -24,6 +24,7 @@ S = 1_000_000_000
         ("paused", KubeletBehaviour(Mode.PAUSED)),
         ("slow 45s", KubeletBehaviour(Mode.SLOW, every=45 * S)),
         ("flap 60s/2m", KubeletBehaviour(Mode.FLAP, off=60 * S, on=120 * S)),
+        ("ready", KubeletBehaviour(reports=(Report.READY,))),
         ("not-ready", KubeletBehaviour(reports=(Report.NOT_READY,))),
         (
             "disk-pressure, memory-pressure,disk-pressure",
@@ -53,6 +54,7 @@ def test_valid_annotations_are_parsed(text: str, meaning: KubeletBehaviour) -> N
         ("flap 999ms/60s", "'999ms' is shorter than 1s"),
         ("flap 60s/1ns", "'1ns' is shorter than 1s"),
         ("stopped,paused", "'stopped,paused' combines stopped with paused"),
+        ("not-ready,ready", "'not-ready,ready' combines ready with not-ready"),
     ],
 )
 def test_invalid_annotations_are_refused(text: str, words: str) -> None:

@@ -666,13 +666,60 @@ def test_a_drain_waits_for_ever_for_a_kubelet_that_does_not_answer(make, snapsho
     assert check(parse_fail_on("undrained"), answer.effect).holds
 
 
-def test_a_node_that_failed_before_the_change_is_named(make, snapshot):
+@pytest.fixture
+def failed_node(make):
+    """Return a function that makes the node `a`, which is out of service."""
+
+    def made(status):
+        key = {"Unknown": "unreachable", "False": "not-ready"}[status]
+        taint = {"key": f"node.kubernetes.io/{key}", "effect": "NoExecute"}
+        node = make.node("a")
+        node["status"]["conditions"] = [{"type": "Ready", "status": status}]
+        node["spec"] = {"taints": [taint | {"timeAdded": "2026-01-01T00:00:00Z"}]}
+        return node
+
+    return made
+
+
+@pytest.mark.parametrize("status", ["Unknown", "False"])
+def test_the_failure_of_a_failed_node_is_compared_with_its_return(
+    make, failed_node, snapshot, status
+):
+    """Otherwise the evictions would happen in both runs, and the answer would not contain them."""
+    web = make.workload("ReplicaSet", replicas=1)
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["spec"]["tolerations"] = [
+        {
+            "key": f"node.kubernetes.io/{key}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }
+        for key in ("unreachable", "not-ready")
+    ]
+    dump = snapshot(failed_node(status), make.node("b"), web, pod)
+    answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
+    [displaced] = answer.difference.displaced
+    assert displaced.key == "default/web-1"
+    assert answer.without.pods["default/web-1"].node == "a"
+    assert answer.without.failed_nodes == frozenset()
+    [note] = [note for note in answer.changed.notes if "not in service" in note]
+    assert note.startswith("a was not in service when the dump was taken.")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ClusterChange(failures=Failures(fail_node=("a", "b"))),
+        ClusterChange(failures=Failures(fail_node=("a",)), cordon=("b",)),
+    ],
+)
+def test_a_node_that_failed_before_another_change_is_named(make, failed_node, snapshot, change):
     """Its pods are evicted in both runs, so "nothing changes" alone would mislead."""
-    silent, unreachable = make.node("a"), "node.kubernetes.io/unreachable"
-    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-    silent["spec"] = {"taints": [{"key": unreachable, "effect": "NoExecute"}]}
-    dump = snapshot(silent, make.node("b"), make.workload(replicas=2))
-    failed = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",)))).changed.notes
+    dump = snapshot(failed_node("Unknown"), make.node("b"), make.workload(replicas=2))
+    failed = what_if(dump, change).changed.notes
     assert failed[0].startswith("a was out of service before the change, so its pods are evicted")
     other = what_if(dump, ClusterChange(failures=Failures(fail_node=("b",)))).changed.notes
     assert not any("before the change" in note for note in other)

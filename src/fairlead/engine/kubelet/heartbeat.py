@@ -37,6 +37,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
 from fairlead.engine.kubelet.node_condition import (
+    HEALTHY,
     UNKNOWN,
     found_conditions,
     needs_post,
@@ -235,6 +236,8 @@ class Heartbeats(Struct):
         self, kubelet: KubeletState, now: Instant, *, was_down: bool = True
     ) -> list[Command]:
         kubelet.is_reporting = True
+        if was_down:  # conditions from before the restart of the machine no longer hold
+            kubelet.base = HEALTHY
         kubelet.renewals = renewals_from(now, self._period(kubelet))
         self.resumed.append(Resumption(kubelet.name, was_down))
         return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)

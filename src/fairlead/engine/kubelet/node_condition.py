@@ -42,6 +42,7 @@ HEALTHY: Final[Mapping[str, Condition]] = {
     )
 }
 REPORTED: Final[Mapping[Report, Condition]] = {
+    Report.READY: HEALTHY[READY],
     Report.NOT_READY: Condition(READY, "False", "KubeletNotReady", "container runtime is down"),
     Report.MEMORY_PRESSURE: Condition(
         "MemoryPressure",

@@ -38,7 +38,7 @@ from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.edit.field_path import UNCHANGEABLE
 from fairlead.whatif.change.edit.scale import parse_scale
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
-from fairlead.whatif.change.node_outage.outage import RUNNING, STOPPED, Outage, ends_of
+from fairlead.whatif.change.node_outage.outage import READY, STOPPED, Outage, ends_of
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -276,7 +276,7 @@ class _NumberedEvent:
             what=f"{self._field}.{self._verb}",
             nodes=tuple(inventory.nodes(self._where, text)),
             at=self.at,
-            behaviour=RUNNING if event.stop_node is None else STOPPED,
+            behaviour=READY if event.stop_node is None else STOPPED,
         )
 
     def _only_verb(self) -> str:

@@ -302,13 +302,20 @@ def test_a_starting_node_becomes_ready_after_a_delay(is_loaded):
     assert scene.events == [("NodeReady", "Normal", "Node n1 status is now: NodeReady")]
 
 
-def test_a_loaded_node_that_is_not_ready_stays_not_ready():
+@pytest.mark.parametrize(("annotation", "ready"), [("paused", "False"), ("stopped", "True")])
+def test_a_loaded_node_that_is_not_ready_stays_so_until_its_machine_restarts(annotation, ready):
     """It sends heartbeats, and keeps the reason for not being ready."""
     cluster = Cluster(lease(-4), node(ready="False"))
     assert cluster.said == []
-    cluster.tell(node("stopped", ready="False"), 10)
+    cluster.tell(node(annotation, ready="False"), 10)
     _, post = cluster.tell(node(ready="Unknown"), 100)
-    assert posted(post)["Ready"] == "False"
+    assert posted(post)["Ready"] == ready
+
+
+def test_the_annotation_makes_a_loaded_node_ready():
+    cluster = Cluster(lease(-4), node(ready="False"))
+    [post] = cluster.tell(node("ready", ready="False"), 10)
+    assert posted(post)["Ready"] == "True"
 
 
 @pytest.mark.parametrize("back", [node("running", ready="Unknown"), node()])

@@ -107,7 +107,7 @@ def test_events_happen_in_order_of_their_instants(experiment):
         pytest.param(
             "{at: 1m, stop-node: node-0}, {at: 2m, return-node: node-0}, "
             "{at: 3m, fail-node: node-0, for: 1m}",
-            [(1, "stopped"), (2, None), (3, "stopped"), (4, None)],
+            [(1, "stopped"), (2, "ready"), (3, "stopped"), (4, "ready")],
             id="a node that returned is not stopped again",
         ),
     ],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
+from fairlead.api.kubelet_behaviour import Mode, Report, parse_kubelet_behaviour
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 
 STOPPED: Final = str(Mode.STOPPED)
-RUNNING: Final = str(Mode.RUNNING)
+READY: Final = str(Report.READY)
 # In a zone whose nodes fail in one of these ways, the cloud cannot start machines either.
 _WITHOUT_CAPACITY: Final = (Mode.STOPPED, Mode.PAUSED)
 FLAP_TIMES: Final = "60s/120s"
@@ -35,8 +35,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
     In a what-if, `at` (ns) counts from the change; in a scenario, from the start of the run.
-    `lasts` (ns) is None for a permanent outage. The behaviour RUNNING makes failed nodes work
-    again.
+    `lasts` (ns) is None for a permanent outage. The behaviour READY returns failed nodes to
+    service.
     `source` and `what` name the option or scenario field in error messages. If a whole zone fails,
     `zone` contains the labels of the zone's nodes.
     """
@@ -75,8 +75,6 @@ class Outage(Struct, frozen=True, kw_only=True):
 
     def affecting(self, node: str) -> Command:
         """Return the command that gives the kubelet of `node` the behaviour of the outage."""
-        if self.behaviour == RUNNING:
-            return commands.return_node(node)
         return commands.set_kubelet_behaviour(node, self.behaviour)
 
     def is_under_way(self, after: DurationNs) -> bool:

@@ -1,0 +1,52 @@
+"""Failed nodes: nodes that were out of service when the dump was taken.
+
+If such a node failed again in a what-if, the answer would contain none of the evictions that are
+due, because they happen without the change, too. So in the run without the change, the node returns
+to service at the start, and the answer compares a node that stays out of service with one that
+returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.nodelifecycle.well_known import FALSE, UNKNOWN, ready_status
+from fairlead.whatif.change import commands
+from fairlead.whatif.change.node_outage.outage import READY, Outage
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+
+def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list[str]:
+    """Return the nodes of `outages`, sorted, if all of them are out of service in `initial`.
+
+    Returns [] if any of them is in service.
+    """
+    failing = sorted({name for outage in outages for name in outage.nodes})
+    failed = {
+        one.ref.name
+        for one in samples(initial)
+        if one.kind is NODE and ready_status(one.node) in (UNKNOWN, FALSE)
+    }
+    return failing if failed.issuperset(failing) else []
+
+
+def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
+    """Return the step that makes the failed `nodes` Ready at the start."""
+    ready = tuple(commands.set_kubelet_behaviour(name, READY) for name in nodes)
+    return ScriptedStep(0, ready, "--fail-node", "")
+
+
+def failed_note(nodes: Sequence[str]) -> tuple[str, ...]:
+    """Return a note that says what an answer about the failed `nodes` compares; () without any."""
+    if not nodes:
+        return ()
+    was, stays = ("was", "it stays") if len(nodes) == 1 else ("were", "they stay")
+    note = (
+        f"{listed(nodes)} {was} not in service when the dump was taken. This answer shows what "
+        f"happens if {stays} so, compared with a return at the time of the dump."
+    )
+    return (note,)
