@@ -17,6 +17,7 @@ from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_s
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.name_list import listed
+from fairlead.engine.nodelifecycle.well_known import TRUE, ready_condition, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
@@ -66,6 +67,10 @@ _LIMITS: Final = (
     "This answer checks only budgets and room. fairlead drain-plan --nodes {name} also simulates "
     "what the controllers do with the evicted pods."
 )
+_STAYS_SO: Final = (
+    "fairlead whatif --fail-node {name} shows what happens if the node stays so: which pods are "
+    "evicted and when, and where they run then."
+)
 
 
 def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> TabularAnswer:
@@ -98,6 +103,8 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
         notes = idle_in_plan(snapshot.manifests, ADDS_NODES)
     elif not blockers and _has_moves(emptied):
         notes = (_LIMITS.format(name=name),)
+    if not _is_ready(info.node):
+        notes = (*notes, _STAYS_SO.format(name=name))
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
     return TabularAnswer(
         kind="NodeExplanation",
@@ -156,10 +163,14 @@ def _verdict(
     return f"{name} can be drained{provided}: its {moves_in_words(emptied.moves)}."
 
 
+def _is_ready(node: Node) -> bool:
+    return ready_status(node) in (TRUE, "")
+
+
 def _state(node: Node) -> Iterator[str]:
     """Yield a sentence for each state or taint that keeps new pods off the node."""
-    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
-    if ready is not None and ready.status != "True":
+    ready = ready_condition(node)
+    if ready is not None and not _is_ready(node):
         message = ready.message.rstrip(".") or "no message"
         yield f"It is not Ready ({ready.reason or ready.status}): {message}."
     if deleted := deletion_words(node):

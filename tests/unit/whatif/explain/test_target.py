@@ -203,6 +203,9 @@ def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make)
     assert answer.verdict == f"a cannot be drained now: {why}."
     [blocker] = rows(answer, "blockers")
     assert (blocker["owner"], blocker["why"]) == ("node/a", why)
+    assert any(note.startswith("fairlead whatif --fail-node a shows") for note in answer.notes)
+    ready = explained("node/b", silent, make.node("b"), replica(make, 1, "b"))
+    assert not any("--fail-node" in note for note in ready.notes)
 
 
 def test_the_taint_out_of_service_lets_a_silent_node_be_drained(explained, make):
