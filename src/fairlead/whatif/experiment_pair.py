@@ -60,7 +60,8 @@ class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
     If `is_rescheduled` is set, both runs schedule running pods again. No autoscaler removes
-    `kept_nodes` before the change.
+    `kept_nodes` before the change. `failed_nodes` were out of service when the dump was taken, and
+    return to service in the run without the change.
     """
 
     without: Experiment
@@ -70,6 +71,7 @@ class ExperimentPair(Struct, frozen=True):
     kubelets: SimulatedKubelets
     is_rescheduled: bool
     kept_nodes: Sequence[str]
+    failed_nodes: Sequence[str]
 
 
 def experiments_of(
@@ -146,6 +148,7 @@ def experiments_of(
         kubelets,
         is_rescheduled=bool(change.reschedule),
         kept_nodes=kept_nodes,
+        failed_nodes=failed,
     )
 
 

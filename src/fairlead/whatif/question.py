@@ -322,6 +322,8 @@ def _effect(
 
     Raises InputError.
     """
+    if pair.failed_nodes:
+        changed = _compared_with_return(without, changed)
     if not pair.is_rescheduled:
         return effect_of(without, changed, pair.drain)
     # Starts of rescheduled pods are not activity that was under way in the dump.
@@ -329,6 +331,21 @@ def _effect(
     without = replace(without, rest=replace(without.rest, activities=under_way))
     effect = effect_of(without, changed, pair.drain)
     return replace(effect, packing=_packing(snapshot, conditions, effect))
+
+
+def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
+    """Return `changed` as if its workloads had lost their ready pods only when the run began.
+
+    Nodes that had failed earlier return in the run `without` the change. At the start of `changed`,
+    a workload counts as many ready pods as it has at the end of `without`.
+    """
+    workloads = {
+        ref: replace(one, before=max(one.before, without.workloads[ref].at_end))
+        if ref in without.workloads
+        else one
+        for ref, one in changed.workloads.items()
+    }
+    return replace(changed, workloads=workloads)
 
 
 def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:

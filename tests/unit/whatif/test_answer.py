@@ -690,6 +690,7 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     web["metadata"]["uid"] = "web"
     pod = make.pod("web-1", node_name="a", owner="web")
     pod["metadata"]["labels"] = {"app": "web"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
     pod["spec"]["tolerations"] = [
         {
             "key": f"node.kubernetes.io/{key}",
@@ -705,6 +706,7 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     assert displaced.key == "default/web-1"
     assert answer.without.pods["default/web-1"].node == "a"
     assert answer.without.failed_nodes == frozenset()
+    assert answer.verdict.first.sentence.startswith("rs/default/web has no ready pod for ")
     [note] = [note for note in answer.changed.notes if "not in service" in note]
     assert note.startswith("a was not in service when the dump was taken.")
 

@@ -274,6 +274,16 @@ def is_ready(pod: Pod) -> bool:
     return found is not None and found.status == "True"
 
 
+def has_ready_containers(pod: Pod) -> bool:
+    """Return whether `pod` is ready, or is not ready only because its node was out of service.
+
+    The node controller then sets Ready to False without a reason; a kubelet always states one.
+    upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady
+    """
+    found = condition(pod, "Ready")
+    return found is not None and (found.status == "True" or not found.reason)
+
+
 def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns from the binding of `pod` until it is Running."""
     own = None if config.start_delays is None else config.start_delays(pod)

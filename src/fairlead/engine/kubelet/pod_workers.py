@@ -31,7 +31,6 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
-    condition,
     is_static,
     is_terminal,
     is_terminating,
@@ -60,6 +59,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     Due,
     earlier,
     grace_period,
+    has_ready_containers,
     is_ready,
     is_settled,
     next_act,
@@ -103,12 +103,12 @@ class _PodWorker(Struct):
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready; None if it was loaded as not ready. `stopping` is set
-    while the kubelet stops the pod without a deletion request: to make room for a critical pod, at
-    the deadline of the pod, or because the machine was down. `is_lost` is True if the machine of
-    the pod was down and has returned, but the pod's containers have not started again. `deferral`
-    is the condition of a deferred resize. `is_attach_error_reported` is set once an event has been
-    recorded about a volume for which the pod waits.
+    which the pod becomes or became ready; None if its containers were loaded as not ready.
+    `stopping` is set while the kubelet stops the pod without a deletion request: to make room for a
+    critical pod, at the deadline of the pod, or because the machine was down. `is_lost` is True if
+    the machine of the pod was down and has returned, but the pod's containers have not started
+    again. `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once
+    an event has been recorded about a volume for which the pod waits.
     """
 
     ref: ObjectRef
@@ -336,7 +336,7 @@ class PodWorkers(Struct):
         else:
             worker.is_lost = bool(pod.spec.containers)
             worker.started_at = now + start_delay_of(pod, self.config)
-            if _was_ready(worker):
+            if worker.ready_at is not None:
                 worker.ready_at = worker.started_at + ready_delay_of(pod, self.config)
             if is_ready(pod):
                 commands.append(pod_status.interrupted(worker.ref, pod))
@@ -637,7 +637,7 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
         bound_at=now,
         started_at=now if started_at is None else started_at,
         terminating_at=terminating_at,
-        ready_at=now if is_ready(pod) or is_held_by_gates(pod) else None,
+        ready_at=now if has_ready_containers(pod) or is_held_by_gates(pod) else None,
     )
 
 
@@ -665,14 +665,6 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
         worker.terminating_at = now
-
-
-def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod is ready, or was so until another controller set Ready to False."""
-    if worker.ready_at is not None:
-        return True
-    found = condition(worker.pod, "Ready")
-    return found is not None and not found.reason
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:

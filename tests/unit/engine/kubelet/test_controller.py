@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
@@ -503,9 +504,17 @@ def test_pods_that_become_ready_at_one_instant_are_reported_together():
     assert sorted(steps, key=len) == [{"a"}, {"b", "c"}]
 
 
-def test_a_loaded_pod_that_is_not_ready_stays_not_ready():
-    machine = kubelets(node(), pod(phase="Running", ready="False"))
-    assert machine.next_deadline() is None
+@pytest.mark.parametrize(("reason", "is_made_ready"), [("ContainersNotReady", False), ("", True)])
+def test_a_loaded_pod_that_is_not_ready_stays_so_unless_its_node_was_the_cause(
+    reason, is_made_ready
+):
+    """Only the node controller sets Ready to False without a reason."""
+    unready = pod(phase="Running", ready="False")
+    [ready] = unready.status.conditions
+    status = replace(unready.status, conditions=(replace(ready, reason=reason),))
+    machine = kubelets(node(), replace(unready, status=status))
+    posted = [one for _, one in acts_after(machine, T0) if one.target.kind == "Pod"]
+    assert [one.conditions[0].status for one in posted] == ["True"] * is_made_ready
 
 
 @pytest.mark.parametrize(("annotation", "delay_s"), [("stopped", 0.647), ("paused", 0)])

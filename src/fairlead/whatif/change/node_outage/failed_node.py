@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fairlead.api.kubelet_behaviour import Mode
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.nodelifecycle.well_known import FALSE, UNKNOWN, ready_status
@@ -35,9 +36,16 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
 
 
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
-    """Return the step that makes the failed `nodes` Ready at the start."""
-    ready = tuple(commands.set_kubelet_behaviour(name, READY) for name in nodes)
-    return ScriptedStep(0, ready, "--fail-node", "")
+    """Return the step that makes the failed `nodes` Ready at the start.
+
+    A kubelet that was paused before does not restart its containers.
+    """
+    made = [
+        commands.set_kubelet_behaviour(name, behaviour)
+        for name in nodes
+        for behaviour in (str(Mode.PAUSED), READY)
+    ]
+    return ScriptedStep(0, tuple(made), "--fail-node", "")
 
 
 def failed_note(nodes: Sequence[str]) -> tuple[str, ...]:
