@@ -52,7 +52,7 @@ def consolidate(
             name="--max",
             help="Remove at most N nodes (default: as many as possible). N is a number, or a "
             "percentage of the nodes, such as 10%, rounded down, but at least 1. The search ends "
-            "when it has found so many nodes.",
+            "when it has found N nodes.",
             metavar="N",
             converter=number_or_percentage,
         ),

@@ -44,7 +44,11 @@ _COMPLETE: Final = (
 
 
 def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about those `written` objects that get no pods, or that have no effect."""
+    """Yield notes about those `written` objects that nothing simulates.
+
+    No pods are created for a workload whose controller is not simulated. An object of another
+    unknown kind has no effect.
+    """
     workloads: list[str] = []
     unknown: list[str] = []
     for one in written:

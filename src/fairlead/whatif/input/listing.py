@@ -52,8 +52,9 @@ class DecodedItem(Struct, frozen=True):
 class ItemTexts(Protocol):
     """Items that contain the texts of objects.
 
-    Each iteration yields all items, perhaps as new copies. An item has the text of one object, or
-    is a `TemplateRows` with the texts of several neighbouring pods of a snapshot file.
+    They can be iterated over several times, and each time may yield new copies. An item has the
+    text of one object, or is a `TemplateRows` with the texts of several neighbouring pods of a
+    snapshot file.
     """
 
     def __len__(self) -> int: ...

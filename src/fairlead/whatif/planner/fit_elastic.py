@@ -267,7 +267,7 @@ def _always(spec: Json, scheduler: str) -> Json:
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return the `stop` and the `refused_by` of ElasticFit for the new pods without a node.
+    """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
     `own` are the created pods. If some of them are pending, `stop` is the reason why one of them is
     pending, preferably a pod that never had a node. If none is pending, `stop` is the first of

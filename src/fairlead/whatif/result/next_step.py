@@ -234,9 +234,9 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
     """Return how many more replicas `budget` needs; None if no number of them helps.
 
-    `wanted` is the present number of replicas. The share of replicas that are lost is assumed to
-    be the same for the new replicas. If the rule of `budget` is a percentage, it is assumed to be
-    the share of the nodes that fail.
+    `wanted` is the present number of replicas. The new replicas are assumed to be lost in the same
+    proportion as the present ones. If the rule of `budget` is a percentage, the lost proportion is
+    assumed to be that of the nodes that fail.
 
         half of 8 replicas fail, minAvailable 6        4, because half of 12 is 6
         half of 8 replicas fail, maxUnavailable 2      None, because 4 fail anyway

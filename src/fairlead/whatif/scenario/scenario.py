@@ -329,7 +329,11 @@ def _kubelet(
 
 
 def _path_in(folder: Path, name: str | None, *reserved: str) -> str | None:
-    """Return the path of the file `name`; return a `reserved` name or a ConfigMap unchanged."""
+    """Return the path of the file `name` in `folder`.
+
+    None, a `reserved` name, and the name of a ConfigMap (`configmap/NAMESPACE/NAME`) are returned
+    unchanged.
+    """
     if name is None or name in reserved or name.startswith(PREFIXES):
         return name
     return str(folder / name)

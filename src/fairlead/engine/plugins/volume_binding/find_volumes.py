@@ -126,7 +126,10 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """Return, for each row, whether all `tied` claims are being provisioned for its node."""
+        """Return, for each row, whether its node was chosen for all claims in `tied`.
+
+        The claims are waiting to be provisioned for the chosen node.
+        """
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._assumed.node_of(claim) or "")

@@ -195,7 +195,7 @@ class DeviceLedger:
             self._special[_pod_of(claim)] = key
 
     def _hold(self, key: str, allocation: ClaimAllocation | None) -> None:
-        """Set the devices and shares that the claim `key` holds, and log the pools that changed."""
+        """Set the devices and shares that the claim `key` holds; mark their pools as changed."""
         results = () if allocation is None else allocation.devices.results
         own = [one for one in results if not one.admin_access]
         touched = [

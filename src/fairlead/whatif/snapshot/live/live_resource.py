@@ -69,7 +69,11 @@ workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
 
 
 class LiveResource(Struct, frozen=True):
-    """A resource to read; `consequence` is the effect of its absence, "" if it is required."""
+    """A resource to read from a cluster.
+
+    `consequence` says what answers lack if the resource cannot be read. It is "" for a resource
+    without which there are no answers.
+    """
 
     kind: Kind
     consequence: str
