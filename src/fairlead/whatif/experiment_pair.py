@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import region_and_zone
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig

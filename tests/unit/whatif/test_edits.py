@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from fairlead.api.well_known_label import region_and_zone
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
 from fairlead.whatif.change.edit.vertical_pod_autoscaler import recommended_edits
@@ -116,6 +117,37 @@ def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
     assert zones == {"a", "b"}
     with pytest.raises(InputError, match=r"there is no instance type small in .*; known: big"):
         ask(objects, conditions, add_nodes=2, instance_type="small")
+
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+LEGACY = "failure-domain.beta.kubernetes.io"
+PLACE = {
+    "topology.kubernetes.io/region": "r",
+    ZONE_LABEL: "a",
+    f"{LEGACY}/region": "r",
+    f"{LEGACY}/zone": "a",
+    "topology.ebs.csi.aws.com/zone": "a",
+    "topology.k8s.aws/zone-id": "r1-az1",
+    "node.kubernetes.io/instance-type": "small",
+    "beta.kubernetes.io/instance-type": "small",
+}
+
+
+@pytest.mark.parametrize("like", ["a", ""])
+def test_all_labels_of_a_new_node_state_the_same_place_and_type(ask, make, write, like):
+    """`--fail-zone` and the node controller read the legacy labels first."""
+    types = write("types.csv", "name,cpu,memory,zones\nbig,16,64Gi,a b\n")
+    objects = [make.node("a", **PLACE), make.node("b", **{**PLACE, ZONE_LABEL: "b"})]
+    objects[1]["metadata"]["labels"][f"{LEGACY}/zone"] = "b"
+    conditions = Conditions(instance_types=types)
+    answer = ask(objects, conditions, add_nodes=2, like=like, instance_type="big")
+    new = [one.labels for one in answer.changed.nodes if one.name.startswith("new-node")]
+    assert [region_and_zone(labels) for labels in new] == [("r", "a"), ("r", "b")]
+    assert {labels.get("beta.kubernetes.io/instance-type", "big") for labels in new} == {"big"}
+    if like:
+        [beta] = [labels for labels in new if labels[ZONE_LABEL] == "b"]
+        assert beta["topology.ebs.csi.aws.com/zone"] == "b"
+        assert "topology.k8s.aws/zone-id" not in beta
 
 
 def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existing_nodes(

@@ -11,7 +11,7 @@ that of the model, the new node has no devices, because the devices of that type
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.codec import decode_as
@@ -20,20 +20,42 @@ from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import CSINode
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
+from fairlead.api.well_known_label import (
+    ARCH,
+    BETA_INSTANCE_TYPE,
+    BETA_REGION,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    OS,
+    REGION,
+    ZONE,
+)
 from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.profile import BETA_ARCH, BETA_OS
 from fairlead.whatif.change.static_pod import static_pod_on
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import node_template, own_labels
+from fairlead.whatif.snapshot.node_pool import (
+    node_template,
+    own_labels,
+    place_labels,
+    zone_labels,
+)
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
 NAME: Final = "new-node"
+# {deprecated label: the label that replaces it}
+_DEPRECATED: Final = {
+    BETA_REGION: REGION,
+    BETA_INSTANCE_TYPE: INSTANCE_TYPE,
+    BETA_ARCH: ARCH,
+    BETA_OS: OS,
+}
 
 
 def new_nodes(
@@ -139,11 +161,26 @@ def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
 
 def _merged(model: Json, template: Json) -> Json:
     """Return `model` with the labels and the size of `template`."""
-    labels = {
-        **model.get("metadata", {}).get("labels", {}),
-        **template["metadata"]["labels"],
-    }
+    before = model.get("metadata", {}).get("labels", {})
+    labels = _relabelled(before, template["metadata"]["labels"])
     return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
+
+
+def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
+    """Return `labels` with the labels `changed`.
+
+    Labels that repeat the zone, the instance type, the architecture or the system, such as the
+    deprecated ones, are changed with them. In another zone, the place of the machine is unknown.
+    """
+    found = dict(labels)
+    if ZONE in changed:
+        if changed[ZONE] != labels.get(ZONE):
+            found = {key: value for key, value in found.items() if key not in place_labels(labels)}
+        found |= dict.fromkeys(zone_labels(labels), changed[ZONE])
+    for old, new in _DEPRECATED.items():
+        if old in found and new in changed:
+            found[old] = changed[new]
+    return {**found, **changed}
 
 
 def _node(name: str, template: Json, own: Sequence[str], start: Instant) -> Json:

@@ -180,14 +180,15 @@ def stated_type(path: str, name: str) -> StatedType:
     return stated[name]
 
 
-def new_node_templates(one: StatedType, zones: Sequence[str]) -> list[Json]:
+def new_node_templates(one: StatedType, zones: Mapping[str, str]) -> list[Json]:
     """Return node templates of an instance type, one for each of its zones.
 
-    A type without zones gets one template for each of `zones`.
+    A type without zones gets one template for each of `zones`, which maps the zones of the cluster
+    to their regions ("" for a zone without a region).
     """
     labels = {INSTANCE_TYPE: one.name, ARCH: one.architectures[0], OS: one.systems[0]}
     capacity, allocatable = _sizes(one)
-    places = [{ZONE: zone} for zone in one.zones or zones] or [{}]
+    places = [_place(zone, zones.get(zone, "")) for zone in one.zones or sorted(zones)] or [{}]
     return [
         {
             "metadata": {"labels": {**labels, **place}},
@@ -196,6 +197,10 @@ def new_node_templates(one: StatedType, zones: Sequence[str]) -> list[Json]:
         }
         for place in places
     ]
+
+
+def _place(zone: str, region: str) -> dict[str, str]:
+    return {ZONE: zone, REGION: region} if region else {ZONE: zone}
 
 
 def _require_valid(path: str, one: StatedType) -> None:
