@@ -29,7 +29,6 @@ from fairlead.whatif.change.node_outage.failed_node import (
     failed_note,
     return_to_service,
 )
-from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -155,13 +154,12 @@ def experiments_of(
 def _failed_nodes(
     change: ClusterChange, snapshot: Snapshot, conditions: Conditions, without: Experiment
 ) -> Sequence[str]:
-    """Return the nodes that `change` fails if it does nothing else and all of them have failed.
+    """Return the nodes that `change` fails although they are out of service already.
 
     Returns () if `without` has an autoscaler, because it may replace the nodes. Raises InputError.
     """
     failures = change.failures
-    is_only_failure = replace(change, failures=Failures(), lasts="") == ClusterChange()
-    if not failures.is_any or not is_only_failure or without.autoscaler or without.karpenter:
+    if not failures.is_any or without.autoscaler or without.karpenter:
         return ()
     return failed_nodes(failures.outages(snapshot.inventory(), conditions.seed), snapshot.manifests)
 
@@ -335,7 +333,8 @@ def _new_nodes(
 
     stated = stated_type(conditions.instance_types, change.instance_type)
     nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
-    zones = sorted({zone for node in nodes if (zone := node.metadata.labels.get(ZONE))})
+    places = (region_and_zone(node.metadata.labels) for node in nodes)
+    zones = {zone: region for region, zone in places if zone}
     shares = AllocatableShares(nodes)
     [one] = with_allocatable([stated], shares)
     return new_node_templates(one, zones), list(shares.notes([one]))

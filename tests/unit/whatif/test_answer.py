@@ -690,7 +690,10 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     web["metadata"]["uid"] = "web"
     pod = make.pod("web-1", node_name="a", owner="web")
     pod["metadata"]["labels"] = {"app": "web"}
-    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    pod["status"]["conditions"] = [
+        {"type": "Ready", "status": "False"},
+        {"type": "ContainersReady", "status": "True"},
+    ]
     pod["spec"]["tolerations"] = [
         {
             "key": f"node.kubernetes.io/{key}",
@@ -711,20 +714,36 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     assert note.startswith("a was not in service when the dump was taken.")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ClusterChange(failures=Failures(fail_node=("a", "b"))),
-        ClusterChange(failures=Failures(fail_node=("a",)), cordon=("b",)),
-    ],
-)
-def test_a_node_that_failed_before_another_change_is_named(make, failed_node, snapshot, change):
-    """Its pods are evicted in both runs, so "nothing changes" alone would mislead."""
+def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot):
+    """The pod was not ready before, and nothing evicts it, so no change of it is recorded."""
+    agent = make.workload("DaemonSet")
+    agent["metadata"]["uid"] = "agent"
+    pods = []
+    for name in ("a", "b"):
+        pod = make.pod(f"agent-{name}", node_name=name, owner="agent")
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+        pod["spec"]["tolerations"] = [{"operator": "Exists"}]
+        ready = "False" if name == "a" else "True"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+        pods.append(pod)
+    dump = snapshot(failed_node("Unknown"), make.node("b"), agent, *pods)
+    answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
+    [effect] = answer.effect.workloads
+    readiness = effect.readiness
+    assert (readiness.before, readiness.lowest, readiness.at_end, effect.down) == (2, 1, 1, 1)
+
+
+def test_only_the_nodes_that_had_failed_return_without_the_change(make, failed_node, snapshot):
     dump = snapshot(failed_node("Unknown"), make.node("b"), make.workload(replicas=2))
-    failed = what_if(dump, change).changed.notes
-    assert failed[0].startswith("a was out of service before the change, so its pods are evicted")
-    other = what_if(dump, ClusterChange(failures=Failures(fail_node=("b",)))).changed.notes
-    assert not any("before the change" in note for note in other)
+    change = ClusterChange(failures=Failures(fail_node=("a", "b")), cordon=("b",))
+    answer = what_if(dump, change)
+    assert {one.node for one in answer.changed.outage.nodes} == {"a", "b"}
+    assert answer.without.failed_nodes == frozenset()
+    assert any(note.startswith("a was not in service when") for note in answer.changed.notes)
+    other = what_if(dump, ClusterChange(failures=Failures(fail_node=("b",))))
+    assert other.without.failed_nodes == {"a"}
+    assert not any("not in service when" in note for note in other.changed.notes)
 
 
 def test_a_drain_waits_for_ever_for_a_pod_that_a_finalizer_keeps(make, snapshot):

@@ -275,13 +275,14 @@ def is_ready(pod: Pod) -> bool:
 
 
 def has_ready_containers(pod: Pod) -> bool:
-    """Return whether `pod` is ready, or is not ready only because its node was out of service.
+    """Return whether the status states that `pod` or all its containers are ready.
 
-    The node controller then sets Ready to False without a reason; a kubelet always states one.
+    If a node fails, the node controller sets the condition Ready of its pods to False, but not
+    ContainersReady. Readiness gates do not change ContainersReady, either.
     upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady
     """
-    found = condition(pod, "Ready")
-    return found is not None and (found.status == "True" or not found.reason)
+    found = condition(pod, "ContainersReady")
+    return is_ready(pod) or (found is not None and found.status == "True")
 
 
 def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:

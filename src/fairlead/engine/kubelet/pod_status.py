@@ -83,13 +83,6 @@ def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     return has_containers and ready.message == wanted.message
 
 
-def is_held_by_gates(pod: Pod) -> bool:
-    """Return whether the containers of `pod` are ready and `pod` has readiness gates."""
-    containers = condition(pod, "ContainersReady")
-    is_up = containers is not None and containers.status == "True"
-    return is_up and bool(pod.spec.readiness_gates)
-
-
 def _closed_gates(pod: Pod) -> Iterator[str]:
     for gate in pod.spec.readiness_gates:
         found, name = condition(pod, gate.condition_type), gate.condition_type

@@ -31,6 +31,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
+    condition,
     is_static,
     is_terminal,
     is_terminating,
@@ -78,7 +79,7 @@ from fairlead.engine.kubelet.pod_resize import (
     deferred,
     is_resize,
 )
-from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
+from fairlead.engine.kubelet.pod_status import readiness
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
@@ -336,7 +337,7 @@ class PodWorkers(Struct):
         else:
             worker.is_lost = bool(pod.spec.containers)
             worker.started_at = now + start_delay_of(pod, self.config)
-            if worker.ready_at is not None:
+            if _was_ready(worker):
                 worker.ready_at = worker.started_at + ready_delay_of(pod, self.config)
             if is_ready(pod):
                 commands.append(pod_status.interrupted(worker.ref, pod))
@@ -637,7 +638,7 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
         bound_at=now,
         started_at=now if started_at is None else started_at,
         terminating_at=terminating_at,
-        ready_at=now if has_ready_containers(pod) or is_held_by_gates(pod) else None,
+        ready_at=now if has_ready_containers(pod) else None,
     )
 
 
@@ -665,6 +666,14 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
         worker.terminating_at = now
+
+
+def _was_ready(worker: _PodWorker) -> bool:
+    """Return whether the pod is ready, or was so until another controller set Ready to False."""
+    if worker.ready_at is not None:
+        return True
+    found = condition(worker.pod, "Ready")
+    return found is not None and not found.reason
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:

@@ -504,15 +504,17 @@ def test_pods_that_become_ready_at_one_instant_are_reported_together():
     assert sorted(steps, key=len) == [{"a"}, {"b", "c"}]
 
 
-@pytest.mark.parametrize(("reason", "is_made_ready"), [("ContainersNotReady", False), ("", True)])
-def test_a_loaded_pod_that_is_not_ready_stays_so_unless_its_node_was_the_cause(
-    reason, is_made_ready
+@pytest.mark.parametrize(("containers", "is_made_ready"), [("False", False), ("True", True)])
+def test_a_loaded_pod_that_is_not_ready_stays_so_unless_its_containers_are_ready(
+    containers, is_made_ready
 ):
-    """Only the node controller sets Ready to False without a reason."""
+    """The node controller sets Ready to False, but not ContainersReady."""
     unready = pod(phase="Running", ready="False")
     [ready] = unready.status.conditions
-    status = replace(unready.status, conditions=(replace(ready, reason=reason),))
-    machine = kubelets(node(), replace(unready, status=status))
+    conditions = (ready, replace(ready, type="ContainersReady", status=containers))
+    machine = kubelets(
+        node(), replace(unready, status=replace(unready.status, conditions=conditions))
+    )
     posted = [one for _, one in acts_after(machine, T0) if one.target.kind == "Pod"]
     assert [one.conditions[0].status for one in posted] == ["True"] * is_made_ready
 

@@ -9,8 +9,8 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.pod_lifecycle import Act, Due, next_act
-from fairlead.engine.kubelet.pod_status import is_held_by_gates, is_readiness_current, readiness
+from fairlead.engine.kubelet.pod_lifecycle import Act, Due, has_ready_containers, next_act
+from fairlead.engine.kubelet.pod_status import is_readiness_current, readiness
 
 NOW = seconds(1_000)
 MISSING = 'corresponding condition of pod readiness gate "a/b" does not exist.'
@@ -97,10 +97,19 @@ def test_current_readiness_conditions_are_not_written_again(case, conditions, ga
     assert act_of(one) == due, case
 
 
-@pytest.mark.parametrize(("gates", "held"), [(("a/b",), True), ((), False)])
-def test_readiness_gates_hold_pods_whose_containers_are_ready(gates, held):
-    assert is_held_by_gates(pod(row("ContainersReady", "True"), gates=gates)) is held
-    assert not is_held_by_gates(pod(gates=gates))
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ((row("Ready", "True"),), True),
+        ((row("Ready", "False"), row("ContainersReady", "True")), True),
+        ((row("Ready", "False"), row("ContainersReady", "False")), False),
+        ((row("Ready", "False"),), False),
+        ((), False),
+    ],
+)
+def test_ready_containers_are_recognised(conditions, expected):
+    """A readiness gate, or the failure of the node, can make only Ready False."""
+    assert has_ready_containers(pod(*conditions)) is expected
 
 
 @pytest.mark.parametrize(

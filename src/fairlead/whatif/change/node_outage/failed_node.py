@@ -22,17 +22,15 @@ from fairlead.whatif.snapshot.samples import samples
 
 
 def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list[str]:
-    """Return the nodes of `outages`, sorted, if all of them are out of service in `initial`.
-
-    Returns [] if any of them is in service.
-    """
-    failing = sorted({name for outage in outages for name in outage.nodes})
-    failed = {
+    """Return the nodes of `outages` that are out of service in `initial`, sorted."""
+    failing = {name for outage in outages for name in outage.nodes}
+    return sorted(
         one.ref.name
         for one in samples(initial)
-        if one.kind is NODE and ready_status(one.node) in (UNKNOWN, FALSE)
-    }
-    return failing if failed.issuperset(failing) else []
+        if one.kind is NODE
+        and one.ref.name in failing
+        and ready_status(one.node) in (UNKNOWN, FALSE)
+    )
 
 
 def return_to_service(nodes: Sequence[str]) -> ScriptedStep:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct, field
@@ -229,7 +228,9 @@ def workload_effects(
         if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
             tallies.setdefault(ref, _Tally())
     _add_unmet_budgets(tallies, changed, budgets)
-    steady = _steady(tallies.keys() - changed.workloads.keys(), changed)
+    unchanged = tallies.keys() - changed.workloads.keys()
+    down = {ref: tallies[ref].counts["down"] for ref in unchanged}
+    steady = _steady(down, changed)
     effects = [_effect(ref, tally, without, changed, steady) for ref, tally in tallies.items()]
     return sorted(effects, key=lambda one: (one.severity, one.workload))
 
@@ -392,17 +393,25 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 
 
 def _steady(
-    refs: AbstractSet[WorkloadRef], changed: RunOutcome
+    down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads `refs`, whose pods do not change in `changed`."""
-    wanted, ready = dict.fromkeys(refs, 0), dict.fromkeys(refs, 0)
-    for pod in changed.pods.values() if refs else ():
+    """Return the readiness of workloads whose pods do not change in `changed`.
+
+    `down` contains these workloads, with the number of their pods on failed nodes. If these pods do
+    not change, the nodes had failed before the run.
+    """
+    wanted, ready = dict.fromkeys(down, 0), dict.fromkeys(down, 0)
+    for pod in changed.pods.values() if down else ():
         if pod.workload in ready and not (pod.is_completed or pod.is_terminating):
             wanted[pod.workload] += 1
             ready[pod.workload] += pod.is_placed
     return {
         ref: WorkloadReadiness(
-            wanted=wanted[ref], before=count, lowest=count, lowest_for=None, at_end=count
+            wanted=wanted[ref],
+            before=count,
+            lowest=count - down[ref],
+            lowest_for=None,
+            at_end=count - down[ref],
         )
         for ref, count in ready.items()
     }

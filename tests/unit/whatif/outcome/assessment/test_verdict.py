@@ -164,7 +164,11 @@ ROWS = {
         "1 pod of deploy/ns/web is not created again.",
     ),
     OutcomeKind.DOWN: (
-        outcome(HERE, outage=outage(lost=(lost(LossCause.TOLERATES),))),
+        outcome(
+            HERE,
+            outage=outage(lost=(lost(LossCause.TOLERATES),)),
+            workloads={WEB: ready(2, 1, 1)},
+        ),
         "1 pod of failed nodes is not back: tolerates indefinitely.",
     ),
     OutcomeKind.UNFINISHED: (
