@@ -97,7 +97,7 @@ COMMANDS: Final = (
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
         "Exit status: 0 no difference; 1 difference, or a drain is refused or not completed; 2 bad "
-        "input; 3 a condition of --fail-on holds.",
+        "input. With --fail-on: 3 a condition holds, 0 no condition holds.",
     ),
     CommandEntry(
         "explain",

@@ -123,10 +123,10 @@ def test_a_difference_has_exit_code_1_and_a_report(fairlead, tmp_path):
     [
         (["priority>=1000000"], 3),
         (["priority>=2000000", "name=nobody", "namespace=analytics"], 3),
-        (["priority>=2000000", "labels.app=absent"], 1),
+        (["priority>=2000000", "labels.app=absent"], 0),
     ],
 )
-def test_a_pod_that_matches_fail_on_has_exit_code_3(fairlead, conditions, code):
+def test_with_fail_on_only_a_condition_that_holds_fails(fairlead, conditions, code):
     options = [f"--fail-on={condition}" for condition in conditions]
     found, out, _ = fairlead(
         "whatif", STORE / "store.yaml", "--drain=worker-11", "--no-report", *options

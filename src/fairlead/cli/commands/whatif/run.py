@@ -109,7 +109,7 @@ def run_what_if(
         heading = Heading(answer.change.title, answer.source, answer.seed, seconds)
         write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
-    return _exit_code(answer, results)
+    return _exit_code([answer], results)
 
 
 def _report_file(
@@ -204,10 +204,9 @@ def _compare(
     if report is not None:
         took_s = perf_counter() - started
         write_comparison(report, found, comparison, options.group_by, took_s)
-    if any(result.holds for one in found for result in one.conditions):
-        return exit_code.CONDITION_HOLDS
-    differs = any(not one.answer.effect.is_none for one in found)
-    return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
+    return _exit_code(
+        [one.answer for one in found], [result for one in found for result in one.conditions]
+    )
 
 
 def _require_label(label: str, answers: Iterable[WhatIfAnswer]) -> None:
@@ -259,7 +258,10 @@ def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange
     return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
 
 
-def _exit_code(answer: WhatIfAnswer, results: Iterable[ConditionResult]) -> int:
-    if any(one.holds for one in results):
-        return exit_code.CONDITION_HOLDS
-    return exit_code.SUCCESS if answer.effect.is_none else exit_code.DIFFERENCE
+def _exit_code(answers: Iterable[WhatIfAnswer], results: Sequence[ConditionResult]) -> int:
+    """Return the exit code; with conditions (`results`), a difference alone is a success."""
+    if results:
+        holds = any(one.holds for one in results)
+        return exit_code.CONDITION_HOLDS if holds else exit_code.SUCCESS
+    differs = any(not one.effect.is_none for one in answers)
+    return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
