@@ -129,7 +129,8 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
         created = create_pod(model, new, 0, name)
     except ApiError as refused:
         raise refusal_of(new.source, new.title, refused) from None
-    objects, pod = [*model.objects, *created.claims], created.pod
+    new_controller = [] if created.controller is None else [created.controller]
+    objects, pod = [*model.objects, *new_controller, *created.claims], created.pod
     return _explanation(new.source, model, pod, objects, *_with_profile(config, snapshot, pod))
 
 

@@ -9,7 +9,8 @@ pkg/controller/resourceclaim/controller.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +22,10 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     Pod,
     PodResourceClaimStatus,
+    ReplicaSet,
+    ReplicationController,
     ResourceClaimTemplate,
+    StatefulSet,
 )
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM_TEMPLATE
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
@@ -30,21 +34,33 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.pod_claim import with_volume
 
+_CONTROLLERS: Final[Mapping[str, type[ReplicaSet | StatefulSet | ReplicationController]]] = {
+    "ReplicaSet": ReplicaSet,
+    "StatefulSet": StatefulSet,
+    "ReplicationController": ReplicationController,
+}
+
 
 class CreatedPod(Struct, frozen=True):
-    """A pod after admission, and the objects created for it: its own claims and their volumes."""
+    """A pod after admission, and the objects created for it.
+
+    `claims` are its own claims and their volumes. `controller` is the object that controls it, if
+    that is new as well.
+    """
 
     pod: Pod
     claims: tuple[ApiObject, ...]
+    controller: ApiObject | None = None
 
 
 def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = "") -> CreatedPod:
-    """Create the pod `number` of `source` and its claims, and put the claims into `model`.
+    """Create the pod `number` of `source` and its claims.
 
-    The pod itself is not put into the model. Its name is `name`, or `source.name_of(number)` if
-    `name` is "".
-    Raises ApiError if admission refuses the pod or a claim.
+    The claims are put into `model`, and so is the pod's controller if it is new. The pod itself is
+    not put into the model. Its name is `name`, or `source.name_of(number)` if `name` is "". Raises
+    ApiError if admission refuses the pod or a claim.
     """
+    controller = _controller(model, source)
     claims: list[ApiObject] = []
     for manifest in source.claims(number):
         # A claim of an earlier pod of this name is used again
@@ -70,7 +86,19 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
         meta = command.manifest["metadata"]
         if model.store.find(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
             claims += _put_claim(model, dict(command.manifest))
-    return CreatedPod(pod, tuple(claims))
+    return CreatedPod(pod, tuple(claims), controller)
+
+
+def _controller(model: ClusterModel, source: NewPods) -> ApiObject | None:
+    """Return the new controller of the pods, and put it into `model`; None if it is not new."""
+    if source.controller is None:
+        return None
+    view = _CONTROLLERS[source.controller["kind"]]
+    found: ReplicaSet | StatefulSet | ReplicationController = decode_as(view, source.controller)
+    if model.cluster.related.get(view, found.key) is not None:
+        return None
+    model.put(found)
+    return found
 
 
 def _put_claim(model: ClusterModel, manifest: Json) -> list[ApiObject]:

@@ -36,7 +36,7 @@ from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.held_rollout import held_scaling
-from fairlead.whatif.input.document import read
+from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
@@ -46,6 +46,7 @@ from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fie
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
+_SELECTING: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _COPIED: Final = ("labels", "annotations")
 
@@ -55,10 +56,12 @@ class NewPods(Struct, frozen=True):
 
     `source` is the template's file, or the option that names the template. `owner` is the owner
     reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
-    volumeClaimTemplates. `stateful_set` determines the names of the pods; `first` is the first new
-    ordinal. `replicas` is the present number of replicas of the workload that --like names. It is
-    None for a Job or CronJob, and for a template from --pod. `autoscaler` is the
-    HorizontalPodAutoscaler of the workload.
+    volumeClaimTemplates. `controller` is the object that `owner` refers to, if the cluster lacks
+    it; for a Deployment, this is the ReplicaSet that its controller would create. The scheduler
+    reads its selector for default topology spread constraints. `stateful_set` determines the names
+    of the pods; `first` is the first new ordinal. `replicas` is the present number of replicas of
+    the workload that --like names. It is None for a Job or CronJob, and for a template from --pod.
+    `autoscaler` is the HorizontalPodAutoscaler of the workload.
     """
 
     source: str
@@ -67,6 +70,7 @@ class NewPods(Struct, frozen=True):
     name: str
     template: Mapping[str, Any]
     owner: Json | None = None
+    controller: Json | None = None
     stateful_set: StatefulSet | None = None
     first: int = 0
     replicas: int | None = None
@@ -186,6 +190,8 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref
+    if written.kind in _SELECTING:
+        new = replace(new, controller=_with_namespace(written))
     if new.stateful_set is None or inventory.get(STATEFUL_SET, ref.namespace, ref.name):
         return new
     return replace(new, first=new.stateful_set.spec.ordinals.start)
@@ -229,9 +235,12 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
         newest = _newest_replica_set(manifest, inventory)
-        if newest is not None:
-            template = _template(newest)
-            return NewPods(source, title, ref.namespace, ref.name, template, _reference(newest))
+        controller = None
+        if newest is None:
+            newest = _first_replica_set(manifest, template)
+            controller = _with_namespace(newest)
+        owner, template = _reference(newest), _template(newest)
+        return NewPods(source, title, ref.namespace, ref.name, template, owner, controller)
     if manifest.kind is not STATEFUL_SET:
         return NewPods(source, title, ref.namespace, ref.name, template, _reference(manifest))
     view = manifest.as_view(StatefulSet)
@@ -320,6 +329,21 @@ def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest 
     """Return the ReplicaSet of `deployment` with the highest revision; None if it has none."""
     owned = [one for one in inventory.of_kind(REPLICA_SET) if one.is_controlled_by(deployment)]
     return max(owned, key=_revision, default=None)
+
+
+def _with_namespace(found: Manifest) -> Json:
+    meta = {**found.value["metadata"], "namespace": found.ref.namespace}
+    return {**found.value, "metadata": meta}
+
+
+def _first_replica_set(deployment: Manifest, template: Mapping[str, Any]) -> Manifest:
+    """Return the ReplicaSet that the controller of a new Deployment creates; it has no hash."""
+    selector = deployment.value["spec"].get("selector")
+    meta = {"name": deployment.ref.name, "namespace": deployment.ref.namespace}
+    selected = {"selector": selector, "template": template, "replicas": 0}
+    value = {"apiVersion": REPLICA_SET.api_version, "kind": REPLICA_SET.kind, "metadata": meta}
+    [made] = manifests([Document(deployment.source, [{**value, "spec": selected}])])
+    return made
 
 
 def _revision(replica_set: Manifest) -> tuple[int, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import yaml
 from tests.unit.whatif.planner.conftest import budget, deployment
@@ -614,3 +616,14 @@ def test_a_storage_class_of_the_file_must_be_in_the_snapshot(snapshot, make, wri
     stated = next(yaml.safe_load_all(STORAGE))
     known = Inventory(snapshot(make.node("n"), stated).manifests)
     assert pod_source(path, None, "", known).title == "pod/default/p"
+
+
+def test_pods_of_a_new_deployment_are_spread_as_in_a_simulation(fitted, snapshot, make, write):
+    """The scheduler derives the default constraints from the ReplicaSet of the pods."""
+    web = make.workload(replicas=4, cpu="100m")
+    file = write("web.json", web)
+    nodes = [make.node("large", cpu="32", **{ZONE: "z1"}), make.node("small", **{ZONE: "z2"})]
+    found = fitted(None, *nodes, pod_file=file, pods_max=4)
+    answer = what_if(snapshot(*nodes), ClusterChange(apply=(file,)))
+    simulated = Counter(pod.node for pod in answer.difference.placed)
+    assert found.by_node == dict(simulated) == {"large": 2, "small": 2}
