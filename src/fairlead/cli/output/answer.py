@@ -463,7 +463,9 @@ def _notes(answer: WhatIfAnswer) -> Section:
             print_line(console, f"... and {rest:,} more notes", "dim")
 
     title, least = counted(len(lines), "note"), min(len(lines), NOTES_MIN)
-    return Section(title, len(lines), show, Rank.PROBLEMS, least, most=len(lines))
+    # The first note can be the cause of the worst outcome.
+    is_cause = bool(answer.next_steps) and bool(lines)
+    return Section(title, len(lines), show, Rank.PROBLEMS, least, len(lines), is_urgent=is_cause)
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:

@@ -32,6 +32,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import option_duration
 from fairlead.whatif.change.node_outage.outage import STOPPED
 from fairlead.whatif.change.rolling_drain import nodes_at_once
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
@@ -446,15 +447,7 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
     A note names each such rule. The what-if changes the topology spread constraints of the workload
     with the most of these pods, if that leads to more ready pods of the workload at the end.
     """
-    answer = case.answer
-    if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
-        return
-    refs = {pod.workload for pod in answer.difference.pending}
-    templates = {
-        ref: mapping(one.value, "spec", "template", "spec")
-        for ref, one in case.workloads(refs).items()
-    }
-    rules = list(spread_rules(answer.difference.pending, templates))
+    rules = _rules_against(case.answer.difference.pending, case)
     for rule in rules:
         stay = "1 pod" if rule.pods == 1 else f"{rule.pods:,} pods"
         verb = "stays" if rule.pods == 1 else "stay"
@@ -462,21 +455,64 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
             f"{stay} of {rule.workload} {verb} pending although nodes have room, because of "
             f"{rule.words}."
         )
+    yield from _without_rule(rules, case, _more_run)
+
+
+def _unspread_waits(case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if without the rule for which displaced pods waited for a node.
+
+    A note names each such rule. The what-if changes the topology spread constraints of the workload
+    with the most of these pods, if fewer pods of the workload wait then.
+    """
+    waited = case.answer.effect.waited
+    rules = _rules_against([one.pod for one in waited], case)
+    for rule in rules:
+        own = [one.waited for one in waited if one.pod.workload == rule.workload]
+        who = "1 pod" if rule.pods == 1 else f"{rule.pods:,} pods"
+        waits = "waits" if rule.pods == 1 else "wait up to"
+        case.causes.append(
+            f"{who} of {rule.workload} {waits} {for_readers(max(own))} for a node although nodes "
+            f"have room, because of {rule.words}."
+        )
+    yield from _without_rule(rules, case, _fewer_wait)
+
+
+def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
+    """Return the rules that kept `pods` off nodes with room, if nodes fail or are drained."""
+    answer = case.answer
+    if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
+        return []
+    templates = {
+        ref: mapping(one.value, "spec", "template", "spec")
+        for ref, one in case.workloads({pod.workload for pod in pods}).items()
+    }
+    return list(spread_rules(pods, templates))
+
+
+def _without_rule(
+    rules: Sequence[SpreadRule], case: _Case, helps: Callable[[SpreadRule, _Case, Effect], bool]
+) -> Iterator[NextStep]:
+    """Yield a what-if with other constraints for the workload with the most pods among `rules`.
+
+    `helps` returns whether a change with the given effect helps the workload of a rule.
+    """
     editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
     if editable:
-        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case)
+        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case, helps)
 
 
-def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
+def _other_constraints(
+    rule: SpreadRule, case: _Case, helps: Callable[[SpreadRule, _Case, Effect], bool]
+) -> Iterator[NextStep]:
     """Yield a what-if with constraints that do not count tainted nodes, or with soft constraints.
 
     Both are tried in this order, and the first that helps is yielded.
     """
-    rows = {one.workload: one for one in case.answer.effect.workloads}
     whose = f"the topology spread of {rule.workload}"
     if rule.ignores_taints:
         edit = rule.with_taints_honored()
-        if _more_ready(rows[rule.workload], case.with_edit(edit)):
+        tried = case.with_edit(edit)
+        if tried is not None and helps(rule, case, tried):
             are_failed = case.answer.changed.outage is not None
             which = "failed" if are_failed else "cordoned"
             until = ", while their Node objects exist" if are_failed else ""
@@ -488,14 +524,31 @@ def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
             yield NextStep(words, shlex.join(("--set", edit)))
             return
     edit = rule.with_anyway()
-    if _more_ready(rows[rule.workload], case.with_edit(edit)):
+    tried = case.with_edit(edit)
+    if tried is not None and helps(rule, case, tried):
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield NextStep(words, shlex.join(("--set", edit)))
+
+
+def _more_run(rule: SpreadRule, case: _Case, tried: Effect) -> bool:
+    """Return whether the workload of `rule` has more ready pods at the end of the run `tried`."""
+    [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
+    return _more_ready(one, tried)
 
 
 def _more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
     """Return whether the workload `one` has more ready pods at the end of the run `tried`."""
     return tried is not None and _ready_at_end(one, tried) > one.readiness.at_end
+
+
+def _fewer_wait(rule: SpreadRule, case: _Case, tried: Effect) -> bool:
+    """Return whether fewer pods of the workload of `rule` wait in the run `tried`."""
+    before, after = (
+        sum(pod.workload == rule.workload for pod in (*effect.difference.pending, *waiting))
+        for effect in (case.answer.effect, tried)
+        for waiting in [[one.pod for one in effect.waited]]
+    )
+    return after < before
 
 
 def _can_edit(ref: WorkloadRef, case: _Case) -> bool:
@@ -734,6 +787,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.UNAVAILABLE: _unavailable,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
+    OutcomeKind.DISPLACED: _unspread_waits,
 }
 
 

@@ -293,6 +293,20 @@ def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
+def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapshot, spread):
+    """No pod is pending at the end, but with the suggested change, none waits, either."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",), lasts="30m"), lasts="30m")
+    answer = what_if(snapshot(*spread), change)
+    assert not answer.difference.pending
+    waits, still_count = answer.changed.notes[:2]
+    assert waits.startswith("2 pods of rs/default/web wait up to 24m")
+    assert waits.endswith(f"for a node although nodes have room, because of {CONSTRAINT}.")
+    assert still_count.startswith("The failed nodes still count for the topology spread")
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert not what_if(snapshot(*spread), with_edit(change, step)).effect.waited
+
+
 def test_a_constraint_that_counts_drained_nodes_is_named(snapshot, spread):
     zone = spread[0]["metadata"]["labels"]["topology.kubernetes.io/zone"]
     change = ClusterChange(drain=(f"topology.kubernetes.io/zone={zone}",))
