@@ -674,8 +674,11 @@ def failed_node(make):
         key = {"Unknown": "unreachable", "False": "not-ready"}[status]
         taint = {"key": f"node.kubernetes.io/{key}", "effect": "NoExecute"}
         node = make.node("a")
-        node["status"]["conditions"] = [{"type": "Ready", "status": status}]
-        node["spec"] = {"taints": [taint | {"timeAdded": "2026-01-01T00:00:00Z"}]}
+        since = "2025-12-31T23:58:00Z"
+        node["status"]["conditions"] = [
+            {"type": "Ready", "status": status, "lastTransitionTime": since}
+        ]
+        node["spec"] = {"taints": [taint | {"timeAdded": since}]}
         return node
 
     return made
@@ -689,7 +692,7 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     web = make.workload("ReplicaSet", replicas=1)
     web["metadata"]["uid"] = "web"
     pod = make.pod("web-1", node_name="a", owner="web")
-    pod["metadata"]["labels"] = {"app": "web"}
+    pod["metadata"] |= {"labels": {"app": "web"}, "creationTimestamp": "2025-12-31T00:00:00Z"}
     pod["status"]["conditions"] = [
         {"type": "Ready", "status": "False"},
         {"type": "ContainersReady", "status": "True"},
@@ -703,7 +706,9 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
         }
         for key in ("unreachable", "not-ready")
     ]
-    dump = snapshot(failed_node(status), make.node("b"), web, pod)
+    other = make.node("b")
+    other["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"  # the time of the dump
+    dump = snapshot(failed_node(status), other, web, pod)
     answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
     [displaced] = answer.difference.displaced
     assert displaced.key == "default/web-1"
@@ -712,6 +717,8 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     assert answer.verdict.first.sentence.startswith("rs/default/web has no ready pod for ")
     [note] = [note for note in answer.changed.notes if "not in service" in note]
     assert note.startswith("a was not in service when the dump was taken.")
+    # Part of the five minutes may have passed before the dump was taken.
+    assert "five-minutes" not in {one.name for one in answer.changed.outage.misconceptions}
 
 
 def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot):

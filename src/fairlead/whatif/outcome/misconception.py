@@ -70,9 +70,14 @@ class _Evidence(Struct, frozen=True):
     def five_minutes(self) -> Misconception | None:
         """Return a note if the first pods left their failed node earlier or later than after 5 min.
 
-        Return None if they left after five minutes, or if no pods left a tainted node.
+        Return None if they left after five minutes, or if no pods left a tainted node. Nodes that
+        were tainted before the run do not count, because part of their times is unknown.
         """
-        evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
+        evicted = [
+            one
+            for one in self.outage.nodes
+            if one.first_eviction_at and one.tainted_at and one.tainted_at > self.start
+        ]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
         if first is None:
             return None
