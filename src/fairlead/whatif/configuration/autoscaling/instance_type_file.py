@@ -58,6 +58,7 @@ _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
 _GIB: Final = 1 << 30
 _PODS: Final = 110
+_SYSTEMS: Final = ("linux",)
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
@@ -74,14 +75,15 @@ class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
 
     `capacity` is the size of the machine. `allocatable` are the amounts that pods can use; the
-    default {} means all of `capacity`. `labels` are further labels of its nodes; "" means that the
-    nodes do not have the label.
+    default {} means all of `capacity`. `systems` are the operating systems that the file states;
+    providers' tools list none, because the image of a machine decides. `labels` are further labels
+    of its nodes; "" means that the nodes do not have the label.
     """
 
     name: str
     capacity: ResourceList
     architectures: tuple[str, ...] = ("amd64",)
-    systems: tuple[str, ...] = ("linux",)
+    systems: tuple[str, ...] = ()
     zones: tuple[str, ...] = ()
     capacity_types: tuple[str, ...] = (ON_DEMAND,)
     prices: Mapping[tuple[str, str], float] | None = None
@@ -186,7 +188,7 @@ def new_node_templates(one: StatedType, zones: Mapping[str, str]) -> list[Json]:
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
     to their regions ("" for a zone without a region).
     """
-    labels = {INSTANCE_TYPE: one.name, ARCH: one.architectures[0], OS: one.systems[0]}
+    labels = {INSTANCE_TYPE: one.name, ARCH: one.architectures[0], OS: (one.systems or _SYSTEMS)[0]}
     capacity, allocatable = _sizes(one)
     places = [_place(zone, zones.get(zone, "")) for zone in one.zones or sorted(zones)] or [{}]
     return [
@@ -257,7 +259,7 @@ def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> Ins
     requirements = [
         requirement(INSTANCE_TYPE, "In", (stated.name,)),
         requirement(ARCH, "In", stated.architectures),
-        requirement(OS, "In", stated.systems),
+        requirement(OS, "In", stated.systems or _SYSTEMS),
         requirement(CAPACITY_TYPE, "In", stated.capacity_types),
     ]
     if zones:
@@ -335,7 +337,7 @@ def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType
         cells["name"],
         capacity,
         _list(cells.get("arch", "")) or ("amd64",),
-        _list(cells.get("os", "")) or ("linux",),
+        _list(cells.get("os", "")),
         _list(cells.get("zones", "")),
         kinds,
         prices,
@@ -415,7 +417,7 @@ def _of_kwok(row: Json) -> StatedType:
         row["name"],
         {name: str(amount) for name, amount in row["resources"].items()},
         (row.get("architecture", "amd64"),),
-        _texts(row.get("operatingSystems")) or ("linux",),
+        _texts(row.get("operatingSystems")),
         tuple(dict.fromkeys(zone for _, zone, _ in offerings if zone)),
         tuple(dict.fromkeys(kind for kind, _, _ in offerings)),
         {(kind, zone): price for kind, zone, price in offerings},
@@ -454,7 +456,7 @@ def _of_gcloud(row: Json) -> StatedType:
     arch = _ARCHITECTURES.get(str(row.get("architecture", "X86_64")), "arm64").lower()
     capacity: ResourceList = {"cpu": str(row["guestCpus"]), "memory": f"{row['memoryMb']}Mi"}
     return StatedType(
-        row["name"], capacity, (arch,), ("linux",), (zone,) if zone else (), (ON_DEMAND, SPOT)
+        row["name"], capacity, (arch,), (), (zone,) if zone else (), (ON_DEMAND, SPOT)
     )
 
 
@@ -471,4 +473,4 @@ def _of_azure(row: Json) -> StatedType:
     arch = _ARCHITECTURES.get(str(has.get("CpuArchitectureType", "x64")), "amd64")
     spot = has.get("LowPriorityCapable") == "True"
     kinds = (ON_DEMAND, SPOT) if spot else (ON_DEMAND,)
-    return StatedType(row["name"], capacity, (arch,), ("linux",), tuple(zones), kinds)
+    return StatedType(row["name"], capacity, (arch,), (), tuple(zones), kinds)

@@ -1,8 +1,9 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
 Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
-zones of the cluster. A new node of a pool can have any type of the pool's architecture that is
-in the file of instance types. Without a file, it can have the types of the pool's present nodes.
+zones of the cluster. A new node of a pool can have any type of the file of instance types that has
+the pool's architecture and operating system. Without a file, it can have the types of the pool's
+present nodes.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
 and volume limits, the same ratio of allocatable to capacity, and pods of the same DaemonSets. If it
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
-from fairlead.api.well_known_label import ARCH, ZONE
+from fairlead.api.well_known_label import ARCH, OS, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
@@ -251,13 +252,16 @@ def _type_or_size(info: NodeInfo) -> str:
 
 
 def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> list[_Type]:
-    """Return the types in `stated` that have the architecture of the nodes `members`."""
+    """Return the types in `stated` that have the architecture and system of the nodes `members`.
+
+    A type without a stated operating system can run any.
+    """
     sample, shares = node_to_copy(members), AllocatableShares(info.node for info in members)
-    arch = sample.labels.get(ARCH, "amd64")
+    arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")
     return [
         _Type(one.name, sample, one.capacity, shares.of(one.name, one.capacity), one)
         for one in stated
-        if arch in one.architectures
+        if arch in one.architectures and (not one.systems or system in one.systems)
     ]
 
 

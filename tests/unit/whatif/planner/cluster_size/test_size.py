@@ -7,7 +7,7 @@ from math import comb
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
-from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
+from fairlead.api.well_known_label import INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -34,6 +34,7 @@ from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 
 NO_FAILURE = Survival()
+SYSTEMS = ("linux", "windows")
 
 
 def stated(name, cpu, memory, price):
@@ -625,6 +626,18 @@ def test_types_with_estimated_prices_are_named(planner, make):
     assert found["findings"][1] == (
         "Estimated from cores and memory, because --instance-types states no price: large."
     )
+
+
+def test_a_pool_has_only_types_of_its_operating_system(planner, make):
+    """A type without a stated operating system can be in any pool."""
+    nodes = [make.node("a"), make.node("b", **{OS: "windows"})]
+    types = [SMALL, *(StatedType(one, SMALL.capacity, systems=(one,)) for one in SYSTEMS)]
+    model = planner(*nodes).model
+    found = {
+        (one.pool, one.node_type) for one in node_offers(model, model.table.nodes(), types, 0.0)
+    }
+    windows = f"{OS}=windows"
+    assert found == {("", "small"), ("", "linux"), (windows, "small"), (windows, "windows")}
 
 
 @pytest.mark.parametrize(
