@@ -99,6 +99,7 @@ def size(
         estimated_types,
         node_offers,
         price_of_node,
+        spot_notes,
     )
     from fairlead.whatif.planner.cluster_size.search import SizeSearch
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
@@ -147,7 +148,11 @@ def size(
             virtual=tuple(virtual),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    notes = (*read.idle_autoscaler(CHOOSES_NODES), *read.notes)
+    notes = (
+        *spot_notes(replaced, offers, types),
+        *read.idle_autoscaler(CHOOSES_NODES),
+        *read.notes,
+    )
     answer = size_answer(question, found, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

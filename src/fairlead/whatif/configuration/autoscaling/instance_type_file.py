@@ -29,6 +29,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Node, ResourceList
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, HOSTNAME, INSTANCE_TYPE, OS, REGION, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
@@ -95,12 +96,17 @@ class StatedType(Struct, frozen=True):
         """Whether the file states a price."""
         return bool(self.prices)
 
+    def stated_price(self, capacity_type: str, zone: str) -> float | None:
+        """Return the hourly price that the file states for `capacity_type` in `zone`."""
+        prices = self.prices or {}
+        return prices.get((capacity_type, zone), prices.get((capacity_type, "")))
+
     def price(self, capacity_type: str, zone: str) -> float:
         """Return the stated hourly price for `capacity_type` in `zone`, or else an estimate."""
+        stated = self.stated_price(capacity_type, zone)
+        if stated is not None:
+            return stated
         prices = self.prices or {}
-        for key in ((capacity_type, zone), (capacity_type, "")):
-            if key in prices:
-                return prices[key]
         size = amounts(self.capacity)
         memory = size.get("memory", 0) / _GIB
         base = size.get("cpu", 0) / 1000 * _CORE_PRICE + memory * _GIB_PRICE
@@ -171,6 +177,23 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
         (first.metadata.labels.get(ARCH, "amd64"),),
         capacity_types=tuple(kinds),
     )
+
+
+def assumed_spot_prices(uses: Iterable[tuple[StatedType, str, str]]) -> Iterator[str]:
+    """Yield a note about spot prices that are assumed because the file states other prices only.
+
+    `uses` are the types of nodes, with the capacity type and the zone of the node.
+    """
+    assumed = {
+        one.name
+        for one, kind, zone in uses
+        if kind == SPOT and one.has_price and one.stated_price(kind, zone) is None
+    }
+    if assumed:
+        yield (
+            f"{OPTION} states no spot price of {listed(sorted(assumed))}. It is "
+            f"assumed to be {_SPOT_SHARE:.0%} of the on-demand price."
+        )
 
 
 def stated_type(path: str, name: str) -> StatedType:

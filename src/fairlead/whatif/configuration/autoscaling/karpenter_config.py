@@ -42,6 +42,8 @@ from fairlead.whatif.configuration.autoscaling.allocatable import (
 )
 from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    StatedType,
+    assumed_spot_prices,
     instance_types,
     read_instance_types,
     types_of_nodes,
@@ -98,8 +100,7 @@ def karpenter_config(
     if instance_type_file is None:
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
-    if not all(one.has_price for one in types):
-        notes.append("Prices that are not given are estimated from cores and memory.")
+    notes += _price_notes(pools, types, zones)
     shares = AllocatableShares(nodes)
     notes += shares.notes(types)
     types = with_type_labels(with_allocatable(types, shares), pools, nodes)
@@ -134,6 +135,21 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
         _of_kind(stated, "NodePool", NodePool)
         _of_kind(stated, "NodeClaim", NodeClaim)
         _of_kind(stated, "NodeOverlay", NodeOverlay)
+
+
+def _price_notes(
+    pools: Iterable[NodePool], types: Sequence[StatedType], zones: Sequence[str]
+) -> Iterator[str]:
+    """Yield notes about prices of `types` that are estimated; `zones` are those of the cluster."""
+    if not all(one.has_price for one in types):
+        yield "Prices that are not given are estimated from cores and memory."
+    if any(template_requirements(pool).get(CAPACITY_TYPE).has(SPOT) for pool in pools):
+        yield from assumed_spot_prices(
+            (one, kind, zone)
+            for one in types
+            for kind in one.capacity_types
+            for zone in one.zones or zones or ("",)
+        )
 
 
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:

@@ -34,7 +34,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits, Limits
-from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    StatedType,
+    assumed_spot_prices,
+    read_instance_types,
+)
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.input.error import InputError
@@ -123,7 +127,7 @@ def _with_priorities(
 def with_prices(
     config: ClusterAutoscalerConfig, files: str | None, manifests: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return (`config` with prices of its groups, a note about the groups without a price).
+    """Return (`config` with prices of its groups, notes about prices that are unknown or assumed).
 
     A group without a price gets the price of its instance type in `files`. If all prices are known,
     or if neither `files` nor a group states a price, there is no note. Raises InputError.
@@ -133,11 +137,14 @@ def with_prices(
         nodes = [one.node for one in samples(manifests) if one.kind is NODE]
         stated = {one.name: one for one in read_instance_types(files, nodes)}
     groups = []
+    uses: list[tuple[StatedType, str, str]] = []
     for group in config.groups:
         labels = ((group.template or {}).get("metadata") or {}).get("labels") or {}
         known = stated.get(labels.get(INSTANCE_TYPE, ""))
         if group.price is None and known is not None and known.has_price:
-            price = known.price(capacity_type_of(labels), labels.get(ZONE, ""))
+            use = capacity_type_of(labels), labels.get(ZONE, "")
+            uses.append((known, *use))
+            price = known.price(*use)
             groups.append(replace(group, price=price))
         else:
             groups.append(group)
@@ -148,7 +155,7 @@ def with_prices(
         "while there are such nodes, the total cost is unknown."
     )
     notes = (note,) if without and wants_prices else ()
-    return replace(config, groups=tuple(groups)), notes
+    return replace(config, groups=tuple(groups)), (*notes, *assumed_spot_prices(uses))
 
 
 Form = TypeVar("Form")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
@@ -23,13 +23,26 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
     return {name: price for name, price in prices if price is not None}
 
 
+def price_uses(
+    nodes: Iterable[Mapping[str, str]], stated: Iterable[StatedType]
+) -> Iterator[tuple[StatedType, str, str]]:
+    """Yield the type in `stated`, the capacity type and the zone of nodes with the labels `nodes`.
+
+    Nodes whose type is not among `stated` are left out.
+    """
+    known = {one.name: one for one in stated}
+    for labels in nodes:
+        found = known.get(type_of_labels(labels))
+        if found is not None:
+            yield found, capacity_type_of(labels), labels.get(ZONE, "")
+
+
 def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) -> float | None:
     """Return the hourly price of a node with `labels`; None if the price is unknown.
 
     `known` contains instance types, keyed by name.
     """
-    name = next((labels[one] for one in TYPE_LABELS if one in labels), "")
-    found = known.get(name)
+    found = known.get(type_of_labels(labels))
     if found is None or not found.has_price:
         return None
     return found.price(capacity_type_of(labels), labels.get(ZONE, ""))
@@ -37,4 +50,9 @@ def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) 
 
 def type_of_node(info: NodeInfo) -> str:
     """Return the instance type in the labels of a node; "" if it has none."""
-    return next((info.labels[one] for one in TYPE_LABELS if one in info.labels), "")
+    return type_of_labels(info.labels)
+
+
+def type_of_labels(labels: Mapping[str, str]) -> str:
+    """Return the instance type in `labels`; "" if they have none."""
+    return next((labels[one] for one in TYPE_LABELS if one in labels), "")

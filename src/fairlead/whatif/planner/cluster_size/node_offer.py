@@ -27,8 +27,15 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.allocatable import AllocatableShares
-from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
-from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    StatedType,
+    assumed_spot_prices,
+)
+from fairlead.whatif.configuration.autoscaling.node_price import (
+    TYPE_LABELS,
+    price_uses,
+    type_of_node,
+)
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.configuration.autoscaling.provider_label import FACT_LABELS
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -301,3 +308,17 @@ def estimated_types(
     priced = {one.name for one in stated if one.has_price}
     names = {one.node_type for one in offers} | {type_of_node(info) for info in infos}
     return sorted((names - priced) - {""})
+
+
+def spot_notes(
+    infos: Iterable[NodeInfo], offers: Iterable[NodeOffer], stated: Sequence[StatedType]
+) -> tuple[str, ...]:
+    """Return the note about spot prices of `infos` and `offers` that `stated` does not contain."""
+    known = {one.name: one for one in stated}
+    uses = [*price_uses((info.labels for info in infos), stated)]
+    uses += (
+        (known[one.node_type], capacity_type_of(one.sample.labels), one.zone)
+        for one in offers
+        if one.node_type in known
+    )
+    return tuple(assumed_spot_prices(uses))

@@ -12,6 +12,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
+    assumed_spot_prices,
     instance_types,
     read_instance_types,
 )
@@ -140,6 +141,16 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
     small, large = read(tmp_path, "name,cpu,memory\na,2,8Gi\nb,4,16Gi\n")
     assert not small.has_price
     assert 0 < small.price("on-demand", "") < large.price("on-demand", "")
+
+
+def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
+    """Prices of types without any price are estimated, which other notes say."""
+    text = "name,cpu,memory,price,spotPrice\na,2,8Gi,1,\nb,2,8Gi,1,0.3\nc,2,8Gi,,\n"
+    types = read(tmp_path, text)
+    assert types[0].price("spot", "") == pytest.approx(0.4)
+    [note] = assumed_spot_prices((one, "spot", "z") for one in types)
+    assert note.startswith("--instance-types states no spot price of a. It is assumed to be 40% ")
+    assert not [*assumed_spot_prices((one, "on-demand", "z") for one in types)]
 
 
 @pytest.mark.parametrize(

@@ -350,6 +350,15 @@ def test_prices_of_instance_types_are_those_of_groups(found, make, write):
     assert read.notes[-1].startswith("No price is known for the nodes of other; ")
 
 
+def test_a_note_names_the_type_of_spot_nodes_without_a_spot_price(found, make, write):
+    labels = {"eks.amazonaws.com/nodegroup": "g", "eks.amazonaws.com/capacityType": "SPOT"}
+    node = make.node("n", **labels, **{"node.kubernetes.io/instance-type": "small"})
+    types = str(write("types.csv", "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"))
+    read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(node))
+    assert [one.price for one in read.config.groups] == [pytest.approx(0.08)]
+    assert read.notes[-1].startswith("--instance-types states no spot price of small.")
+
+
 def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, make):
     deployment = make.workload(name="ca", namespace="kube-system")
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"

@@ -21,6 +21,7 @@ from fairlead.whatif.planner.cluster_size.node_offer import (
     estimated_types,
     node_offers,
     price_of_node,
+    spot_notes,
 )
 from fairlead.whatif.planner.cluster_size.search import SizeSearch
 from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
@@ -626,6 +627,16 @@ def test_types_with_estimated_prices_are_named(planner, make):
     assert found["findings"][1] == (
         "Estimated from cores and memory, because --instance-types states no price: large."
     )
+
+
+def test_assumed_spot_prices_of_old_and_new_nodes_are_noted(planner, make):
+    spot = {"eks.amazonaws.com/capacityType": "SPOT"}
+    old = make.node("a", **spot, **{INSTANCE_TYPE: "large"})
+    model = planner(old, make.node("b")).model
+    infos = list(model.table.nodes())
+    [note] = spot_notes(infos, node_offers(model, infos, [SMALL], 0.0), [SMALL, LARGE])
+    assert note.startswith("--instance-types states no spot price of large, small.")
+    assert spot_notes(infos[1:], (), [SMALL, LARGE]) == ()
 
 
 def test_a_pool_has_only_types_of_its_operating_system(planner, make):
