@@ -102,7 +102,7 @@ def read_stages(path: str) -> None:
 
 def read_types(path: str) -> None:
     """Read the file; check that every type has a node and a comparable price."""
-    for one in instance_types(found := read_instance_types(path), ("a", "b")):
+    for one in instance_types(found := read_instance_types(path, ()), ("a", "b")):
         assert all(0 <= offering.price < 1e10 for offering in one.offerings)
         assert all(amount >= 0 for amount in one.capacity.values())
     new_node_templates(found[0], {"a": "r"})

@@ -331,8 +331,8 @@ def _new_nodes(
         stated_type,
     )
 
-    stated = stated_type(conditions.instance_types, change.instance_type)
     nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
+    stated = stated_type(conditions.instance_types, change.instance_type, nodes)
     places = (region_and_zone(node.metadata.labels) for node in nodes)
     zones = {zone: region for region, zone in places if zone}
     shares = AllocatableShares(nodes)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -356,7 +356,8 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
     from fairlead.whatif.configuration.autoscaling.node_price import price_of_labels  # noqa: PLC0415
 
     file = conditions.instance_types
-    known = {one.name: one for one in ([] if file is None else read_instance_types(file))}
+    nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
+    known = {one.name: one for one in ([] if file is None else read_instance_types(file, nodes))}
     return packing(
         nodes_in(snapshot.manifests),
         effect.without.nodes,

@@ -92,3 +92,18 @@ def test_rescheduled_pods_are_compared_with_the_dump(snapshot, make, tmp_path):
     assert (rows["price per hour"]["today"], rows["price per hour"]["without"]) == (0.2, 0.4)
     assert any("by priority, then by age" in note for note in answer.changed.notes)
     assert whatif_result(what_if(snapshot(*nodes, *pods), ClusterChange()))["packing"] == []
+
+
+def test_a_file_of_prices_has_the_types_of_the_nodes(snapshot, make, tmp_path):
+    """A row of OpenCost can name a node; its price is that of the type of the node."""
+    node = make.node("a", **{"node.kubernetes.io/instance-type": "small"})
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        "Region,AssetClass,InstanceIDField,InstanceID,InstanceType,MarketPriceHourly\n"
+        ",node,metadata.name,a,,0.3\n"
+    )
+    objects = snapshot(node, make.pod("p", node_name="a", owner="rs"))
+    change = ClusterChange(reschedule="all")
+    answer = what_if(objects, change, Conditions(instance_types=str(prices)))
+    rows = {one["measure"]: one for one in whatif_result(answer)["packing"]}
+    assert rows["price per hour"]["today"] == 0.3

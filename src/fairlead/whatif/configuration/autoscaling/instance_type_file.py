@@ -114,10 +114,11 @@ class StatedType(Struct, frozen=True):
         return base * _SPOT_SHARE if capacity_type == SPOT else base
 
 
-def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedType]:
+def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
-    Prices from OpenCost replace the prices of the types. Raises InputError.
+    Prices from OpenCost replace the prices of the types. They can be about some of the cluster's
+    `nodes`, whose types are used if there are no others. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -196,9 +197,12 @@ def assumed_spot_prices(uses: Iterable[tuple[StatedType, str, str]]) -> Iterator
         )
 
 
-def stated_type(path: str, name: str) -> StatedType:
-    """Return the instance type `name` in the file `path`. Raises InputError."""
-    stated = {one.name: one for one in read_instance_types(path)}
+def stated_type(path: str, name: str, nodes: Sequence[Node]) -> StatedType:
+    """Return the instance type `name` in the file `path`. Raises InputError.
+
+    `nodes` are as for `read_instance_types`.
+    """
+    stated = {one.name: one for one in read_instance_types(path, nodes)}
     if name not in stated:
         problem = f"there is no instance type {name} in {path}; {known_names(name, stated)}"
         raise InputError("--instance-type", problem)

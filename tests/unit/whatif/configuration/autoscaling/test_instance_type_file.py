@@ -70,7 +70,7 @@ def read(tmp_path: Path, content: object) -> list[StatedType]:
     """Return the types in a file with this content."""
     path = tmp_path / "types"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return read_instance_types(str(path))
+    return read_instance_types(str(path), ())
 
 
 @pytest.mark.parametrize(
