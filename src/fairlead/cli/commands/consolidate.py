@@ -96,8 +96,7 @@ def consolidate(
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
-    from fairlead.whatif.configuration.autoscaling.instance_type_file import assumed_spot_prices
-    from fairlead.whatif.configuration.autoscaling.node_price import node_prices, price_uses
+    from fairlead.whatif.configuration.autoscaling.node_price import node_prices, price_notes
     from fairlead.whatif.planner.consolidate import (
         ConsolidationPlan,
         consolidate_answer,
@@ -124,7 +123,7 @@ def consolidate(
 
         found = consolidate_safely(simulated, planner, limit)
     idle = read.idle_autoscaler(CHOOSES_NODES)
-    priced = assumed_spot_prices(price_uses((one.labels for one in model.table.nodes()), types))
+    priced = price_notes([model.node(name) for name in names], types)
     notes = tuple(dict.fromkeys((*priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

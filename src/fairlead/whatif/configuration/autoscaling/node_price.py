@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE, ZONE
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    StatedType,
+    assumed_spot_prices,
+)
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 
 TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
@@ -21,6 +25,23 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
     known = {one.name: one for one in stated}
     prices = ((info.name, price_of_labels(known, info.labels)) for info in nodes)
     return {name: price for name, price in prices if price is not None}
+
+
+def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iterator[str]:
+    """Yield notes about prices of `nodes` that `stated` does not contain; none without `stated`."""
+    if not stated:
+        return
+    priced = {one.name for one in stated if one.has_price}
+    without = sorted({type_of_node(info) for info in nodes} - {*priced, ""})
+    if without:
+        yield (
+            f"--instance-types states no price of {listed(without)}. The cost of such nodes counts "
+            "as 0."
+        )
+    unknown = [info.name for info in nodes if not type_of_node(info)]
+    if unknown:
+        yield f"The cost of nodes without an instance type counts as 0: {listed(unknown)}."
+    yield from assumed_spot_prices(price_uses((info.labels for info in nodes), stated))
 
 
 def price_uses(
