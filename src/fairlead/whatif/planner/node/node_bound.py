@@ -39,10 +39,17 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     rows = np.array([model.node(name).row for name in nodes], np.int64)
     others = table.alive.copy()
     others[rows] = False
-    moving = [pod for info in table.nodes() for pod in info.pods.values() if is_placed_anew(pod)]
-    needed = [0] * len(table.allocatable)
+    held = np.zeros_like(table.allocatable)  # the requests of these pods, by column and row
+    held_pods = np.zeros_like(table.allowed_pods)
     alike: list[PodInfo] = []
-    for pod in moving:
+    moving = (
+        (info.row, pod)
+        for info in table.nodes()
+        for pod in info.pods.values()
+        if is_placed_anew(pod)
+    )
+    for row, pod in moving:
+        held_pods[row] += 1
         new = model.anew(pod)
         load = pod.shape.load
         if new is pod:
@@ -51,13 +58,15 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
             replaced = dict(new.shape.load)
             load = tuple((at, min(amount, replaced.get(at, 0))) for at, amount in load)
         for column, amount in model.countable(load):
-            needed[column] += amount
+            held[column, row] += amount
+    names = [*table.resources.names[: len(table.allocatable)], PODS_PER_NODE]
+    amounts = [*zip(table.allocatable, held, strict=True), (table.allowed_pods, held_pods)]
     found = [NodeBound(0)]
-    for column, name in enumerate(table.resources.names[: len(table.allocatable)]):
-        sizes = table.allocatable[column]
-        found.append(_by_sum(needed[column] - int(sizes[others].sum()), sizes[rows], name))
-    room = table.allowed_pods
-    found.append(_by_sum(len(moving) - int(room[others].sum()), room[rows], PODS_PER_NODE))
+    for name, (allocatable, present) in zip(names, amounts, strict=True):
+        # The pods of a node that stays do not move, even if they request more than it has.
+        sizes = np.maximum(allocatable, present)
+        needed = int(present.sum()) - int(sizes[others].sum())
+        found.append(_by_sum(needed, sizes[rows], name))
     workload, count = most_exclusive(alike)
     found.append(NodeBound(count - int(others.sum()), workload))
     largest = max(found, key=lambda one: one.count)  # of equal bounds, that of the first resource

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
-from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 
 NODES = ("a", "b", "c")
 ALONE = {
@@ -22,6 +23,18 @@ def test_the_sum_of_a_resource_is_a_lower_bound(planner, make):
     objects = [*map(make.node, NODES), *(daemon_pod(make, name, "2") for name in NODES)]
     model = planner(*objects, *deployment(make, "web", ["a", "a", "b", "b", "c"])).model
     assert fewest_nodes(model, NODES) == NodeBound(2, "cpu")
+
+
+@pytest.mark.parametrize("resource", ["cpu", "pods"])
+def test_pods_that_exceed_the_size_of_their_node_can_stay(planner, make, resource):
+    """Of eleven cores or pods, nine are on a node for four, which stays."""
+    size = {"cpu": "4", "pods": "4"} | {"cpu" if resource == "pods" else "pods": "100"}
+    nodes = [make.node(name) for name in NODES]
+    for node in nodes:
+        node["status"]["allocatable"] |= size
+    pods = deployment(make, "web", ["a"] * 9 + ["b", "c"])
+    found = fewest_nodes(planner(*nodes, *pods).model, NODES)
+    assert found == NodeBound(2, PODS_PER_NODE if resource == "pods" else "cpu")
 
 
 def test_capacity_of_nodes_that_are_not_candidates_is_used_first(planner, make):
