@@ -86,7 +86,8 @@ def pending(difference: Difference) -> Section:
 def waited(rows: Sequence[WaitedPod]) -> Section:
     """Return the section of pods that waited long and then got a node, grouped by reason.
 
-    `rows` are sorted by waiting time, the longest first.
+    `rows` are sorted by waiting time, the longest first; they contain no shorter waits than
+    WAITED_MIN, which is a minute.
     """
     by_reason: dict[str, list[WaitedPod]] = defaultdict(list)
     for one in rows:
@@ -98,11 +99,11 @@ def waited(rows: Sequence[WaitedPod]) -> Section:
     ]  # fmt: skip
     columns = (
         TableColumn("PODS", is_number=True),
-        TableColumn(f"WAITED FOR A NODE ({len(rows):,})", is_name=True),
+        TableColumn(f"WAITED 1M OR LONGER ({len(rows):,})", is_name=True),
         TableColumn("LONGEST", is_number=True),
         TableColumn("WHY"),
     )
-    what = f"{counted(len(rows), 'pod')} that waited for a node"
+    what = f"{counted(len(rows), 'pod')} that waited a minute or longer for a node"
     return table_section(what, columns, cells, Rank.CAUSES)
 
 

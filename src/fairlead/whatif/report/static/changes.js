@@ -80,7 +80,7 @@ const CHANGE_TABLES = [
   },
   podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
   podListTable("returned", "Back on the same node", []),
-  podListTable("waited", "Waited for a node", [
+  podListTable("waited", "Waited a minute or longer for a node", [
     { key: "waited_s", label: "Waited", kind: "duration" },
     { key: "reason", label: "Why", kind: "text" },
   ]),
