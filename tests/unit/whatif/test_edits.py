@@ -484,6 +484,19 @@ def test_recommended_requests_are_applied(ask, make):
     assert note in answer.changed.notes
 
 
+def test_a_request_that_follows_from_the_limit_is_known(ask, make):
+    """The API server sets a missing request of a pod to the limit, but not in the template."""
+    web = limited(make, cpu="1")
+    del web["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    answer = ask([make.node("a"), web, vpa(recommended={"cpu": "2"})], apply_vpa=True)
+    note = "Deployment default/web: container c requests cpu 2 instead of 1."
+    assert note in answer.changed.notes
+    answer = ask([make.node("a"), web, vpa(recommended={"cpu": "1"})], apply_vpa=True)
+    assert any(
+        "changes no request of Deployment default/web." in one for one in answer.changed.notes
+    )
+
+
 @pytest.mark.parametrize(
     ("limits", "policies", "recommended", "expected"),
     [

@@ -276,14 +276,15 @@ def _set(
     """
     resources = dict(container.get("resources") or {})
     requests, limits = ({**(resources.get(of) or {})} for of in ("requests", "limits"))
-    before, limit = requests.get(resource), admitted.limits.get(resource)
+    before, limit = admitted.requests.get(resource), admitted.limits.get(resource)
     if policy.controlled_values == "RequestsOnly":
         target = target if limit is None else min(target, limit)
     elif (scaled := admitted.scaled_limit(resource, target)) is not None:
         limits[resource] = canonical(scaled)
         resources["limits"] = limits
-    if before is not None and parse_quantity(before) == target:
+    if before == target:
         return ""
+    stated = requests.get(resource) or ("nothing" if before is None else canonical(before))
     requests[resource] = canonical(target)
     container["resources"] = {**resources, "requests": requests}
-    return f"requests {resource} {requests[resource]} instead of {before or 'nothing'}"
+    return f"requests {resource} {requests[resource]} instead of {stated}"
