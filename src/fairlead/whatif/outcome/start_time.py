@@ -53,9 +53,8 @@ class StartTimes(Struct, frozen=True, kw_only=True):
         """A sentence with the number of draws and the number of known runtimes."""
         share = round(100 * self.known / self.running) if self.running else 0
         source = f", {self.stated:,} of them from --runtimes" if self.stated else ""
-        others = "; the other pods are assumed to keep running" if self.known < self.running else ""
         return (
             f"Start times come from {self.draws:,} simulations with random remaining runtimes. "
             f"Runtimes are known for {self.known:,} of {self.running:,} running pods ({share}%)"
-            f"{source}{others}."
+            f"{source}. A pod without a known runtime keeps running, also if it starts later."
         )
