@@ -1,9 +1,9 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
 Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
-zones of the cluster. A new node of a pool can have any type of the file of instance types that has
-the pool's architecture and operating system. Without a file, it can have the types of the pool's
-present nodes.
+zones of the cluster, or in no zone if none of its present nodes has one. A new node of a pool can
+have any type of the file of instance types that has the pool's architecture and operating system.
+Without a file, it can have the types of the pool's present nodes.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
 and volume limits, the same ratio of allocatable to capacity, and pods of the same DaemonSets. If it
@@ -139,8 +139,9 @@ def node_offers(
     a file. Without them, the types of `infos` are offered.
     """
     found: list[NodeOffer] = []
-    zones = sorted({info.labels.get(ZONE, "") for info in infos})
+    zones = _zones(infos)
     for pool, members in _pools(infos).items():
+        own = zones if _zones(members) else [""]
         types = _stated_types(members, stated) if stated else _present_types(members)
         present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
         for info in members:
@@ -159,9 +160,14 @@ def node_offers(
                     own_labels=own_labels_of(model, node_type.sample),
                     today=tuple(present.get((node_type.kind, zone), ())),
                 ).with_own_pods(model)
-                for zone in node_type.zones(zones)
+                for zone in node_type.zones(own) or node_type.zones(zones)
             ]
     return found
+
+
+def _zones(infos: Iterable[NodeInfo]) -> list[str]:
+    """Return the zones of `infos`, sorted; nodes without a zone do not count."""
+    return sorted({info.labels.get(ZONE, "") for info in infos} - {""})
 
 
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:

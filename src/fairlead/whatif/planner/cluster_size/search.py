@@ -491,8 +491,9 @@ class SizeSearch:
         if survival.nodes and not kept:
             cost += survival.nodes * cheapest
         zones = {offer.zone for offer in self._offers}
-        if survival.zones and not kept and len(zones) > 1:
-            # Any Z - 1 of Z zones must hold all pods: (Z - 1) · cost >= Z · bound.
+        if survival.zones and not kept and len(zones) > 1 and "" not in zones:
+            # Any Z - 1 of Z zones must hold all pods: (Z - 1) · cost >= Z · bound. This does not
+            # hold if nodes can be in no zone, because they run after the failure of any zone.
             cost = max(cost, bound.cost * len(zones) / (len(zones) - 1))
         return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
 
@@ -718,10 +719,10 @@ class SizeSearch:
         if not is_all:
             return fewest
         most = fewest + self._survival.nodes
-        zones = len({self._offers[at].zone for at in kind})
-        if self._survival.zones and zones > 1:
+        zones = {self._offers[at].zone for at in kind}
+        if self._survival.zones and len(zones) > 1 and "" not in zones:
             # Any Z - 1 of Z zones must hold all pods, as in `_stronger`.
-            return max(most, ceil(fewest * zones / (zones - 1) - 1e-9))
+            return max(most, ceil(fewest * len(zones) / (len(zones) - 1) - 1e-9))
         return most
 
     def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:

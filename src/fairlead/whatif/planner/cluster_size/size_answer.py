@@ -170,6 +170,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
+    yield from _zoneless(question.survival, found)
     yield from _held(found)
     if found.waiting_today:
         verb = "waits" if found.waiting_today == 1 else "wait"
@@ -215,6 +216,18 @@ def _held(found: SizeResult) -> Iterator[str]:
         "pending although other nodes have room: the failed nodes still count for the topology "
         f"spread of {named}. With nodeTaintsPolicy: Honor, they do not count."
     )
+
+
+def _zoneless(survival: Survival, found: SizeResult) -> Iterator[str]:
+    """Yield a sentence if zones fail, but some of the new nodes are in no zone."""
+    count = sum(not offer.zone for offer in found.nodes.values())
+    if survival.zones and count:
+        which = "1 of the new nodes is" if count == 1 else f"{count:,} of the new nodes are"
+        pool = "its pool has" if count == 1 else "their pools have"
+        yield (
+            f"{which} in no zone, because today {pool} none. The failure of a zone does not affect "
+            "such nodes."
+        )
 
 
 def _control_plane(nodes: int) -> Iterator[str]:

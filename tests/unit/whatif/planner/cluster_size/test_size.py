@@ -336,6 +336,29 @@ def test_the_verdict_names_the_failures_if_a_pod_fits_no_node(planner, make, sel
     assert f"all but 1 pod, {also} after the loss of any zone (today 2)." in verdict
 
 
+def test_a_node_without_a_zone_gives_other_nodes_no_place_outside_the_zones(planner, make):
+    """Nodes outside all zones would survive the failure of any zone."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"}), make.node("c")]
+    made = planner(*nodes, *deployment(make, "web", ["a", "b", "c"]))
+    found = sized(made, survival=Survival(zones=True))
+    assert sorted(offer.zone for offer in found.nodes.values()) == ["z1", "z2"]
+
+
+def test_a_pool_without_zones_keeps_none_and_is_named(planner, make):
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    nodes.append(make.node("c", site="here"))
+    pods = deployment(make, "web", ["c", "c"], nodeSelector={"site": "here"})
+    survival = Survival(zones=True)
+    found = sized(planner(*nodes, *pods), survival=survival)
+    assert [offer.zone for offer in found.nodes.values()] == [""]
+    assert found.bound.cost <= found.cost
+    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+    assert any(
+        one.startswith("1 of the new nodes is in no zone, because today") for one in findings
+    )
+
+
 def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
@@ -748,11 +771,13 @@ def test_pools_with_equal_labels_are_distinguished_by_taints(planner, make):
 
 @pytest.mark.parametrize("sample", [{}, {ZONE: "z1"}, {ZONE: "z2"}])
 def test_new_nodes_are_in_the_zone_of_their_offer(planner, make, sample):
-    """Offers are made in each zone, and outside of zones if a node has no zone."""
+    """Offers are made in each zone, and outside of zones for a pool without zones."""
     nodes = [make.node("a"), make.node("b", **{ZONE: "z1"}), make.node("c", **sample)]
+    nodes.append(make.node("d", pool="outside"))
     model = planner(*nodes).model
     offers = node_offers(model, model.table.nodes(), (), 0.0)
-    assert {offer.zone for offer in offers} == {"", "z1", *sample.values()}
+    assert {offer.zone for offer in offers if not offer.pool} == {"z1", *sample.values()}
+    assert [offer.zone for offer in offers if offer.pool] == [""]
     for offer in offers:
         assert offer.node("new").node.metadata.labels.get(ZONE, "") == offer.zone
 
