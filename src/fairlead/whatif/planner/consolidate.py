@@ -74,7 +74,6 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import Progress
 
 _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a screen
-_TOO_LITTLE_ROOM: Final = "the nodes that stay do not have enough free resources for its pods"
 
 
 class ConsolidationPlan(Struct):
@@ -300,6 +299,13 @@ def _jobs(planner: DrainPlanner) -> JobRoom:
     return JobRoom(model.current_objects(), model.now, model.stop_exit_code)
 
 
+def _too_little(resource: str) -> str:
+    """Return the reason why the nodes that stay, together, cannot take the pods of a node."""
+    if resource == "pods":
+        return "the nodes that stay cannot run so many pods"
+    return f"the nodes that stay do not have enough free {resource} for its pods"
+
+
 def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
     """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace."""
     pod = jobs.first_not_replaced([one.pod for one in planner.evicted(name) if not is_leaving(one)])
@@ -395,7 +401,7 @@ def _choose(
 
     The nodes are tried in the order of `names`. The search ends when `limit` nodes are chosen.
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
-    workload. It names neither if the nodes that stay have too few free resources in total.
+    workload. It names neither if the nodes that stay have too little of a resource in total.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}
@@ -406,8 +412,8 @@ def _choose(
             if len(chosen) == limit:
                 break
             progress.reach(number, 0)
-            if not planner.has_room_elsewhere(name):
-                failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _TOO_LITTLE_ROOM)
+            if lacking := planner.lacking_elsewhere(name):
+                failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _too_little(lacking))
                 continue
             failing = _job_blocker(planner, jobs, name)
             if failing is not None:

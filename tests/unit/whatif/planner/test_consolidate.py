@@ -285,7 +285,7 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     assert (row["where"], row["owner"], row["why"]) == (
         "c",
         "",
-        "the nodes that stay do not have enough free resources for its pods",
+        "the nodes that stay do not have enough free cpu for its pods",
     )
 
 

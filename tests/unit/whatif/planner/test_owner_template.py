@@ -154,14 +154,22 @@ def test_drains_and_bounds_count_the_new_pods(planner, make):
     objects = resized(make)
     plan = planner(make.node("a", cpu="4"), make.node("b", cpu="2"), *objects)
     assert fewest_nodes(plan.model, ["a", "b"]).count == 1
-    assert plan.has_room_elsewhere("a")
+    assert not plan.lacking_elsewhere("a")
     assert isinstance(plan.empty("a"), PlannedDrain)
+
+
+def test_the_number_of_pods_can_block_a_drain(planner, make):
+    """Node b can run one pod, but two leave node a."""
+    small = make.node("b")
+    small["status"]["allocatable"]["pods"] = "1"
+    pods = deployment(make, "web", ["a", "a"], cpu="100m")
+    assert planner(make.node("a"), small, *pods).lacking_elsewhere("a") == "pods"
 
 
 def test_a_larger_template_blocks_a_drain(planner, make):
     """The pods of three cores do not fit where those of one core would."""
     plan = planner(make.node("a", cpu="8"), make.node("b", cpu="2"), *stateful_set(make))
-    assert not plan.has_room_elsewhere("a")
+    assert plan.lacking_elsewhere("a") == "cpu"
     assert not isinstance(plan.empty("a"), PlannedDrain)
 
 

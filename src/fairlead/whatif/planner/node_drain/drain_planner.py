@@ -1,6 +1,6 @@
 """DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
-A node is checked in up to three steps (`refusals`, `has_room_elsewhere`, `empty`):
+A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`):
 
     1  rules      does a budget refuse an eviction, now or always? Does the kubelet answer?
     2  room       do the other nodes have enough free resources in total for the node's pods?
@@ -258,7 +258,7 @@ class DrainPlanner:
         None means that the reason is not known: `empty` would return a Blocker. This method takes
         less time than `empty`, because it does not always search for the reason.
         """
-        if not self.has_room_elsewhere(node):
+        if self.lacking_elsewhere(node):
             return None
         if self.reorders:
             return self.empty(node)
@@ -425,10 +425,11 @@ class DrainPlanner:
         self.model.preempts = False
         return None if isinstance(decision, Placement) else decision.post_filter_result
 
-    def has_room_elsewhere(self, node: str) -> bool:
-        """Return whether the total free resources of the other nodes are enough for `node`'s pods.
+    def lacking_elsewhere(self, node: str) -> str:
+        """Return a resource of which the other nodes have too little in total for `node`'s pods.
 
-        False proves that `node` cannot be emptied; True proves nothing.
+        The resource is `pods` if the other nodes cannot run so many pods. A resource proves that
+        `node` cannot be emptied; "" proves nothing.
         """
         table = self.model.table
         table.widen()
@@ -443,8 +444,11 @@ class DrainPlanner:
         for pod in pods:
             for column, amount in self.model.countable(pod.shape.requests):
                 needed[column] += amount
+        lacking = np.flatnonzero(needed > free)
+        if len(lacking):
+            return table.resources.names[int(lacking[0])]
         room = int(np.maximum(table.allowed_pods - table.pod_count, 0)[others].sum())
-        return len(pods) <= room and bool((needed <= free).all())
+        return "pods" if len(pods) > room else ""
 
     def _charged(self, pods: Iterable[PodInfo]) -> dict[str, int]:
         charged: dict[str, int] = {}
