@@ -125,7 +125,8 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     if cost is not None:
         line += f" for {cost:,.2f} per hour ({cost * HOURS_PER_MONTH:,.0f} per month)"
     elif outcome.unpriced:
-        line += f"; the total cost is unknown, because {listed(outcome.unpriced)} has no price"
+        unpriced = listed(outcome.unpriced)
+        line += f"; the total cost is unknown, because no price is known for {unpriced}"
     return line
 
 
