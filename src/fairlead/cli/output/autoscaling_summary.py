@@ -11,7 +11,7 @@ from rich.console import Console
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import (
     HOURS_PER_MONTH,
@@ -42,13 +42,16 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tu
     if outcome is None:
         return ()
     without = None if without_change is None else without_change.autoscaling
+    # The node hours of both runs are counted until the end of the longer run.
+    ends = [one.ended_at for one in (run, without_change) if one is not None]
+    span = max(ends) - run.started_at
 
     def show_totals(console: Console, _: int) -> None:
         print_line(console, "")
         print_line(console, f"nodes by {outcome.autoscaler}: {_totals(outcome)}", "bold")
-        print_line(console, _spent(outcome))
+        print_line(console, _spent(outcome, span))
         if without is not None:
-            print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
+            print_line(console, f"without the change: {_totals(without)}; {_spent(without, span)}")
 
     def show(console: Console, count: int) -> None:
         _print_groups(console, outcome, run, without_change, count)
@@ -130,8 +133,8 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     return line
 
 
-def _spent(outcome: AutoscalingOutcome) -> str:
-    line = f"{outcome.node_hours:,.1f} node hours in the run"
+def _spent(outcome: AutoscalingOutcome, span: DurationNs) -> str:
+    line = f"{outcome.node_hours:,.1f} node hours in {for_readers(span)}"
     return line if outcome.cost is None else f"{line}, which cost {outcome.cost:,.2f}"
 
 
