@@ -30,6 +30,7 @@ _SPOT_LABELS: Final = (
     (CAPACITY_TYPE, SPOT),
     ("eks.amazonaws.com/capacityType", "SPOT"),
     ("cloud.google.com/gke-spot", "true"),
+    ("cloud.google.com/gke-preemptible", "true"),  # the predecessor, with the same prices
     ("kubernetes.azure.com/scalesetpriority", "spot"),
 )
 

@@ -7,6 +7,7 @@ import pytest
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.node_price import price_notes
+from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 
 TYPE = "node.kubernetes.io/instance-type"
@@ -36,6 +37,21 @@ def test_a_note_is_about_nodes_whose_price_is_unknown(make, nodes_of, labels, st
     [note] = price_notes(nodes, [PRICED, StatedType("large", {"cpu": "8"})])
     assert note.startswith(start)
     assert not [*price_notes(nodes, [])]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        ("karpenter.sh/capacity-type", "spot"),
+        ("eks.amazonaws.com/capacityType", "SPOT"),
+        ("cloud.google.com/gke-spot", "true"),
+        ("cloud.google.com/gke-preemptible", "true"),
+        ("kubernetes.azure.com/scalesetpriority", "spot"),
+    ],
+)
+def test_labels_of_providers_mark_spot_nodes(label):
+    assert capacity_type_of(dict([label])) == "spot"
+    assert capacity_type_of({label[0]: "other"}) == "on-demand"
 
 
 def test_known_prices_need_no_note(make, nodes_of):
