@@ -335,7 +335,8 @@ CASES = [
     plan("survival of more nodes than exist", "size dump.yaml --survive nodes=99",
          "--survive: nodes=99 is more than 10, the most for a cluster of 1 node"),
     plan("a size of nodes without a size", "size n.yaml",
-         "n.yaml: Node n1: status.allocatable: is absent or empty", files=(("n.yaml", BARE_NODE),)),
+         "n.yaml: Node n1: status.allocatable: is absent or empty, so the size of the node is "
+         "unknown; --keep n1 leaves it as it is", files=(("n.yaml", BARE_NODE),)),
     plan("headroom of all", "size dump.yaml --headroom 100%", "--headroom: '100%' is not a share"),
     plan("keeping every node", "size dump.yaml --keep n1", "--keep: matches every node"),
     plan("types of another architecture", "size dump.yaml --instance-types n.csv",

@@ -77,7 +77,7 @@ def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) 
             )
             raise InputError(
                 source,
-                f"{missing}, so the size of the node is unknown",
+                f"{missing}, so the size of the node is unknown; --keep {name} leaves it as it is",
                 object_name=f"Node {name}",
                 field="status.allocatable",
             )
