@@ -278,7 +278,12 @@ class Rebalancer:
     def _kept(self) -> Counter[IgnoredRule]:
         """Return, for each autoscaler rule, the number of pods that may not move because of it."""
         nodes = self._model.table.nodes()
-        pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
+        pods = (
+            (info.name, pod.pod)
+            for info in nodes
+            for pod in self._planner.evicted(info.name)
+            if not is_leaving(pod)
+        )
         found = (self._rules.pod_blocker(*one) for one in pods)
         return Counter(RULE_OF[one.cause] for one in found if one and one.cause in RULE_OF)
 

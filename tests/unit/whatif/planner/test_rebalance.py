@@ -163,6 +163,9 @@ def test_the_answer_says_which_rules_keep_pods(planner, make):
     assert found.findings[-1] == (
         "4 pods stay where they are because of a rule that --ignore local-storage lifts."
     )
+    objects[-1]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    found = rebalance_answer(rebalanced(planner(*objects)), "dump.yaml", ())
+    assert found.findings[-1].startswith("3 pods stay")  # a pod that stops needs no move
 
 
 IGNORE_DRAINS = {
