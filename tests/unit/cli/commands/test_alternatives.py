@@ -156,6 +156,15 @@ def test_the_costs_of_alternatives_are_side_by_side(ask, tmp_path):
     assert costs == [(2, 730.0), (3, 1095.0)]
 
 
+def test_alternatives_can_add_nodes_of_instance_types(ask, tmp_path):
+    (tmp_path / "types.csv").write_text("name,cpu,memory\nlarge,8,16Gi\n")
+    change = "a:--add-nodes 1 --instance-type large"
+    _, found, _ = ask("--change", change, "--instance-types", "types.csv")
+    assert found["alternatives"][0]["nodes"] == 4
+    code, _, error = ask("--change", "a:--drain a", "--instance-types", "types.csv")
+    assert (code, "--instance-types: needs --autoscale" in error) == (2, True)
+
+
 def test_a_single_alternative_is_not_compared(ask):
     _, found, _ = ask("--change", "one:--drain a")
     assert found["verdict"].startswith("The only alternative, one: 1 pod")

@@ -80,7 +80,7 @@ def run_what_if(
     started = perf_counter()
     fail_on = [parse_fail_on(text) for text in options.fail_on]
     change, logging = request.change, request.log.logging
-    conditions = _conditions(request, options)
+    conditions = _conditions(request, options, [change, *_alternatives(comparison)])
     if comparison.is_given:
         return _compare(request, options, conditions, outputs, comparison)
     report = _report_file(request, options, outputs)
@@ -138,8 +138,19 @@ def _read(request: WhatIfRequest) -> Snapshot:
         return snapshot_of(request.source, request.connection, request.max_input, progress)
 
 
-def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
-    """Return the settings for the simulations with and without the change. Raises InputError."""
+def _alternatives(comparison: ComparisonOptions) -> Iterable[ClusterChange]:
+    """Return the changes of --change. Raises InputError."""
+    if not comparison.change:
+        return ()
+    from fairlead.cli.commands.whatif.alternatives import parse_alternatives
+
+    return parse_alternatives(comparison.change).values()
+
+
+def _conditions(
+    request: WhatIfRequest, options: RunOptions, changes: Iterable[ClusterChange]
+) -> Conditions:
+    """Return the settings for the simulations with and without `changes`. Raises InputError."""
     release = read_release(request.release.choice)
     return Conditions(
         seed=options.seed,
@@ -151,7 +162,7 @@ def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
         plugin=options.plugin,
         allow_extenders=options.allow_extenders,
         batch=BatchOptions(options.batch_config, options.batch_plugin),
-        autoscale=_autoscale(options, request.change),
+        autoscale=_autoscale(options, changes),
         provider=provision_times(options.provision_time),
         instance_types=options.instance_types,
         load=options.load,
@@ -240,15 +251,16 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
             print_answer(answer, results, label, has_details=form == "details")
 
 
-def _autoscale(options: RunOptions, change: ClusterChange) -> AutoscaleOptions:
+def _autoscale(options: RunOptions, changes: Iterable[ClusterChange]) -> AutoscaleOptions:
     """Return the simulated autoscaler and the files that configure it.
 
-    Raises InputError for a file that this autoscaler does not read.
+    Raises InputError for a file that neither this autoscaler nor one of `changes` reads.
     """
     chosen, types = options.autoscale, options.instance_types
     if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
         raise InputError("--node-pools", "needs --autoscale karpenter")
-    if types is not None and chosen == OFF and not (change.instance_type or change.reschedule):
+    is_read = chosen != OFF or any(one.instance_type or one.reschedule for one in changes)
+    if types is not None and not is_read:
         raise InputError("--instance-types", "needs --autoscale, --instance-type or --reschedule")
     return AutoscaleOptions(chosen, options.node_groups, types, options.node_pools)
 
