@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Node
 from fairlead.api.well_known_label import region_and_zone
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.configuration.default_config import default_config
@@ -330,13 +331,20 @@ def _new_nodes(
         new_node_templates,
         stated_type,
     )
+    from fairlead.whatif.configuration.autoscaling.provider_label import (  # noqa: PLC0415
+        changed_labels,
+        provider_groups,
+        with_type_labels,
+    )
 
     nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
     stated = stated_type(conditions.instance_types, change.instance_type, nodes)
     places = (region_and_zone(node.metadata.labels) for node in nodes)
     zones = {zone: region for region, zone in places if zone}
     shares = AllocatableShares(nodes)
-    [one] = with_allocatable([stated], shares)
+    [one] = with_type_labels(with_allocatable([stated], shares), provider_groups(nodes), nodes)
+    like = next((node for node in nodes if node.metadata.name == change.like), Node())
+    one = replace(one, labels=changed_labels(like.metadata.labels, one.labels))
     return new_node_templates(one, zones), list(shares.notes([one]))
 
 

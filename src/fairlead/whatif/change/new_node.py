@@ -160,9 +160,10 @@ def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
 
 
 def _merged(model: Json, template: Json) -> Json:
-    """Return `model` with the labels and the size of `template`."""
+    """Return `model` with the labels and the size of `template`, which has an instance type."""
     before = model.get("metadata", {}).get("labels", {})
-    labels = _relabelled(before, template["metadata"]["labels"])
+    found = _relabelled(before, template["metadata"]["labels"])
+    labels = {key: value for key, value in found.items() if value}
     return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
 
 

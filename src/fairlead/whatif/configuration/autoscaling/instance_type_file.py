@@ -213,9 +213,15 @@ def new_node_templates(one: StatedType, zones: Mapping[str, str]) -> list[Json]:
     """Return node templates of an instance type, one for each of its zones.
 
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
-    to their regions ("" for a zone without a region).
+    to their regions ("" for a zone without a region). The value "" of a label means that the node
+    does not have the label.
     """
-    labels = {INSTANCE_TYPE: one.name, ARCH: one.architectures[0], OS: (one.systems or _SYSTEMS)[0]}
+    labels = {
+        **one.labels,
+        INSTANCE_TYPE: one.name,
+        ARCH: one.architectures[0],
+        OS: (one.systems or _SYSTEMS)[0],
+    }
     capacity, allocatable = _sizes(one)
     places = [_place(zone, zones.get(zone, "")) for zone in one.zones or sorted(zones)] or [{}]
     return [

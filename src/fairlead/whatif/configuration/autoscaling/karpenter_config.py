@@ -103,7 +103,8 @@ def karpenter_config(
     notes += _price_notes(pools, types, zones)
     shares = AllocatableShares(nodes)
     notes += shares.notes(types)
-    types = with_type_labels(with_allocatable(types, shares), pools, nodes)
+    groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
+    types = with_type_labels(with_allocatable(types, shares), groups, nodes)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)

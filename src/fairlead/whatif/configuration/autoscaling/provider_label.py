@@ -1,7 +1,8 @@
 """The labels with facts about the instance type that Karpenter's providers set on their nodes.
 
-NodePools select instance types by these labels, such as `karpenter.k8s.aws/instance-category`. The
-value for an instance type comes from the first of these sources that has one:
+NodePools and pods select instance types by these labels, such as
+`karpenter.k8s.aws/instance-category`. The value for an instance type comes from the first of these
+sources that has one:
 
 1. the file of instance types: the output of `aws ec2 describe-instance-types`, or columns of a CSV
    file whose names are labels
@@ -16,7 +17,7 @@ source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -38,14 +39,46 @@ _OF_NODE: Final = ("/instance-tenancy",)  # follows from the NodePool, not from 
 _TYPES_SHOWN: Final = 3
 
 
+def provider_groups(nodes: Iterable[Node]) -> set[str]:
+    """Return the groups of the providers for AWS that have set labels on `nodes`."""
+    keys = {key for node in nodes for key in node.metadata.labels}
+    return {
+        group for group in (AWS, EKS) if any(key.startswith(f"{group}/instance-") for key in keys)
+    }
+
+
+def labels_with_type(labels: Mapping[str, str], of_type: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that a node with `labels` would have with another instance type.
+
+    `of_type` are the labels of this type; "" means that its nodes do not have the label. The labels
+    with facts about the present type are removed. Facts about the other type are added only if the
+    node has facts from the same provider.
+    """
+    providers = tuple(one for one in FACT_LABELS if any(key.startswith(one) for key in labels))
+    found = {key: value for key, value in labels.items() if not _is_fact(key)}
+    for key, value in of_type.items():
+        if key.startswith(FACT_LABELS) and not key.startswith(providers):
+            continue
+        found.pop(key, None)
+        if value:
+            found[key] = value
+    return found
+
+
+def changed_labels(labels: Mapping[str, str], of_type: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that `labels_with_type` adds, changes or removes; "" means removed."""
+    found = labels_with_type(labels, of_type)
+    removed = {key: "" for key in labels if key not in found}
+    return removed | {key: value for key, value in found.items() if labels.get(key) != value}
+
+
 def with_type_labels(
-    types: Sequence[StatedType], pools: Iterable[NodePool], nodes: Iterable[Node]
+    types: Sequence[StatedType], groups: Container[str], nodes: Iterable[Node]
 ) -> list[StatedType]:
-    """Return `types` with their labels, as the providers of `pools` would set them.
+    """Return `types` with their labels, as the providers with the API groups `groups` set them.
 
     Labels that `types` already have stay.
     """
-    groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
     of_nodes = _labels_of_nodes(nodes)
     keys = dict.fromkeys(key for labels in of_nodes.values() for key in labels)
     found = []
@@ -106,11 +139,11 @@ def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
     for node in nodes:
         labels = node.metadata.labels
         name = labels.get(INSTANCE_TYPE, "")
-        of_type = {
-            key: value
-            for key, value in labels.items()
-            if key.startswith(FACT_LABELS) and not key.endswith(_OF_NODE)
-        }
+        of_type = {key: value for key, value in labels.items() if _is_fact(key)}
         if name and of_type:
             found.setdefault(name, of_type)
     return found
+
+
+def _is_fact(key: str) -> bool:
+    return key.startswith(FACT_LABELS) and not key.endswith(_OF_NODE)

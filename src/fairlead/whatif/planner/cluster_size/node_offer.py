@@ -13,7 +13,7 @@ has the same type as the existing node, it also has the same devices (ResourceSl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -37,7 +37,12 @@ from fairlead.whatif.configuration.autoscaling.node_price import (
     type_of_node,
 )
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.configuration.autoscaling.provider_label import FACT_LABELS
+from fairlead.whatif.configuration.autoscaling.provider_label import (
+    FACT_LABELS,
+    labels_with_type,
+    provider_groups,
+    with_type_labels,
+)
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import (
     NodeCopy,
@@ -68,7 +73,8 @@ class NodeOffer(Struct, frozen=True):
     `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
     are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
-    kind.
+    kind. `type_labels` are the labels that follow from a type in a file; None means that `sample`
+    has the type, and its labels.
     """
 
     pool: str
@@ -81,6 +87,7 @@ class NodeOffer(Struct, frozen=True):
     own_pods: tuple[PodInfo, ...] = ()
     own_labels: tuple[str, ...] = ()
     today: tuple[str, ...] = ()
+    type_labels: Mapping[str, str] | None = None
 
     @property
     def title(self) -> str:
@@ -122,6 +129,8 @@ class NodeOffer(Struct, frozen=True):
         if self.zone:
             labels |= dict.fromkeys(zones or (ZONE,), self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
+        if self.type_labels is not None:
+            labels = labels_with_type(labels, self.type_labels)
         meta = replace(node.metadata, labels=labels)
         status = replace(node.status, allocatable=self.allocatable)
         return replace(node, metadata=meta, status=status)
@@ -140,6 +149,8 @@ def node_offers(
     """
     found: list[NodeOffer] = []
     zones = _zones(infos)
+    nodes = [info.node for info in model.table.nodes()]
+    stated = with_type_labels(stated, provider_groups(nodes), nodes)
     for pool, members in _pools(infos).items():
         own = zones if _zones(members) else [""]
         types = _stated_types(members, stated) if stated else _present_types(members)
@@ -159,6 +170,7 @@ def node_offers(
                     _reduced(node_type.allocatable, headroom),
                     own_labels=own_labels_of(model, node_type.sample),
                     today=tuple(present.get((node_type.kind, zone), ())),
+                    type_labels=node_type.labels,
                 ).with_own_pods(model)
                 for zone in node_type.zones(own) or node_type.zones(zones)
             ]
@@ -209,6 +221,11 @@ class _Type(Struct, frozen=True):
         if self.stated is not None:
             return self.stated.price(capacity_type_of(self.sample.labels), zone)
         return estimated_price(self.capacity)
+
+    @property
+    def labels(self) -> Mapping[str, str] | None:
+        """The labels that follow from a type in a file; None without a file."""
+        return None if self.stated is None else self.stated.labels
 
     @property
     def kind(self) -> Hashable:

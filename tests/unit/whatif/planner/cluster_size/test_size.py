@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import comb
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, OS, ZONE
@@ -660,6 +661,19 @@ def test_assumed_spot_prices_of_old_and_new_nodes_are_noted(planner, make):
     [note] = spot_notes(infos, node_offers(model, infos, [SMALL], 0.0), [SMALL, LARGE])
     assert note.startswith("--instance-types states no spot price of large, small.")
     assert spot_notes(infos[1:], (), [SMALL, LARGE]) == ()
+
+
+def test_new_nodes_have_the_labels_of_their_type(planner, make):
+    """Pods that select nodes with 8 cores need the larger type, which no node has today."""
+    cpus = "karpenter.k8s.aws/instance-cpu"
+    node = make.node("a", **{INSTANCE_TYPE: "m6i.xlarge", cpus: "4"})
+    pods = deployment(make, "web", ["", "a"], nodeSelector={cpus: "8"})
+    types = [stated("m6i.xlarge", "4", "16Gi", 0.2), stated("m6i.2xlarge", "8", "32Gi", 0.3)]
+    types[1] = replace(types[1], labels={"disk": "nvme"})
+    found = sized(planner(node, *pods), types=types)
+    [offer] = found.nodes.values()
+    labels = offer.node("new").node.metadata.labels
+    assert (labels[INSTANCE_TYPE], labels[cpus], labels["disk"]) == ("m6i.2xlarge", "8", "nvme")
 
 
 def test_a_pool_has_only_types_of_its_operating_system(planner, make):
