@@ -131,7 +131,7 @@ def size(
         check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(model, replaced, types, share)
         if not offers:
-            problem = "has no type for the architectures, operating systems and zones of the nodes"
+            problem = "has no type for the architectures, systems and zones of the nodes"
             raise InputError("--instance-types", problem, object_name=instance_types or "")
         is_priced = any(one.has_price for one in types)
         question = SizeQuestion(

@@ -2,8 +2,8 @@
 
 Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
 zones of the cluster, or in no zone if none of its present nodes has one. A new node of a pool can
-have any type of the file of instance types that has the pool's architecture and operating system.
-Without a file, it can have the types of the pool's present nodes.
+have any type of the file of instance types that has the pool's architecture, operating system and
+capacity type. Without a file, it can have the types of the pool's present nodes.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
 and volume limits, the same ratio of allocatable to capacity, and pods of the same DaemonSets. If it
@@ -282,15 +282,19 @@ def _type_or_size(info: NodeInfo) -> str:
 
 
 def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> list[_Type]:
-    """Return the types in `stated` that have the architecture and system of the nodes `members`.
+    """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
-    A type without a stated operating system can run any.
+    They have the architecture, the operating system and the capacity type of the pool. A type
+    without a stated operating system can run any. If the file offers no type as spot capacity, it
+    says nothing about it, and every type can be in a pool of spot nodes.
     """
     sample, shares = node_to_copy(members), AllocatableShares(info.node for info in members)
     arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")
+    kind = capacity_type_of(sample.labels)
+    sold = [one for one in stated if kind in one.capacity_types] or stated
     return [
         _Type(one.name, sample, one.capacity, shares.of(one.name, one.capacity), one)
-        for one in stated
+        for one in sold
         if arch in one.architectures and (not one.systems or system in one.systems)
     ]
 

@@ -653,6 +653,18 @@ def test_types_with_estimated_prices_are_named(planner, make):
     )
 
 
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [(("on-demand", "spot"), {"large"}), (("on-demand",), {"small", "large"})],
+    ids=["the file offers spot", "the file says nothing about spot"],
+)
+def test_spot_nodes_have_types_that_are_offered_as_spot(planner, make, kinds, expected):
+    model = planner(make.node("a", **{"karpenter.sh/capacity-type": "spot"})).model
+    types = [SMALL, replace(LARGE, capacity_types=kinds)]
+    offers = node_offers(model, list(model.table.nodes()), types, 0.0)
+    assert {one.node_type for one in offers} == expected
+
+
 def test_assumed_spot_prices_of_old_and_new_nodes_are_noted(planner, make):
     spot = {"eks.amazonaws.com/capacityType": "SPOT"}
     old = make.node("a", **spot, **{INSTANCE_TYPE: "large"})
