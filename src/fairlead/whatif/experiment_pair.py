@@ -343,9 +343,10 @@ def _new_nodes(
     zones = {zone: region for region, zone in places if zone}
     shares = AllocatableShares(nodes)
     [one] = with_type_labels(with_allocatable([stated], shares), provider_groups(nodes), nodes)
-    like = next((node for node in nodes if node.metadata.name == change.like), Node())
-    one = replace(one, labels=changed_labels(like.metadata.labels, one.labels))
-    return new_node_templates(one, zones), list(shares.notes([one]))
+    copied = next((node for node in nodes if node.metadata.name == change.like), Node())
+    like = copied.metadata.labels
+    one = replace(one, labels=changed_labels(like, one.labels))
+    return new_node_templates(one, zones, like), list(shares.notes([one]))
 
 
 def _scheduler(

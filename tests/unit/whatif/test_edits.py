@@ -150,15 +150,33 @@ def test_all_labels_of_a_new_node_state_the_same_place_and_type(ask, make, write
         assert "topology.k8s.aws/zone-id" not in beta
 
 
+@pytest.mark.parametrize("columns", [",", "windows,arm64;amd64", "linux;windows,arm64;amd64"])
+def test_new_nodes_of_an_instance_type_have_the_system_of_the_copied_node(
+    ask, make, write, columns
+):
+    """The file may state no operating system, or several."""
+    types = write("types.csv", f"name,cpu,memory,os,arch\nbig,16,64Gi,{columns}\n")
+    labels = {"kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64"}
+    objects = [make.node("a", cpu="1", **labels)]
+    objects.append(make.workload(name="web", replicas=1, cpu="8", nodeSelector=labels))
+    change = {"add_nodes": 1, "like": "a", "instance_type": "big"}
+    answer = ask(objects, Conditions(instance_types=types), **change)
+    assert placed(answer) == ["new-node-1"]
+
+
 def test_new_nodes_have_the_labels_of_their_instance_type(ask, make, write):
     """The labels come from the file, and from the name of the type; others from the node."""
     cpus, disk = "karpenter.k8s.aws/instance-cpu", "example.com/disk"
     types = write("types.csv", f"name,cpu,memory,{disk}\nm6i.2xlarge,8,32Gi,nvme\n")
-    labels = {"node.kubernetes.io/instance-type": "m6i.xlarge", cpus: "4", **POOL}
+    beta = "beta.kubernetes.io/instance-type"
+    labels = {"node.kubernetes.io/instance-type": "m6i.xlarge", beta: "m6i.xlarge", cpus: "4"}
+    labels |= POOL
     web = make.workload(name="web", replicas=1, nodeSelector={cpus: "8", disk: "nvme", **POOL})
     change = {"add_nodes": 1, "like": "a", "instance_type": "m6i.2xlarge"}
     answer = ask([make.node("a", **labels), web], Conditions(instance_types=types), **change)
     assert placed(answer) == ["new-node-1"]
+    [new] = [one for one in answer.changed.nodes if one.name == "new-node-1"]
+    assert new.labels[beta] == "m6i.2xlarge"
 
 
 def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existing_nodes(

@@ -30,7 +30,14 @@ from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import Node, ResourceList
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import ARCH, HOSTNAME, INSTANCE_TYPE, OS, REGION, ZONE
+from fairlead.api.well_known_label import (
+    ARCH,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    OS,
+    REGION,
+    ZONE,
+)
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
@@ -209,18 +216,22 @@ def stated_type(path: str, name: str, nodes: Sequence[Node]) -> StatedType:
     return stated[name]
 
 
-def new_node_templates(one: StatedType, zones: Mapping[str, str]) -> list[Json]:
+def new_node_templates(
+    one: StatedType, zones: Mapping[str, str], like: Mapping[str, str]
+) -> list[Json]:
     """Return node templates of an instance type, one for each of its zones.
 
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
     to their regions ("" for a zone without a region). The value "" of a label means that the node
-    does not have the label.
+    does not have the label. If the type can have the architecture and the operating system in the
+    labels `like`, those of the copied node, the new nodes have them.
     """
+    systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {
         **one.labels,
         INSTANCE_TYPE: one.name,
-        ARCH: one.architectures[0],
-        OS: (one.systems or _SYSTEMS)[0],
+        ARCH: min(one.architectures, key=lambda arch: arch != like.get(ARCH)),
+        OS: min(systems, key=lambda system: system != like.get(OS)),
     }
     capacity, allocatable = _sizes(one)
     places = [_place(zone, zones.get(zone, "")) for zone in one.zones or sorted(zones)] or [{}]
