@@ -125,7 +125,8 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
     Prices from OpenCost replace the prices of the types. They can be about some of the cluster's
-    `nodes`, whose types are used if there are no others. Raises InputError.
+    `nodes`, whose types are used if there are no others. The types keep no zones outside of the
+    regions of `nodes`. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -141,7 +142,21 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     for path in tables:
         prices = read_prices(path, texts[path], nodes)
         found = [replace(one, prices=prices.get(one.name, one.prices)) for one in found]
-    return found
+    regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
+    return [replace(one, zones=_zones_of(one.zones, regions)) for one in found]
+
+
+def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
+    """Return those of `zones` that are in one of `regions`, or all if there are none.
+
+    gcloud and az list the zones of all regions. The name of a zone begins with its region:
+    europe-west1-b, westeurope-1, eu-west-1a; but europe-west10-a is not in europe-west1.
+    """
+    return tuple(
+        zone
+        for zone in zones
+        if any(zone.startswith(one) and not zone[len(one) :][:1].isdigit() for one in regions)
+    ) or tuple(zones)
 
 
 def _text(path: str) -> str:

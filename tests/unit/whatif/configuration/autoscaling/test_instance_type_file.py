@@ -136,6 +136,27 @@ def test_new_nodes_are_in_the_region_of_the_other_nodes(
     assert (None if found is None else found.single) == expected
 
 
+@pytest.mark.parametrize(
+    ("region", "expected"),
+    [
+        ("europe-west1", ("europe-west1-b", "europe-west1-c")),
+        ("europe-west10", ("europe-west10-a",)),
+        ("home", ("europe-west1-b", "europe-west1-c", "europe-west10-a")),
+    ],
+)
+def test_zones_of_other_regions_do_not_count(
+    tmp_path: Path, region: str, expected: tuple[str, ...]
+) -> None:
+    """gcloud lists the zones of all regions; if no zone is in the region, the names are unknown."""
+    path = tmp_path / "types.csv"
+    path.write_text(
+        "name,cpu,memory,zones\nm,2,8Gi,europe-west1-b;europe-west1-c;europe-west10-a\n"
+    )
+    node = Node(metadata=ObjectMeta(labels={"topology.kubernetes.io/region": region}))
+    [found] = read_instance_types(str(path), [node])
+    assert found.zones == expected
+
+
 def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
     """The estimate grows with the size of the type."""
     small, large = read(tmp_path, "name,cpu,memory\na,2,8Gi\nb,4,16Gi\n")
