@@ -512,6 +512,12 @@ class NodeCondition(PodCondition, frozen=True):
     last_heartbeat_time: str = ""
 
 
+class NodeSystemInfo(_View, frozen=True):
+    """Facts about a node's machine and software."""
+
+    container_runtime_version: str = ""
+
+
 class NodeStatus(_View, frozen=True):
     """The status of a node."""
 
@@ -520,6 +526,7 @@ class NodeStatus(_View, frozen=True):
     images: tuple[ContainerImage, ...] = ()
     conditions: tuple[NodeCondition, ...] = ()
     declared_features: tuple[str, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Node(_Object, frozen=True):

@@ -194,10 +194,11 @@ class Heartbeats(Struct):
     def _add(self, node: Node, now: Instant) -> list[Command]:
         """Add a new node. Its kubelet continues in the state that the node and its lease show."""
         annotation = node.metadata.annotations.get(KUBELET)
-        kubelet = KubeletState(node, annotation, found_conditions(node))
-        self._kubelets[kubelet.name] = kubelet
         behaviour, warnings = read_behaviour(node, RUNNING)
-        kubelet.behaviour = behaviour
+        base = found_conditions(node, behaviour.reports)
+        kubelet = self._kubelets[node.metadata.name] = KubeletState(
+            node, annotation, base, behaviour
+        )
         kubelet.is_assumed_stopped = annotation is None and ready_status(node) == UNKNOWN
         if kubelet.is_assumed_stopped or behaviour.mode not in REPORTING:
             warnings += self._stop(kubelet, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME, Report
 from fairlead.api.node_start import is_starting
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
@@ -83,16 +83,21 @@ def ready_status(node: Node) -> str:
     return "" if found is None else found.status
 
 
-def found_conditions(node: Node) -> Conditions:
-    """Return the conditions that the kubelet of a new or loaded node posts.
+def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
+    """Return the conditions that the kubelet of a new or loaded node posts by itself.
 
     These are the conditions in the node's status. Missing and Unknown conditions, and the Ready
-    condition of a starting node, become healthy.
+    condition of a starting node, become healthy. So do the conditions that the node's annotation
+    `stated`: they end when it does. On a node that Fairlead created, all conditions come from the
+    annotation or from the usage of the pods, which is measured again.
     """
     conditions = dict(HEALTHY)
+    if node.status.node_info.container_runtime_version == SIMULATED_RUNTIME:
+        return conditions
+    passing = {REPORTED[one].type for one in stated} | ({READY} if is_starting(node) else set())
     for kind in HEALTHY:
         found = condition(node, kind)
-        if kind == READY and is_starting(node):
+        if kind in passing:
             continue
         if found is not None and found.status != UNKNOWN:
             conditions[kind] = Condition(kind, found.status, found.reason, found.message)

@@ -36,7 +36,7 @@ def at(after_s):
     return T0 + seconds(after_s)
 
 
-def node(annotation=None, *, ready="True", uid="u1", name="n1", **others):
+def node(annotation=None, *, ready="True", uid="u1", name="n1", runtime="", **others):
     """Return a node; `others` are further conditions; `ready` None omits Ready."""
     statuses = ({"Ready": ready} if ready is not None else {}) | others
     annotations = {} if annotation is None else {"fairlead.dev/kubelet": annotation}
@@ -45,7 +45,10 @@ def node(annotation=None, *, ready="True", uid="u1", name="n1", **others):
         Node,
         {
             "metadata": {"name": name, "uid": uid, "annotations": annotations},
-            "status": {"conditions": conditions},
+            "status": {
+                "conditions": conditions,
+                "nodeInfo": {"containerRuntimeVersion": runtime},
+            },
         },
     )
 
@@ -337,6 +340,22 @@ def test_an_invalid_annotation_is_reported_once():
     assert event.note.startswith("metadata.annotations[fairlead.dev/kubelet]: 'dead' is no")
     assert cluster.tell(node("dead", MemoryPressure="False"), 6) == []
     assert cluster.lease is None
+
+
+@pytest.mark.parametrize("runtime", ["fairlead://simulated", ""])
+def test_a_condition_of_the_annotation_ends_with_it_after_a_restart(runtime):
+    loaded = node("not-ready, disk-pressure", ready="False", DiskPressure="True", runtime=runtime)
+    cluster = Cluster(lease(-4), loaded)
+    assert cluster.said == []
+    (command,) = cluster.tell(replace(loaded, metadata=node().metadata), 20)
+    assert posted(command) == WELL
+
+
+@pytest.mark.parametrize(("runtime", "ends"), [("fairlead://simulated", True), ("", False)])
+def test_a_pressure_that_was_measured_ends_with_a_restart(runtime, ends):
+    """The kubelet of another cluster's node may have measured anything, so its pressure stays."""
+    cluster = Cluster(lease(-4), node(MemoryPressure="True", runtime=runtime))
+    assert [posted(command) for command in cluster.said] == [WELL] * ends
 
 
 def test_a_deleted_lease_is_created_again():
