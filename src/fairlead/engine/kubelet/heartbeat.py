@@ -103,16 +103,22 @@ class Heartbeats(Struct):
         """Store `lease`, the newest version of the Lease of a node; return the write, if any.
 
         The write ends renewals that `lease` states although its kubelet is stopped: the kubelet
-        stopped before it saw that its lease had been created.
+        stopped before it saw that its lease had been created. If another client has changed the
+        renewals of a working kubelet, the next renewal writes them again.
         """
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases[lease.metadata.name] = lease
         kubelet = self._kubelets.get(lease.metadata.name)
-        if kubelet is None or kubelet.is_reporting:
+        if kubelet is None:
             return []
         known = known_renewals(lease)
-        return self._stop(kubelet, now) if known is not None and known.every else []
+        if not kubelet.is_reporting:
+            return self._stop(kubelet, now) if known is not None and known.every else []
+        if self._announces and kubelet.renewals is not None and known != kubelet.renewals:
+            kubelet.retries_at = kubelet.renewals.last(now) + kubelet.renewals.every
+            self._timers.add(kubelet.retries_at, kubelet)
+        return []
 
     def forget_node(self, name: str) -> None:
         """Remove the kubelet of the deleted node `name`."""
@@ -285,6 +291,11 @@ class Heartbeats(Struct):
 
     # --- the lease -----------------------------------------------------------------------------
 
+    @property
+    def _announces(self) -> bool:
+        """Whether leases state the period of their renewals, so that one write is enough."""
+        return self.annotates_renewals and self.renews_leases
+
     def _period(self, kubelet: KubeletState) -> DurationNs:
         return kubelet.behaviour.every or self.period
 
@@ -301,7 +312,7 @@ class Heartbeats(Struct):
         lease, renewals = self._leases.get(kubelet.name), kubelet.renewals
         if renewals is None or (lease is None and not kubelet.is_reporting):
             return []
-        if renewals.every and not (self.annotates_renewals and self.renews_leases):
+        if renewals.every and not self._announces:
             kubelet.renews_at = renewals.last(now) + renewals.every
             self._timers.add(kubelet.renews_at, kubelet)
             renewals = Renewals(renewals.last(now))

@@ -200,6 +200,16 @@ def test_a_node_that_stops_before_its_lease_is_seen_sends_no_heartbeats(first):
     assert machine.handle(ObjectChanged(lease(-4, every="")), at(1)) == []
 
 
+@pytest.mark.parametrize(("renewed_s", "every"), [(-4, ""), (-1000, ""), (-1000, "10s")])
+def test_a_kubelet_renews_a_lease_that_another_client_has_changed(renewed_s, every):
+    """It does so at its next renewal, as a real kubelet would, and then no longer writes."""
+    cluster = Cluster(lease(-4), node())
+    assert cluster.tell(lease(renewed_s, every), 27) == []
+    ((after_s, _),) = cluster.wait(10_000)
+    assert after_s == 36
+    assert cluster.renewals == (-4, 10)
+
+
 @pytest.mark.parametrize("back", [None, "running"])
 def test_a_recovered_node_sends_heartbeats_at_once(back):
     """It renews its lease at that instant, and posts its conditions."""
