@@ -3,12 +3,15 @@
     a pod without a controller, selected by a ReplicaSet          adopted
     a pod that its ReplicaSet no longer selects                   released, and replaced
     a ReplicaSet without a controller, selected by a Deployment   adopted
+    a ControllerRevision without a controller                     adopted
 
-If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods.
+If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods and
+revisions.
 
 Jobs do not adopt pods here: their selectors contain their uid, which no orphan has as a label.
 
-upstream: pkg/controller/controller_ref_manager.go:ClaimObject
+upstream: pkg/controller/controller_ref_manager.go:ClaimObject,
+pkg/controller/statefulset/stateful_set.go:adoptOrphanRevisions
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from msgspec import Struct, field
 from fairlead.api.codec import as_json
 from fairlead.api.objects import (
     ApiObject,
+    ControllerRevision,
     DaemonSet,
     Deployment,
     LabelSelector,
@@ -48,7 +52,7 @@ from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 
 Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
-Child = Pod | ReplicaSet
+Child = Pod | ReplicaSet | ControllerRevision
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
@@ -63,7 +67,7 @@ class _Namespace(Struct):
 
 
 class Adoption:
-    """The controller that adopts and releases pods and ReplicaSets."""
+    """The controller that adopts pods, ReplicaSets and revisions, and releases the first two."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
@@ -97,13 +101,13 @@ class Adoption:
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return new patches for the pods and ReplicaSets whose patches were refused."""
+        """Return new patches for the objects whose patches were refused."""
         due = dict.fromkeys(self._retries.pop_due(now))
         children = [one for uid in due if (one := self._unconfirmed.get(uid)) is not None]
         return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Store all loaded owners, then return the patches for the loaded pods and ReplicaSets."""
+        """Store all loaded owners, then return the patches for the other loaded objects."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one
@@ -121,7 +125,7 @@ class Adoption:
         return commands
 
     def _see_child(self, one: ApiObject) -> list[Command]:
-        if not isinstance(one, Pod | ReplicaSet) or (isinstance(one, Pod) and is_static(one)):
+        if not isinstance(one, Child) or (isinstance(one, Pod) and is_static(one)):
             return []
         meta, namespace = one.metadata, self._namespace(one)
         key = (type(one).__name__, meta.name)
@@ -137,6 +141,8 @@ class Adoption:
         namespace.orphans.pop(key, None)
         owner = namespace.owners.get(reference.uid)
         if owner is None or _is_ending(owner) or _selects(owner, one):
+            return []
+        if isinstance(one, ControllerRevision):
             return []
         self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
@@ -174,6 +180,8 @@ def _may_own(owner: Adopter, child: Child) -> bool:
     """Return whether `owner` can control an object with the kind and name of `child`."""
     if isinstance(child, ReplicaSet):
         return isinstance(owner, Deployment)
+    if isinstance(child, ControllerRevision):
+        return isinstance(owner, StatefulSet | DaemonSet)
     if isinstance(owner, StatefulSet):
         return ordinal_of(owner.metadata.name, child.metadata.name) is not None
     return isinstance(owner, POD_OWNERS)

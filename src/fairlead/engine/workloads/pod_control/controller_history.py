@@ -25,6 +25,7 @@ from msgspec import Struct, field
 from fairlead.api.json import Json
 from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.workloads.identity import template_hash
 from fairlead.engine.workloads.pod_control.pod_template import same_template
@@ -45,7 +46,9 @@ class History(Struct):
     StatefulSets: it is the name of the revision before the update that is in progress. When the
     update is complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision
     of pods without a label. `requested` contains the names of ControllerRevisions whose creation
-    was requested. `failures` is the number of consecutive refused creations.
+    was requested. `failures` is the number of consecutive refused creations. `_named` maps the
+    labels of a DaemonSet's ControllerRevisions to their names, which have another prefix if the
+    DaemonSet has adopted them from one with another name.
     """
 
     owner: Revised
@@ -57,11 +60,14 @@ class History(Struct):
     collisions: int = 0
     requested: dict[str, None] = field(default_factory=dict)
     failures: int = 0
+    _named: dict[str, str] = field(default_factory=dict)
 
     def see(self, view: ControllerRevision) -> None:
         """Store the newest version of a ControllerRevision."""
         name = view.metadata.name
         self.views[name] = view
+        if REVISION_LABEL in view.metadata.labels:
+            self._named[view.metadata.labels[REVISION_LABEL]] = name
         self.templates.setdefault(name, _template_in(view))
         self.requested.pop(name, None)
         self.failures = 0
@@ -99,11 +105,16 @@ class History(Struct):
         label = pod.metadata.labels.get(REVISION_LABEL)
         if label is None:
             return self.first
-        return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
+        if isinstance(self.owner, StatefulSet):
+            return label
+        return self._named.get(label) or f"{self._prefix}{label}"
 
     def label_of(self, name: str) -> str:
         """Return the value of the revision label of a pod that has the revision `name`."""
-        return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
+        if isinstance(self.owner, StatefulSet):
+            return name
+        labels = self.views[name].metadata.labels if name in self.views else {}
+        return labels.get(REVISION_LABEL) or name.removeprefix(self._prefix)
 
     def next_writes(self, live: Iterable[str]) -> list[Command]:
         """Return the next writes of ControllerRevisions.
@@ -116,14 +127,15 @@ class History(Struct):
         is in flight already or the owner is being deleted.
         """
         view = self.views.get(self.update)
-        newest = max((one.revision for one in self.views.values()), default=0)
+        others = (one.revision for name, one in self.views.items() if name != self.update)
+        newest = max(others, default=0)
         written: list[Command] = []
         if view is None:
             if self.update in self.requested or self.owner.metadata.deletion_timestamp:
                 return []
             self.requested[self.update] = None
             written = [self._create(newest + 1)]
-        elif view.revision < newest:
+        elif view.revision <= newest:
             written = [PatchObject(self._ref(view), {"revision": newest + 1})]
         return written + self._truncated(set(live))
 
@@ -219,18 +231,28 @@ class History(Struct):
 class Histories(Struct):
     """The histories of all owners, by the owner's key.
 
-    `_early` contains the revisions that were observed before their owner.
+    `_early` contains the revisions that were observed before their owner. `_orphans` contains the
+    revisions without an owner, by namespace and name. They belong to the history of a new owner
+    that selects them, even before it adopts them. So a workload that is deleted with
+    `--cascade=orphan` and created again does not replace its pods.
+
+    upstream: pkg/controller/history/controller_history.go:ListControllerRevisions
     """
 
     _by_owner: dict[str, History] = field(default_factory=dict)
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
+    _orphans: dict[str, dict[str, ControllerRevision]] = field(default_factory=dict)
 
     def of(self, key: str, owner: Revised) -> History:
         """Return the history of `owner`, created if missing."""
         history = self._by_owner.get(key)
         if history is None:
             history = self._by_owner[key] = History(owner)
-            for view in self._early.pop(key, ()):
+            orphans = self._orphans.get(owner.metadata.namespace, {}).values()
+            selected = (
+                one for one in orphans if selector_matches(owner.spec.selector, one.metadata.labels)
+            )
+            for view in (*selected, *self._early.pop(key, ())):
                 history.see(view)
         return history
 
@@ -240,9 +262,11 @@ class Histories(Struct):
 
     def see(self, view: ControllerRevision) -> None:
         """Store the newest version of a ControllerRevision."""
-        owner = controller_of(view.metadata)
+        meta, owner = view.metadata, controller_of(view.metadata)
         if owner is None:
+            self._orphans.setdefault(meta.namespace, {})[meta.name] = view
             return
+        self._orphans.get(meta.namespace, {}).pop(meta.name, None)
         history = self._by_owner.get(owner.uid)
         if history is None:
             self._early.setdefault(owner.uid, []).append(view)
@@ -251,7 +275,8 @@ class Histories(Struct):
 
     def forget(self, view: ControllerRevision) -> None:
         """Remove a deleted ControllerRevision."""
-        owner = controller_of(view.metadata)
+        meta, owner = view.metadata, controller_of(view.metadata)
+        self._orphans.get(meta.namespace, {}).pop(meta.name, None)
         history = self._by_owner.get(owner.uid) if owner is not None else None
         if history is not None:
             history.forget(view)

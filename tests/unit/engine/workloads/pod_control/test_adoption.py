@@ -96,6 +96,44 @@ def test_a_recreated_deployment_adopts_its_replica_set(world, build):
     assert world.get("Deployment", "web")["status"]["readyReplicas"] == 2
 
 
+def orphan(world, kind, name):
+    """Delete the object as `kubectl delete --cascade=orphan` does."""
+    orphaning = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["orphan"]}
+    world.patch(kind, name, {"metadata": orphaning})
+    world.delete(kind, name)
+
+
+def revisions_of(world):
+    """Return {uid of the owner: numbers of its ControllerRevisions}."""
+    found = {}
+    for key, one in world.objects.items():
+        if key[0] == "ControllerRevision":
+            (owner,) = one["metadata"]["ownerReferences"]
+            found.setdefault(owner["uid"], set()).add(one["revision"])
+    return found
+
+
+REVISED = pytest.mark.parametrize(
+    ("kind", "name"),
+    [("StatefulSet", "db"), ("DaemonSet", "db"), ("DaemonSet", "renamed")],
+)
+
+
+@REVISED
+def test_a_recreated_owner_keeps_pods_of_the_same_template(world, build, kind, name):
+    """It adopts their revision. So a StatefulSet can get larger claims without a rollout."""
+    world.create(build.node("n1"))
+    world.create(build.owned(kind, "db", 1, uid="before"))
+    pods = {one["metadata"]["uid"] for one in world.pods().values()}
+    orphan(world, kind, "db")
+    world.create(build.owned(kind, name, 1, uid="after"))
+    world.run(seconds(60))
+    assert {one["metadata"]["uid"] for one in world.pods().values()} == pods
+    assert revisions_of(world) == {"after": {1}}
+    status = world.get(kind, name)["status"]
+    assert status.get("updatedReplicas", status.get("updatedNumberScheduled")) == 1
+
+
 def test_a_terminating_owner_adopts_no_pods(world, build):
     one = replica_set(build)
     one["metadata"] |= {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["x/y"]}
