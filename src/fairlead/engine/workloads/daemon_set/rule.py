@@ -128,6 +128,7 @@ class DaemonSetRule:
     strategy: UpdateStrategy
     min_ready: DurationNs
     update: str
+    history: History = field(compare=False)
     nodes: Mapping[str, Node] = field(compare=False)
     wanted: dict[str, bool] = field(compare=False)
     stale: dict[str, None] = field(compare=False)
@@ -160,6 +161,7 @@ class DaemonSetRule:
             owner.spec.update_strategy,
             seconds(owner.spec.min_ready_seconds),
             history.update,
+            history,
             nodes,
             known.wanted if known is not None and known.daemon.spec == daemon.spec else {},
             known.stale
@@ -191,6 +193,7 @@ class DaemonSetRule:
         If `slot` is None and no node needs a change, return the next step of a rolling update.
         """
         if slot is not None:
+            self._note_stale(pods, slot)
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
         plans = [self._plan_node(pods, one, now) for one in slots]
@@ -202,6 +205,19 @@ class DaemonSetRule:
         )
         is_busy = plan.create or plan.delete or plan.again_at is not None
         return plan if is_busy else self.follow(pods, now)
+
+    def _note_stale(self, pods: PodSet, slot: str) -> None:
+        """Add the outdated pods of the node `slot` to `stale`.
+
+        The others were found when the update began. Later, the DaemonSet may adopt an outdated pod,
+        or an outdated pod whose creation was in flight may appear.
+        """
+        for name in pods.by_slot.get(slot, ()):
+            if name not in self.stale and self._is_outdated(pods.pods[name]):
+                self.stale[name] = None
+
+    def _is_outdated(self, pod: Pod) -> bool:
+        return self.history.revision_of(pod) != self.update
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
         """Return the deletions and creations that the next step of a rolling update needs."""

@@ -134,6 +134,22 @@ def test_a_recreated_owner_keeps_pods_of_the_same_template(world, build, kind, n
     assert status.get("updatedReplicas", status.get("updatedNumberScheduled")) == 1
 
 
+@REVISED
+def test_a_recreated_owner_replaces_pods_of_another_template(world, build, kind, name):
+    world.create(build.node("n1"))
+    world.create(build.owned(kind, "db", 1, uid="before"))
+    (outdated,) = world.pods()
+    orphan(world, kind, "db")
+    after = build.owned(kind, name, 1, uid="after")
+    after["spec"]["template"] = build.template("web:2")
+    world.create(after)
+    assert world.pods() == {}
+    world.delete("Pod", outdated, grace=0)
+    (pod,) = world.pods().values()
+    assert pod["spec"]["containers"][0]["image"] == "web:2"
+    assert revisions_of(world) == {"after": {1, 2}}
+
+
 def test_a_terminating_owner_adopts_no_pods(world, build):
     one = replica_set(build)
     one["metadata"] |= {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["x/y"]}
