@@ -15,6 +15,8 @@ from fairlead.client.rest_client import ApiRequest, RestClient
 # A watch that lasts this much longer than its timeoutSeconds has a half-open connection.
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
+# A watch that the server has accepted and kept open for this long can be read.
+OPEN_SECONDS: Final = 2.0
 
 OnUpdates = Callable[[list[ObjectUpdate]], None]
 
@@ -28,18 +30,22 @@ class ListWatch:
         client: RestClient,
         on_updates: OnUpdates,
         clock: Callable[[], int],
+        *,
+        open_seconds: float = OPEN_SECONDS,
     ) -> None:
         """Prepare to send the requests of `reflector` with `client`.
 
         `on_updates` is called for each page of a list and for each part of a watch that arrives,
         with the changes that it contains. `on_updates` is also called with an empty list before a
-        pause and at the end of a watch, because the reflector's state may have changed even if no
-        object has changed. `clock` returns the time in ns.
+        pause, at the end of a watch, and when a watch has been open for `open_seconds`, because the
+        reflector's state may have changed even if no object has changed. `clock` returns the time
+        in ns.
         """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
         self._clock = clock
+        self._open_seconds = open_seconds
         self._path = reflector.resource.collection()
 
     async def run(self) -> NoReturn:
@@ -79,15 +85,27 @@ class ListWatch:
     async def _watch(self, watch: OpenWatch) -> None:
         """Process the lines of one watch until it ends. Raises RequestError if it fails."""
         lasts = watch.seconds + GRACE_SECONDS
-        async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
-            async for lines in chunks:
-                updates: list[ObjectUpdate] = []
-                for line in lines:
-                    found = self._reflector.watched(line, self._clock())
-                    if found is None:
-                        self._on_updates(updates)
-                        return
-                    updates += found
-                self._on_updates(updates)
+        stays_open: asyncio.TimerHandle | None = None
+        try:
+            async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
+                async for lines in chunks:
+                    if stays_open is None:
+                        loop = asyncio.get_running_loop()
+                        stays_open = loop.call_later(self._open_seconds, self._stayed_open)
+                    updates: list[ObjectUpdate] = []
+                    for line in lines:
+                        found = self._reflector.watched(line, self._clock())
+                        if found is None:
+                            self._on_updates(updates)
+                            return
+                        updates += found
+                    self._on_updates(updates)
+        finally:
+            if stays_open is not None:
+                stays_open.cancel()
         self._reflector.ended(self._clock())
+        self._on_updates([])
+
+    def _stayed_open(self) -> None:
+        self._reflector.stayed_open()
         self._on_updates([])

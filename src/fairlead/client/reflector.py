@@ -235,6 +235,15 @@ class Reflector:
                 return None
         return []
 
+    def stayed_open(self) -> None:
+        """Record that a watch has been open for a while, even if it has had no event yet.
+
+        Then the resource can be read again. A resource that does not change has no event before
+        the first bookmark, which may take a minute.
+        """
+        if self._listed is None:
+            self.problem, self.refusal = "", 0
+
     def ended(self, now: int) -> None:
         """Record that a watch ended normally."""
         self._backoff.reset()

@@ -360,9 +360,10 @@ class RestClient:
     ) -> AsyncGenerator[list[bytes]]:
         """Send a GET and yield the complete lines of the response as they arrive.
 
-        An incomplete last line is dropped. Raises RequestError if the request is refused, if the
-        connection breaks, or if the response has not ended after `seconds_max`. Raises
-        ConnectionConfigError if the credentials or TLS settings cannot be used.
+        The first list is empty: it means that the server has accepted the request. An incomplete
+        last line is dropped. Raises RequestError if the request is refused, if the connection
+        breaks, or if the response has not ended after `seconds_max`. Raises ConnectionConfigError
+        if the credentials or TLS settings cannot be used.
         """
         rest, target = b"", _target(path, query)
         try:
@@ -378,6 +379,7 @@ class RestClient:
                     if response.status == _UNAUTHORIZED:
                         self._credentials.renew(sent)
                     raise self._refused(response.status, await _start_of(response.content))
+                yield []
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
                     if len(rest) > LINE_BYTES_MAX:

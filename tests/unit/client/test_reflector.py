@@ -153,6 +153,16 @@ def test_a_problem_is_reported_from_the_second_failure_until_a_success():
     assert reflector.problem == ""
 
 
+def test_a_problem_ends_when_a_watch_stays_open():
+    """A resource that does not change sends no event for a minute."""
+    reflector = synced()
+    for _ in range(2):
+        reflector.failed(403, 0)
+    assert (reflector.problem, reflector.refusal) == ("status 403", 403)
+    reflector.stayed_open()
+    assert (reflector.problem, reflector.refusal) == ("", 0)
+
+
 def test_a_response_that_is_not_a_list_is_a_problem():
     reflector = listing()
     for _ in range(2):

@@ -1,0 +1,58 @@
+"""ListWatch: the I/O of a reflector."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fairlead.client.api_resource import ApiResource
+from fairlead.client.list_watch import ListWatch
+from fairlead.client.reflector import Reflector
+
+PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
+FIRST = (
+    b'{"type": "BOOKMARK", "object": {"kind": "Pod", "apiVersion": "v1", "metadata": '
+    b'{"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}}'
+)
+
+
+class Server:
+    """Streams one list, then keeps a watch open without events."""
+
+    def __init__(self):
+        self.watches = 0
+        self.is_watched = asyncio.Event()
+
+    async def stream(self, path, query, seconds_max):
+        self.watches += 1
+        yield []
+        if self.watches == 1:
+            yield [FIRST]
+            return
+        self.is_watched.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("open_seconds", "problem"), [(0, ""), (3600, "cannot connect")])
+def test_an_idle_watch_that_stays_open_ends_a_problem(open_seconds, problem):
+    async def reported():
+        server, reflector = Server(), Reflector(PODS, lambda: 0.0)
+        reports = []
+        watching = ListWatch(
+            reflector,
+            server,
+            lambda _: reports.append(reflector.problem),
+            lambda: 0,
+            open_seconds=open_seconds,
+        )
+        task = asyncio.ensure_future(watching.run())
+        await server.is_watched.wait()
+        reflector.problem = "cannot connect"
+        reports.append(reflector.problem)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        return reports[-1]
+
+    assert asyncio.run(reported()) == problem
