@@ -417,6 +417,18 @@ def test_the_containers_of_an_evicted_pod_are_terminated(cluster):
     assert "Stopping container c" in {row["message"] for row in cluster.list("event")}
 
 
+def test_a_deleted_pod_that_a_finalizer_keeps_was_stopped_by_a_signal(cluster):
+    """Pods of Jobs have a finalizer, and the failure policy of a Job reads the exit code."""
+    kept = {"name": "a", "finalizers": ["example.com/kept"]}
+    cluster.ask("POST", PODS, {**POD, "metadata": kept})
+    cluster.pass_time(2)
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(40)
+    [container] = cluster.find("pod", "a")["status"]["containerStatuses"]
+    ended = container["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (143, "Error")
+
+
 @pytest.mark.parametrize("policy", ["Always", "Never"])
 def test_containers_are_lost_when_the_machine_of_their_node_was_down(cluster, policy):
     """The status keeps its details, such as containerID and the times of the lost container."""

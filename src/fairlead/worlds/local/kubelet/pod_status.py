@@ -275,7 +275,7 @@ def _reported(pod: Json) -> Json:
 def container_statuses(
     pod: Json,
     phase: Any,
-    lost: Mapping[str, Json],
+    stated: Mapping[str, Json],
     *,
     is_ready: bool,
     is_resize_deferred: bool,
@@ -283,13 +283,14 @@ def container_statuses(
 ) -> Json:
     """Return the container status lists of `pod` in `phase`.
 
-    `lost` contains the statuses of containers that were lost with their machine, keyed by container
-    name. `is_ready` means that the containers are ready. `is_resize_deferred` means that a resize
-    is deferred, so that the containers keep their present amounts.
+    `stated` contains the container statuses in the kubelet's write, keyed by container name: of
+    containers that were stopped, or lost with their machine. `is_ready` means that the containers
+    are ready. `is_resize_deferred` means that a resize is deferred, so that the containers keep
+    their present amounts.
     """
     timestamp = format_timestamp(now)
     before = _rows_of(pod["status"])
-    return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, before, lost).lists()
+    return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, before, stated).lists()
 
 
 def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
@@ -301,8 +302,8 @@ def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
 class _Report(Struct, frozen=True):
     """Builds the container statuses of `pod` at `timestamp`.
 
-    `before` contains the previous container statuses, keyed by container name, and `lost` those of
-    containers that were lost with their machine.
+    `before` contains the previous container statuses, keyed by container name, and `stated` those
+    in the kubelet's write.
     """
 
     pod: Json
@@ -311,7 +312,7 @@ class _Report(Struct, frozen=True):
     is_resize_deferred: bool
     timestamp: str
     before: Mapping[str, Json]
-    lost: Mapping[str, Json]
+    stated: Mapping[str, Json]
 
     def lists(self) -> Json:
         spec = self.pod["spec"]
@@ -344,10 +345,11 @@ class _Report(Struct, frozen=True):
             return self._status(container, state) | {"ready": False, "started": False}
         known = self.before.get(container["name"])
         if known is not None and "terminated" in known.get("state", {}):
-            restarts = self.lost.get(container["name"], known).get("restartCount", 0)
+            restarts = self.stated.get(container["name"], known).get("restartCount", 0)
             return {**known, "restartCount": restarts}
-        state = {"terminated": _ending(self.timestamp, self.timestamp, 0, _COMPLETED)}
-        return self._status(container, state) | {"ready": True, "started": False}
+        code, reason = self._stated_end(container) or (0, _COMPLETED)
+        state = {"terminated": _ending(self.timestamp, self.timestamp, code, reason)}
+        return self._status(container, state) | {"ready": code == 0, "started": False}
 
     def _ephemeral(self, container: Json) -> Json:
         """Return an ephemeral container's status, which is never ready."""
@@ -368,11 +370,16 @@ class _Report(Struct, frozen=True):
         if self.phase in _ENDED:
             if "terminated" in known:
                 return dict(known)
-            code, reason = (0, _COMPLETED) if self.phase == "Succeeded" else (137, "Error")
-            if container["name"] in self.lost:
-                code, reason = LOST_EXIT_CODE, LOST_REASON
+            otherwise = (0, _COMPLETED) if self.phase == "Succeeded" else (137, "Error")
+            code, reason = self._stated_end(container) or otherwise
             return {"terminated": _ending(started, self.timestamp, code, reason)}
         return {"waiting": {"reason": waiting}}
+
+    def _stated_end(self, container: Json) -> tuple[int, str] | None:
+        """Return (exit code, reason) in the write's status of the ended `container`, or None."""
+        state = self.stated.get(container["name"], {}).get("state") or {}
+        ended = state.get("terminated")
+        return None if ended is None else (ended["exitCode"], ended["reason"])
 
     def _status(self, container: Json, state: Json) -> Json:
         name, image = container["name"], container.get("image", "")
@@ -386,7 +393,7 @@ class _Report(Struct, frozen=True):
             started = before["state"]["running"].get("startedAt", self.timestamp)
             last = {"terminated": _ending(started, self.timestamp, 0, _COMPLETED)}
             restarts, state = restarts + 1, {"running": {"startedAt": self.timestamp}}
-        counted = self.lost.get(name, {}).get("restartCount", 0)
+        counted = self.stated.get(name, {}).get("restartCount", 0)
         if counted > restarts and "running" in state:
             started = before.get("state", {}).get("running", {}).get("startedAt", self.timestamp)
             ended = _ending(started, self.timestamp, LOST_EXIT_CODE, LOST_REASON)
