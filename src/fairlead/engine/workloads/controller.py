@@ -218,7 +218,9 @@ class Workloads:
                     self._stop_replacing(one)
                 return []
             case ControllerRevision():
-                self._histories.see(one)
+                key = self._histories.see(one)
+                if key:
+                    self._pod_sets.mark_changed(key)
                 return []
             case PersistentVolumeClaim():
                 self._pod_sets.held.see(one)

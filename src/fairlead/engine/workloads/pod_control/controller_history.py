@@ -260,18 +260,22 @@ class Histories(Struct):
         """Return the history of the owner `key`, or None if the owner has no history."""
         return self._by_owner.get(key)
 
-    def see(self, view: ControllerRevision) -> None:
-        """Store the newest version of a ControllerRevision."""
+    def see(self, view: ControllerRevision) -> str:
+        """Store the newest version of a ControllerRevision.
+
+        Returns the key of its owner, "" if there is no owner or it has not been observed yet.
+        """
         meta, owner = view.metadata, controller_of(view.metadata)
         if owner is None:
             self._orphans.setdefault(meta.namespace, {})[meta.name] = view
-            return
+            return ""
         self._orphans.get(meta.namespace, {}).pop(meta.name, None)
         history = self._by_owner.get(owner.uid)
         if history is None:
             self._early.setdefault(owner.uid, []).append(view)
-        else:
-            history.see(view)
+            return ""
+        history.see(view)
+        return owner.uid
 
     def forget(self, view: ControllerRevision) -> None:
         """Remove a deleted ControllerRevision."""

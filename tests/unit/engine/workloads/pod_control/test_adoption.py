@@ -150,6 +150,24 @@ def test_a_recreated_owner_replaces_pods_of_another_template(world, build, kind,
     assert revisions_of(world) == {"after": {1, 2}}
 
 
+def test_a_revision_that_is_adopted_late_is_older_than_the_update(world, build):
+    """The DaemonSet is renamed while the garbage collector still orphans the revisions."""
+    world.create(build.node("n1"))
+    after = build.owned("DaemonSet", "renamed", 1, uid="after")
+    after["spec"]["template"] = build.template("web:2")
+    world.create(after)
+    late = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": "db-abc", "namespace": "ns", "labels": {"app": "web"}},
+        "data": {"spec": {"template": {**build.template(), "$patch": "replace"}}},
+        "revision": 1,
+    }
+    world.create(late)
+    assert revisions_of(world) == {"after": {1, 2}}
+    assert world.get("ControllerRevision", "db-abc")["revision"] == 1
+
+
 def test_a_terminating_owner_adopts_no_pods(world, build):
     one = replica_set(build)
     one["metadata"] |= {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["x/y"]}
