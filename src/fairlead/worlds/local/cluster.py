@@ -57,6 +57,7 @@ from fairlead.worlds.local.controllers.api_service_registration import ApiServic
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
+from fairlead.worlds.local.controllers.node_address import NodeAddresses
 from fairlead.worlds.local.controllers.policy_status import PolicyStatus
 from fairlead.worlds.local.controllers.token_secret import TokenSecrets
 from fairlead.worlds.local.events.writer import HOST
@@ -67,6 +68,7 @@ from fairlead.worlds.metrics import SchedulerMetrics
 
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
+_KUBELET: Final = "kubelet"
 # Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
 # A third more than the 150,000 pods that upstream is tested with; they take about 2 GiB.
@@ -193,6 +195,7 @@ class LocalCluster:
                 ApiServiceRegistration(storage),
                 TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
+                *(() if _KUBELET in options.without else (NodeAddresses(storage),)),
                 *self._policy_status(),
             ),
             listeners=(PostStartHookListener(self.server),),

@@ -55,6 +55,21 @@ def test_nodes_are_added_for_pending_pods_and_removed_when_unneeded(elastic):
     assert len(elastic.list("node", "")) == 2
 
 
+def test_new_nodes_have_addresses_of_their_own(elastic):
+    """Pods with hostNetwork use the address, and other pods have an IP in the range."""
+    elastic.ask("POST", DEPLOYMENTS, web(20))
+    elastic.pass_time(180)
+    nodes = elastic.list("node", "")
+    assert len(nodes) > 3
+    ranges = {node["spec"]["podCIDR"] for node in nodes}
+    hosts = {node["status"]["addresses"][0]["address"] for node in nodes}
+    assert len(ranges) == len(hosts) == len(nodes)
+    for pod in elastic.list("pod"):
+        node = elastic.find("node", pod["spec"]["nodeName"], "")
+        assert pod["status"]["hostIP"] == node["status"]["addresses"][0]["address"]
+        assert pod["status"]["podIP"].rpartition(".")[0] in node["spec"]["podCIDR"]
+
+
 def status_of(cluster):
     found = cluster.find("configmap", "cluster-autoscaler-status", "kube-system")
     assert "cluster-autoscaler.kubernetes.io/last-updated" in found["metadata"]["annotations"]

@@ -73,7 +73,6 @@ def _node(number: int, zone: str, now: Instant) -> Json:
         "topology.kubernetes.io/region": REGION,
         ZONE: zone,
     }
-    third, last = divmod(number, 250)
     conditions = [
         {
             "type": kind,
@@ -89,20 +88,32 @@ def _node(number: int, zone: str, now: Instant) -> Json:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels},
-        "spec": {"podCIDR": f"10.{128 + third % 120}.{last}.0/24"},
+        "spec": {"podCIDR": pod_range(number)},
         "status": {
             "capacity": dict(CAPACITY),
             "allocatable": dict(CAPACITY),
             "conditions": conditions,
-            "addresses": [
-                {"type": "InternalIP", "address": f"192.168.{third % 250}.{last + 1}"},
-                {"type": "Hostname", "address": name},
-            ],
+            "addresses": node_addresses(number, name),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": node_info(number),
             "declaredFeatures": list(DECLARED_FEATURES),
         },
     }
+
+
+def pod_range(number: int) -> str:
+    """Return the network of the pods on the simulated node `number`."""
+    third, last = divmod(number, 250)
+    return f"10.{128 + third % 120}.{last}.0/24"
+
+
+def node_addresses(number: int, name: str) -> list[Json]:
+    """Return the status.addresses of the simulated node `number`, whose name is `name`."""
+    third, last = divmod(number, 250)
+    return [
+        {"type": "InternalIP", "address": f"192.168.{third % 250}.{last + 1}"},
+        {"type": "Hostname", "address": name},
+    ]
 
 
 def node_info(number: int) -> dict[str, str]:

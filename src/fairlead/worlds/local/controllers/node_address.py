@@ -1,0 +1,116 @@
+"""NodeAddresses: gives the nodes that an autoscaler adds an address and a range for their pods.
+
+In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
+Without an address, pods with hostNetwork on these nodes would have no IP, and Services would lack
+them as endpoints. Only nodes that Fairlead simulates get addresses, since all others may have a
+program that does this.
+
+upstream: pkg/controller/nodeipam/ipam/range_allocator.go:allocateOrOccupyCIDR,
+pkg/kubelet/nodestatus/setters.go:NodeAddress
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
+from fairlead.api.objects import ApiObject, Node
+from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.worlds.local.bootstrap.nodes import node_addresses, pod_range
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
+
+NUMBERS_MAX: Final = 30_000  # from this number on, the ranges repeat
+
+
+class NodeAddresses(ReactiveController):
+    """Assigns the lowest free address and pod range to each simulated node without them."""
+
+    issuer: ClassVar[Issuer] = controller_account("node-controller")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Node,), succeeded=(), failed=(PatchObject, PatchStatus)
+    )
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__()
+        self._storage = storage
+        # By uid of the node: the pod range and address of nodes that need no others.
+        self._known: dict[str, tuple[str, str]] = {}
+        # By uid of the node, until the writes that assign the number are observed.
+        self._numbers: dict[str, int] = {}
+
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
+        """Return the writes of the changed nodes that lack an address or a pod range."""
+        nodes = [(one, is_deleted) for one, is_deleted in changed if isinstance(one, Node)]
+        lacking = [one for one, is_deleted in nodes if self._see(one, is_deleted=is_deleted)]
+        return [command for one in lacking for command in self._assign(one.metadata.name)]
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is a node that has not got its address or pod range yet."""
+        return target.kind == NODE.kind and target.uid in self._numbers
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Return the writes that the node `target` still needs."""
+        return self._assign(target.name)
+
+    def _see(self, node: Node, *, is_deleted: bool) -> bool:
+        """Store the pod range and address of `node`; return whether it must get them."""
+        meta = node.metadata
+        if is_deleted:
+            self._known.pop(meta.uid, None)
+            self._numbers.pop(meta.uid, None)
+            return False
+        if meta.uid in self._known:
+            return False
+        stored = self._storage.find(NODE, "", meta.name)
+        if stored is None or stored["metadata"]["uid"] != meta.uid:
+            return False
+        given, address = stored["spec"].get("podCIDR", ""), _address(stored)
+        is_simulated = node.status.node_info.container_runtime_version == SIMULATED_RUNTIME
+        if is_simulated and not (given and address):
+            return True
+        self._numbers.pop(meta.uid, None)
+        self._known[meta.uid] = given, address
+        return False
+
+    def _assign(self, name: str) -> list[Command]:
+        node = self._storage.find(NODE, "", name)
+        if node is None:
+            return []
+        uid = node["metadata"]["uid"]
+        number = self._numbers.get(uid) or self._free_number()
+        if number is None:
+            return []
+        self._numbers[uid] = number
+        target, commands = ObjectRef(NODE.kind, "", name, uid), list[Command]()
+        if not node["spec"].get("podCIDR"):
+            given = pod_range(number)
+            commands.append(PatchObject(target, {"spec": {"podCIDR": given, "podCIDRs": [given]}}))
+        if not _address(node):
+            commands.append(PatchStatus(target, {"addresses": node_addresses(number, name)}))
+        return commands
+
+    def _free_number(self) -> int | None:
+        """Return the lowest number whose pod range and address no node has; None if none is."""
+        taken = {text for both in self._known.values() for text in both}
+        assigned = set(self._numbers.values())
+        free = (
+            number
+            for number in range(1, NUMBERS_MAX)
+            if number not in assigned
+            and pod_range(number) not in taken
+            and node_addresses(number, "")[0]["address"] not in taken
+        )
+        return next(free, None)
+
+
+def _address(node: Json) -> str:
+    """Return the first address of `node`, "" if it has none."""
+    addresses = node["status"].get("addresses") or [{}]
+    return str(addresses[0].get("address", ""))
