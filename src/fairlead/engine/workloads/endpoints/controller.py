@@ -39,6 +39,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.endpoints.endpoint_slice import (
     MANAGED_BY,
+    SERVICE_NAME,
     SLICE_CONTROLLER,
     ServiceState,
     endpoints_writes,
@@ -61,6 +62,7 @@ from fairlead.engine.workloads.endpoints.topology_hints import (
 from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
 WHY_GONE: Final = "its Service is gone"
+WHY_ORPHANED: Final = "its Service does not own it"
 SLICE: Final = "EndpointSlice"
 _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
@@ -81,6 +83,8 @@ class ServiceEndpoints:
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
         # objects of Services that have not been observed yet
         self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}
+        # slices without an owner, by the Service in their label, then by name
+        self._orphans: dict[Key, dict[str, EndpointSlice]] = {}
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -192,6 +196,7 @@ class ServiceEndpoints:
         state = self._states.get(key) if key is not None else None
         if isinstance(one, EndpointSlice):
             self._leave_to_others(one, key)
+            self._see_orphan(one, is_orphan=key is None)
         if key is None:
             return
         if state is None:
@@ -200,6 +205,21 @@ class ServiceEndpoints:
             state.written = one
         else:
             state.slices[one.metadata.name] = one
+
+    def _see_orphan(self, one: EndpointSlice, *, is_orphan: bool) -> None:
+        """Record whether `one` is an orphan; its Service then deletes it when it is synced.
+
+        A Service that is deleted with `--cascade=orphan` leaves its slices, and a new Service with
+        its name makes slices of its own.
+        """
+        meta = one.metadata
+        key = (meta.namespace, meta.labels.get(SERVICE_NAME, ""))
+        if not is_orphan or meta.labels.get(MANAGED_BY) != SLICE_CONTROLLER:
+            self._orphans.get(key, {}).pop(meta.name, None)
+            return
+        self._orphans.setdefault(key, {})[meta.name] = one
+        if key in self._states:
+            self._queue.add(key)
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
         """Remove `one` from the slices recorded for every Service except `key`, its current one.
@@ -247,6 +267,8 @@ class ServiceEndpoints:
         return [DeleteObject(ref_of(state.written), why=WHY_GONE)]
 
     def _forget_written(self, one: EndpointSlice | Endpoints) -> None:
+        if isinstance(one, EndpointSlice):
+            self._see_orphan(one, is_orphan=False)
         key = _service_key(one)
         state = self._states.get(key) if key is not None else None
         if key is None or state is None:
@@ -272,7 +294,10 @@ class ServiceEndpoints:
         state.trigger.update(state.service, state.pods.values())
         is_published = state.service.spec.publish_not_ready_addresses
         placed = [one for one in endpoints if is_published or one.node in self._zones]
-        return [*slices(state, placed), *endpoints_writes(state, endpoints)]
+        meta = state.service.metadata
+        orphans = self._orphans.get((meta.namespace, meta.name), {}).values()
+        deletions = [DeleteObject(ref_of(one), why=WHY_ORPHANED) for one in orphans]
+        return [*slices(state, placed), *endpoints_writes(state, endpoints), *deletions]
 
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
         """Add topology hints to the slices in `writes`; return an event if the hint state changes.

@@ -262,6 +262,23 @@ def test_endpoints_of_a_deleted_service_are_deleted(world, build):
     assert world.get("Endpoints", "web") is None
 
 
+def test_slices_of_a_service_that_was_deleted_with_cascade_orphan_are_replaced(world, build):
+    """They stay until there is a new Service with the same name, which deletes them."""
+    world.create(service(ports=[PORT]))
+    world.create(pod(build, "a", "10.0.0.1"))
+    orphaning = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["orphan"]}
+    world.patch("Service", "web", {"metadata": orphaning})
+    world.delete("Service", "web")
+    world.delete("Pod", "a", grace=0)
+    assert addresses(world) == [("10.0.0.1", True)]
+    again = service(ports=[PORT])
+    again["metadata"]["uid"] = "svc-again"
+    world.create(again)
+    world.create(pod(build, "b", "10.0.0.2"))
+    assert addresses(world) == [("10.0.0.2", True)]
+    assert {one["metadata"]["ownerReferences"][0]["uid"] for one in slices(world)} == {"svc-again"}
+
+
 def test_existing_endpoints_are_kept(world, build, new_world):
     """As after a restart of the controller."""
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
