@@ -247,7 +247,8 @@ class Histories(Struct):
         """Return the history of `owner`, created if missing."""
         history = self._by_owner.get(key)
         if history is None:
-            history = self._by_owner[key] = History(owner)
+            collisions = owner.status.get("collisionCount") or 0
+            history = self._by_owner[key] = History(owner, collisions=collisions)
             orphans = self._orphans.get(owner.metadata.namespace, {}).values()
             selected = (
                 one for one in orphans if selector_matches(owner.spec.selector, one.metadata.labels)

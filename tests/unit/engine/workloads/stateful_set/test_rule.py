@@ -11,7 +11,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.identity import ordinal_of, template_hash
 
 OWNER = ("StatefulSet", "db", "sts")
 
@@ -351,6 +351,13 @@ def test_a_loaded_revision_is_not_rolled_out_again(world, build):
     world.delete("Pod", "db-0", grace=0)
     labels = world.pods()["db-0"]["metadata"]["labels"]
     assert labels["controller-revision-hash"] == "db-abc"
+
+
+def test_a_new_process_continues_to_count_collisions(seen, build):
+    """Another template gets the name that it would have got without the restart."""
+    seen.load(stateful_set(build, 1) | {"status": {"collisionCount": 1}})
+    assert status(seen)["collisionCount"] == 1
+    assert status(seen)["updateRevision"] == f"db-{template_hash(build.template(), 1)}"
 
 
 def test_a_revision_without_an_object_is_derived_from_pods(world, build):
