@@ -21,6 +21,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
+from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import UNSTOPPED
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.question import what_if
@@ -739,6 +740,60 @@ def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot)
     [effect] = answer.effect.workloads
     readiness = effect.readiness
     assert (readiness.before, readiness.lowest, readiness.at_end, effect.down) == (2, 1, 1, 1)
+
+
+@pytest.fixture
+def evicted_before(make, failed_node):
+    """Return a dump's objects, taken after the evictions from the failed node `a`.
+
+    A ReplicaSet has replaced its pod, which is pending because it must run in zone 1. The pod of a
+    StatefulSet cannot be replaced before its end.
+    """
+    gone = {"deletionTimestamp": "2026-01-01T00:10:00Z", "deletionGracePeriodSeconds": 30}
+    web, db = make.workload("ReplicaSet"), make.workload("StatefulSet", "db")
+    daemons = make.workload("DaemonSet", "agent", tolerations=[{"operator": "Exists"}])
+    pods = []
+    for name, owner in (("web-1", web), ("web-2", web), ("db-0", db), ("agent-1", daemons)):
+        kind, app = owner["kind"], owner["metadata"]["name"]
+        owner["metadata"]["uid"] = app
+        node = "" if name == "web-2" else "a"
+        pods.append(make.pod(name, node_name=node, owner=app, nodeSelector={"zone": "1"}))
+        pods[-1]["metadata"]["ownerReferences"][0]["kind"] = kind
+        pods[-1]["metadata"] |= {"labels": {"app": app}, "uid": name}
+        if name in ("web-1", "db-0"):
+            pods[-1]["metadata"] |= gone
+            pods[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    pods[-1]["spec"] |= {"tolerations": [{"operator": "Exists"}], "nodeSelector": {}}
+    web["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "1"}
+    node = failed_node("Unknown")
+    node["metadata"] |= {"labels": {"zone": "1"}}
+    node["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
+    return (node, web, db, daemons, *pods)
+
+
+def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
+    evicted_before, snapshot
+):
+    """Their replacements have other names, and would never be found in this run."""
+    answer = what_if(snapshot(*evicted_before), ClusterChange(failures=Failures(fail_node=("a",))))
+    assert [(one.pod, one.cause) for one in answer.changed.outage.lost] == [
+        ("default/agent-1", LossCause.DAEMON),
+        ("default/db-0", LossCause.STICKY),
+    ]
+    assert answer.difference.removed == ()
+    [db] = [one for one in answer.effect.workloads if one.workload.name == "db"]
+    assert (db.readiness.wanted, db.readiness.at_end, db.down) == (1, 0, 1)
+
+
+def test_an_outage_that_continues_keeps_pods_waiting(evicted_before, snapshot):
+    """The pods wait in both runs, but without the change only for a moment."""
+    failures = Failures(fail_node=("a",))
+    answer = what_if(snapshot(*evicted_before), ClusterChange(failures=failures, lasts="20m"))
+    assert [one.pod.key for one in answer.effect.waited] == ["default/web-2"]
+    assert whatif_result(answer)["verdict"]["sentence"] == (
+        "1 pod is down with its node and comes back after 20m00s. "
+        "1 pending pod of rs/default/web waits 20m00s for a node."
+    )
 
 
 def test_only_the_nodes_that_had_failed_return_without_the_change(make, failed_node, snapshot):

@@ -70,7 +70,7 @@ from fairlead.whatif.outcome.run_outcome import (
     RunOutcome,
     Skipped,
 )
-from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef, workload_of
 from fairlead.whatif.run.allocation import (
     RequestsByShape,
     allocatable_in,
@@ -537,6 +537,7 @@ class ExperimentRun:
         )
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
+        concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
         workloads = self._readiness(concerned, since, until, settled=settled)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since)
         return RunOutcome(

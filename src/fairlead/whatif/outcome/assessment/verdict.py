@@ -658,15 +658,32 @@ def _resized(effect: Effect) -> str | None:
 
 
 def _interrupted(effect: Effect) -> str | None:
+    """Return sentences about pods that are down with their nodes, or wait for a node meanwhile.
+
+    The waiting pods were pending before the change. Return None without such pods.
+    """
     outage = effect.changed.outage
-    if outage is None or not effect.difference.pods_on_failed_nodes or not outage.back_with_node:
+    if outage is None or not effect.difference.pods_on_failed_nodes:
         return None
+    sentences = []
     pods = outage.back_with_node
-    down = "is down with its node" if pods == 1 else "are down with their nodes"
-    # Relative to the change, like all times of the verdict: an outage may begin later (--at).
-    back = [one.back_at for one in outage.nodes if one.back_at is not None]
-    after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
-    return f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
+    if pods:
+        down = "is down with its node" if pods == 1 else "are down with their nodes"
+        # Relative to the change, like all times of the verdict: an outage may begin later (--at).
+        back = [one.back_at for one in outage.nodes if one.back_at is not None]
+        after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
+        sentences.append(
+            f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
+        )
+    found = effect.difference
+    known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
+    waited = [one for one in effect.waited if one.pod.key not in known]
+    if waited:
+        verb = "waits" if len(waited) == 1 else "wait up to"
+        longest = for_readers(waited[0].waited)  # the longest wait is first
+        pending = _pods_of([one.pod for one in waited], "pending pod")
+        sentences.append(f"{pending} {verb} {longest} for a node.")
+    return " ".join(sentences) or None
 
 
 Row = Callable[[Effect], str | None]

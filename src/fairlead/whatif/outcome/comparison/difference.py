@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.comparison.pod_role import came_later, pod_roles, pods_of_deleted_nodes
-from fairlead.whatif.outcome.outage import LossCause, LostPod
+from fairlead.whatif.outcome.outage import LossCause, LostPod, NodeHistory
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
     Evicted,
@@ -83,13 +83,14 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `removed`: deleted pods that are not in `gone` or `not_created`, for example because of fewer
       replicas; these include DaemonSet pods and static pods of deleted nodes, guard pods of
       OpenShift, displaced pods that their workload no longer needs, and pods that only a finalizer
-      keeps
+      keeps. A pod that waits for its old pod on a failed node is not in `removed`
     - `fewer`: pods in `removed` that did not exist before the change; their workload creates them
       only in the run without the change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
-    - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change
+    - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change, or are
+      on them for longer
     - `recovered_after`: the time from the change until the last affected pod started and the last
       failed node returned. The affected pods are the displaced, moved, updated, new and completed
       pods. None if an affected pod neither runs nor has completed at the end
@@ -193,7 +194,12 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         *(update.pod for update in updated),
     ]
     completed = tuple(_completed(without, changed))
-    removed = tuple(pod for pod in missing if pod.key not in lost_keys)
+    down = {one.pod for one in changed.outage.lost if one.cause.is_loss} if changed.outage else ()
+    removed = tuple(
+        pod
+        for pod in missing
+        if pod.key not in lost_keys and not (pod.key in down and came_later(pod, without))
+    )
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     return Difference(
         placed=tuple(placed),
@@ -319,11 +325,28 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
-    """Return how many more pods are on failed nodes than in the run without the change."""
+    """Return how many more pods are on failed nodes than in the run without the change.
+
+    All pods of a node count if the node returns only in the run `without`, or later than there.
+    """
     if changed.outage is None:
         return 0
-    known = {one.node: one.pods for one in without.outage.nodes} if without.outage else {}
-    return sum(max(one.pods - known.get(one.node, 0), 0) for one in changed.outage.nodes)
+    known = {one.node: one for one in without.outage.nodes} if without.outage else {}
+    more = 0
+    for one in changed.outage.nodes:
+        same = known.get(one.node)
+        if same is not None and not _is_back_later(one, same):
+            more += max(one.pods - same.pods, 0)
+        else:
+            more += one.pods
+    return more
+
+
+def _is_back_later(node: NodeHistory, other: NodeHistory) -> bool:
+    """Return whether only `other` returns, or `node` returns later."""
+    if other.back_at is None:
+        return False
+    return node.back_at is None or node.back_at > other.back_at
 
 
 def unneeded(updated: Iterable[PodUpdate], removed: Iterable[PodEnd]) -> set[str]:

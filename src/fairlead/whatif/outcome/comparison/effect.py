@@ -97,7 +97,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = newly_lost(without, changed, found.unneeded)
-    waited = waited_pods(changed, found)
+    waited = waited_pods(without, changed, found)
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(

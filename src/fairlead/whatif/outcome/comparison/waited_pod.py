@@ -21,16 +21,19 @@ class WaitedPod(Struct, frozen=True):
     waited: DurationNs
 
 
-def waited_pods(changed: RunOutcome, found: Difference) -> tuple[WaitedPod, ...]:
+def waited_pods(
+    without: RunOutcome, changed: RunOutcome, found: Difference
+) -> tuple[WaitedPod, ...]:
     """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
 
-    These are displaced, moved and new pods that no node could take for a time, and that have a node
-    at the end of the run `changed` or have completed. If a pod waited several times, its last wait
-    counts.
+    These are pods that no node could take for a time, and that have a node at the end of the run
+    `changed` or have completed. They are displaced, moved or new, or they wait at least WAITED_MIN
+    longer than in the run `without`. If a pod waited several times, its last wait counts.
     """
-    last = {one.pod: one.until - one.since for one in changed.waits if one.until is not None}
+    last, known = _last_waits(changed), _last_waits(without)
     concerned = [pod.key for pod in (*found.displaced, *found.placed)]
     concerned += [one.pod.key for one in found.moved]
+    concerned += [key for key, wait in last.items() if wait - known.get(key, wait) >= WAITED_MIN]
     completed = {pod.key: pod for pod in found.completed}
     waited = [
         WaitedPod(pod, last[key])
@@ -41,3 +44,8 @@ def waited_pods(changed: RunOutcome, found: Difference) -> tuple[WaitedPod, ...]
         and pod.reason
     ]
     return tuple(sorted(waited, key=lambda one: (-one.waited, one.pod.key)))
+
+
+def _last_waits(run: RunOutcome) -> dict[str, DurationNs]:
+    """Return {pod key: duration of the last wait that ended}."""
+    return {one.pod: one.until - one.since for one in run.waits if one.until is not None}

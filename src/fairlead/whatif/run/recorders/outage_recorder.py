@@ -18,10 +18,11 @@ from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviou
 from fairlead.api.late_dict import LateDict
 from fairlead.api.node_start import is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.api.pods.facts import container_restarts, is_terminal, is_terminating
+from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
 from fairlead.api.pods.original import original_key, original_keys
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.taint import NO_EXECUTE
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     EvictionCancelled,
@@ -35,6 +36,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
+from fairlead.engine.workloads.pod_control.unknown_owner import REPLICA_KINDS, keeps_name
 from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
@@ -120,6 +122,7 @@ class OutageRecorder(Struct):
     )
     _evicted: int = 0
     _is_sample_due: bool = False
+    _loaded_at: Instant = 0
     _has_lost_nodes: bool = False  # whether a node has been deleted during the run
     # {uid: eviction} of pods whose nodes had not failed
     _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
@@ -224,6 +227,7 @@ class OutageRecorder(Struct):
 
     def _load(self, loaded: ObjectsLoaded) -> None:
         """Record all objects, nodes before pods."""
+        self._loaded_at = self.now
         for one in loaded.others:
             self._record(one)
         down = {node for node, is_serving in self._is_serving.items() if not is_serving}
@@ -468,10 +472,11 @@ class OutageRecorder(Struct):
     def _mark_affected(self, key: str, pod: Pod) -> None:
         """Mark `pod`, whose key is `key`, as affected, unless it has ended.
 
-        Pods of left-out nodes (`leave_out`) are not marked.
+        Pods of left-out nodes (`leave_out`) are not marked, nor pods that were replaced before the
+        run (`_was_replaced`).
         """
         node = pod.spec.node_name
-        if node in self._left_out or is_terminal(pod):
+        if node in self._left_out or is_terminal(pod) or self._was_replaced(pod):
             return
         self._failed_node(node).pods[key] = None
         affected = self.affected.get(key)
@@ -489,6 +494,19 @@ class OutageRecorder(Struct):
             affected.pod, affected.node = pod, node
             self._set_state(affected, AffectedPodState.DOWN)
         self._is_sample_due = True
+
+    def _was_replaced(self, pod: Pod) -> bool:
+        """Return whether `pod` was deleted before the run, and nothing waits for its end.
+
+        Its owner created the replacement before the run, under a key of its own.
+        """
+        if not is_terminating(pod):
+            return False
+        owner = controller_of(pod.metadata)
+        if owner is not None and (owner.kind not in REPLICA_KINDS or keeps_name(owner.kind, pod)):
+            return False
+        grace = seconds(pod.metadata.deletion_grace_period_seconds or 0)
+        return parse_timestamp(pod.metadata.deletion_timestamp) - grace < self._loaded_at
 
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
