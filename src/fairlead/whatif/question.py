@@ -115,6 +115,7 @@ def what_if(
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
     notes += _unready_note(snapshot, effect)
+    notes += _failing_note(pair, effect)
     notes += _health_note(effect)
     notes += _stopped_autoscaler_note(snapshot, effect)
     notes += run_notes
@@ -180,6 +181,15 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
     ends = map(effect.changed.pods.get, unready_pods(snapshot.manifests, again))
     started = [one.key for one in ends if one is not None and one.started_at is not None]
     return [unready_note(started)] if started else []
+
+
+def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
+    """Return a note about new pods whose revision fails to start in the dump."""
+    found = effect.difference
+    new = (*found.displaced, *found.recreated, *found.placed, *(one.pod for one in found.updated))
+    ends = (effect.changed.pods.get(pod.key, pod) for pod in new)
+    words = pair.kubelets.failing.note({(one.workload, one.revision) for one in ends})
+    return [words] if words else []
 
 
 def _health_note(effect: Effect) -> list[str]:

@@ -99,7 +99,7 @@ def next_act(
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
-        if fails_to_start(pod):
+        if fails_to_start(pod) or (config.never_starts is not None and config.never_starts(pod)):
             return deadline_due(pod, bound_at, config)
         start = Due(Act.START, bound_at + start_delay_of(pod, config))
         return earlier(start, deadline_due(pod, bound_at, config))
@@ -116,11 +116,19 @@ def fails_to_start(pod: Pod) -> bool:
 
     upstream: pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
     """
+    return start_failure(pod) != ""
+
+
+def start_failure(pod: Pod) -> str:
+    """Return why a container of `pod` failed to start and waits, such as ImagePullBackOff.
+
+    Returns "" if no container failed to start.
+    """
     status = pod.status
-    return any(
-        one.state.waiting is not None and one.state.waiting.reason not in _STARTING
-        for one in (*status.init_container_statuses, *status.container_statuses)
-    )
+    for one in (*status.init_container_statuses, *status.container_statuses):
+        if one.state.waiting is not None and one.state.waiting.reason not in _STARTING:
+            return one.state.waiting.reason
+    return ""
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:

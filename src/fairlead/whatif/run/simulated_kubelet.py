@@ -22,6 +22,11 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
 from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
+from fairlead.whatif.run.pod_timing.failing_revision import (
+    NO_FAILURES,
+    FailingRevisions,
+    failing_revisions,
+)
 from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.samples import samples
@@ -35,13 +40,15 @@ class SimulatedKubelets(Struct, frozen=True):
 
     A run has settled once nothing has changed for `quiet` (ns). `quiet` is longer than any startup
     time, so that a run does not count as settled while a pod is still starting.
-    `times` are the startup times in the dump, empty if the same time is set for every pod.
+    `times` are the startup times in the dump, and `failing` the revisions whose pods fail to start;
+    both are empty if the same time is set for every pod.
     """
 
     config: KubeletConfig
     quiet: DurationNs = QUIET
     notes: tuple[str, ...] = ()
     times: StartupTimes = NO_TIMES
+    failing: FailingRevisions = NO_FAILURES
     has_stages: bool = False
 
 
@@ -61,10 +68,14 @@ def simulated_kubelets(
     """
     stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
     config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES
+    failing = NO_FAILURES
     longest = startup or 0
     if startup is None:
         times = startup_times(cluster)
         config, longest = replace(config, start_delays=times), times.longest
+        failing = failing_revisions(cluster)
+        if failing.reasons:
+            config = replace(config, never_starts=failing)
     if stages:
         config = with_stages(config, stages, seed)
         longest = max(longest, _longest(config, cluster))
@@ -75,6 +86,7 @@ def simulated_kubelets(
         quiet=max(QUIET, longest + _STARTING),
         notes=(_stages_note(stages),) if stages else (),
         times=times,
+        failing=failing,
         has_stages=bool(stages),
     )
 

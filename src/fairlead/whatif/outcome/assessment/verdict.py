@@ -37,6 +37,7 @@ from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
 from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
+_PENDING: Final = "Pending"  # a phase
 REASONS_MAX: Final = 3
 """The highest number of different reasons of pending pods that a sentence lists."""
 
@@ -470,9 +471,9 @@ def _amount(value: float | None) -> str:
 
 
 def _displaced(effect: Effect) -> str | None:
-    back = _recovered(effect)
+    back, failed = _recovered(effect), _displaced_in_vain(effect)
     if not back:
-        return None
+        return failed
     changed = effect.changed
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
     all_of_them = len(back) == len(effect.difference.displaced)
@@ -484,7 +485,23 @@ def _displaced(effect: Effect) -> str | None:
     if changed.drains and len(back) > 1:  # a rolling drain displaces pods over a long time
         when = f", the last one {_time(after)} after the change"
     waits = _waits(effect, back) + _waits_for_failed_nodes(effect, back)
-    return f"{_pods_of(back)} {displaced}{how} and {run}{when}{waits}."
+    displaced_and_run = f"{_pods_of(back)} {displaced}{how} and {run}{when}{waits}."
+    return f"{displaced_and_run} {failed}" if failed else displaced_and_run
+
+
+def _displaced_in_vain(effect: Effect) -> str | None:
+    """Return a sentence about displaced pods that get a node but do not start, or None."""
+    ends = (effect.changed.pods.get(pod.key) for pod in effect.difference.displaced)
+    failing = [pod for pod in ends if pod is not None and _fails_to_start(pod, effect.changed)]
+    if not failing:
+        return None
+    do = "is displaced and does" if len(failing) == 1 else "are displaced and do"
+    return f"{_pods_of(failing)} {do} not start, as in the dump."
+
+
+def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether `pod` has a node but never starts (`FailingRevisions`)."""
+    return run.settled and pod.is_placed and pod.phase == _PENDING and pod.started_at is None
 
 
 def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
@@ -541,10 +558,14 @@ def _updated(effect: Effect) -> str | None:
 
 
 def _started(effect: Effect) -> str | None:
-    pods = effect.difference.placed
-    if not pods:
-        return None
     found = effect.difference
+    failing = [pod for pod in found.placed if _fails_to_start(pod, effect.changed)]
+    keys = set(_keys(failing))
+    pods = [pod for pod in found.placed if pod.key not in keys]
+    do = "gets a node but does" if len(failing) == 1 else "get nodes but do"
+    failed = f"{_pods_of(failing, 'more pod')} {do} not start, as in the dump." if failing else None
+    if not pods:
+        return failed
     starts = (_first_start(pod, effect.changed) for pod in pods)
     running = [at for at in starts if at is not None]
     took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
@@ -553,7 +574,8 @@ def _started(effect: Effect) -> str | None:
     verb = "runs" if len(pods) == 1 else "run"
     removed = {pod.workload for pod in found.removed}
     what = "new pod" if any(pod.workload in removed for pod in pods) else "more pod"
-    return f"{_pods_of(pods, what)} {verb}{after}{alone}."
+    run = f"{_pods_of(pods, what)} {verb}{after}{alone}."
+    return f"{failed} {run}" if failed else run
 
 
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
