@@ -315,7 +315,9 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
             shlex.join(word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")),
         )
     elif kind == "maxUnavailable" and covered and not any(one.pending for one in covered):
-        absences = sum(one.readiness.wanted for one in covered) - budget.needed
+        # Pods that are not ready for another reason, such as a failed node, count as unavailable.
+        wanted = sum(one.readiness.wanted for one in covered)
+        absences = wanted - min(budget.needed, budget.lowest_healthy)
         setting = f"spec.maxUnavailable={max(absences, 0) + 1}"
         yield NextStep(
             f"ask again with one more unavailable pod allowed by {budget.pdb}",

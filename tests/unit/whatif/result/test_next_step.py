@@ -127,6 +127,21 @@ def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     assert steps_of(answer)[:1] == [(words, options)]
 
 
+def test_pods_that_are_not_ready_count_as_unavailable_in_the_suggested_budget(snapshot, make, web):
+    """With maxUnavailable 1 or 2, the two pods that are not ready would still block the drain."""
+    web[0]["spec"]["replicas"] = 4
+    for name in ("web-3", "web-4"):
+        web.append(make.pod(name, node_name="b", owner="web"))
+        web[-1]["metadata"]["labels"] = {"app": "web"}
+        web[-1]["status"]["conditions"] = [
+            {"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")
+        ]
+    cluster = [make.node("a"), make.node("b"), *web]
+    steps = steps_of(drained(snapshot, *cluster, budget(maxUnavailable=1)))
+    assert steps[0][1] == "--set pdb/default/web:spec.maxUnavailable=3"
+    assert not drained(snapshot, *cluster, budget(maxUnavailable=3)).changed.undrained
+
+
 @pytest.mark.parametrize("rule", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
 def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
     snapshot, make, web, rule
