@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
@@ -61,6 +61,14 @@ _BLOCKER_COLUMNS: Final = (
     ResultColumn("why", "why"),
 )
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
+# upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:
+# nodeConditionToTaintKeyStatusMap
+_TAINTED_CONDITIONS: Final = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+}
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
@@ -173,6 +181,9 @@ def _state(node: Node) -> Iterator[str]:
     if ready is not None and not _is_ready(node):
         message = ready.message.rstrip(".") or "no message"
         yield f"It is not Ready ({ready.reason or ready.status}): {message}."
+    for one in node.status.conditions:
+        if one.status == TRUE and one.type in _TAINTED_CONDITIONS:
+            yield _condition_sentence(one)
     if deleted := deletion_words(node):
         yield f"{deleted[0].upper()}{deleted[1:]}."
     if node.spec.unschedulable:
@@ -184,6 +195,15 @@ def _state(node: Node) -> Iterator[str]:
     ]
     if taints:
         yield f"Pods need tolerations for {', '.join(taints)}."
+
+
+def _condition_sentence(found: NodeCondition) -> str:
+    """Return a sentence about a node condition that is True and for which the node is tainted."""
+    evicts = "its kubelet may evict pods, and new" if found.type.endswith("Pressure") else "new"
+    return (
+        f"Its condition {found.type} is True ({found.message or found.reason or 'no message'}): "
+        f"{evicts} pods must tolerate the taint {_TAINTED_CONDITIONS[found.type]}:NoSchedule."
+    )
 
 
 def _usage(node: Node, pods: Sequence[PodInfo]) -> str:

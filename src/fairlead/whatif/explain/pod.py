@@ -23,6 +23,7 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.pods.requests import RESIZE_PENDING
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
@@ -59,6 +60,7 @@ from fairlead.whatif.configuration.other_scheduler import (
 )
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
@@ -100,8 +102,8 @@ class Explanation(Struct, frozen=True):
     says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is
     None for other pods, and for every pod if the scheduler has extenders.
 
-    `held_group` is the pod's PodGroup if the group cannot start; the scheduler then does not bind
-    the pod. Otherwise `held_group` is "".
+    `is_terminating` says whether the pod is being deleted. `held_group` is the pod's PodGroup if
+    the group cannot start; the scheduler then does not bind the pod. Otherwise `held_group` is "".
     """
 
     pod: str
@@ -114,6 +116,7 @@ class Explanation(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     new_node: NewNode | None = None
     held_group: str = ""
+    is_terminating: bool = False
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
@@ -161,6 +164,8 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
         info = model.find_node(explanation.node)
         node = None if info is None else info.node
         more = (*more, *_state_notes(found, explanation.node, node, inventory))
+    else:
+        more = (*more, *unbound_claims(found, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
@@ -177,7 +182,10 @@ def _state_notes(pod: Pod, name: str, node: Node | None, inventory: Inventory) -
     elif is_terminating(pod):
         kept, why = foreign_finalizers(pod), ""
         if not takes_pods(node):
-            why = "; it stays until the kubelet of its node answers or the node is deleted"
+            why = (
+                "; it stays until the kubelet of its node answers, or the node is deleted or "
+                f"tainted {OUT_OF_SERVICE}"
+            )
         elif kept:
             why = f"; finalizer {kept[0]} keeps it until another program removes the finalizer"
         yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
@@ -279,6 +287,7 @@ def _explanation(
         notes,
         new_node,
         held_group,
+        is_terminating(found),
     )
 
 

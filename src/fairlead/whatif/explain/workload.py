@@ -12,14 +12,16 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, text
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB
+from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB, STATEFUL_SET
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.nodelifecycle.well_known import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -29,6 +31,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.readiness import why_unready
+from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -108,14 +111,16 @@ def explain_workload(
         kind="WorkloadExplanation",
         source=snapshot.source,
         verdict=(
-            _verdict(ref, wanted, ready, pods, pending)
+            _verdict(ref, wanted, ready, pods, pending, _blocked_names(workload, every))
             if cron is None or wanted or pods
             else f"{ref} has no pods now."
         ),
         findings=(
             *(() if cron is None else (cron.sentence,)),
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
-            *_leaving(len(every) - len(pods)),
+            *_conditions(workload),
+            *_leaving(model, workload, every),
+            *_claims(pending, snapshot.inventory()),
             *_findings(snapshot, ref, pods, decision, message),
         ),
         tables=(
@@ -209,6 +214,21 @@ def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
         yield "It is suspended (spec.suspend), so it gets no pods."
         if why := admission_sentence(workload, inventory):
             yield why
+    elif job.status.failed:
+        yield _failures(job)
+
+
+def _failures(job: Job) -> str:
+    """Return a sentence about the failed pods of the running `job`."""
+    failed, limit = job.status.failed, job.spec.backoff_limit
+    has = "has" if failed == 1 else "have"
+    fails = waits = ""
+    if limit is not None and job.spec.backoff_limit_per_index is None:
+        fails = f"; the Job fails when more than {limit:,} have failed (backoffLimit)"
+    if not job.status.active:
+        # upstream: pkg/controller/job/backoff_utils.go: getRemainingTime
+        waits = " Its next pod is created after a delay, which doubles with each failure."
+    return f"{failed:,} of its pods {has} failed{fails}.{waits}"
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
@@ -233,14 +253,61 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     return workload.is_named_by(owner.kind, owner.api_version, owner.name)
 
 
-def _leaving(count: int) -> Iterator[str]:
-    if count:
-        its, are = ("pod", "is") if count == 1 else ("pods", "are")
-        yield f"{count:,} more {its} of the workload {are} terminating."
+def _conditions(workload: Manifest) -> Iterator[str]:
+    """Yield a sentence if the rollout of `workload` is stuck, or if its pods cannot be created.
+
+    upstream: pkg/controller/deployment/util/deployment_util.go: TimedOutReason,
+    FailedRSCreateReason
+    """
+    for one in items(workload.value, "status", "conditions"):
+        kind, status = text(one, "type"), text(one, "status")
+        message = text(one, "message").rstrip(".")
+        because = f"({text(one, 'reason')}){f': {message}' if message else ''}."
+        if (kind, status) == ("Progressing", "False"):
+            yield f"Its rollout makes no progress {because}"
+        elif (kind, status) == ("ReplicaFailure", "True"):
+            yield f"Its pods could not be created when the dump was taken {because}"
+
+
+def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
+    """Return how many terminating pods keep their names from new pods of the StatefulSet."""
+    if workload.kind is not STATEFUL_SET:
+        return 0
+    return sum(is_terminating(pod.pod) for pod in pods)
+
+
+def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) -> Iterator[str]:
+    """Yield sentences about the terminating pods among `every`, the pods of `workload`."""
+    leaving = [pod for pod in every if is_terminating(pod.pod)]
+    if not leaving:
+        return
+    count = len(leaving)
+    its, are = ("pod", "is") if count == 1 else ("pods", "are")
+    yield f"{count:,} more {its} of the workload {are} terminating."
+    nodes = (model.find_node(model.cluster.node_of(pod)) for pod in leaving)
+    silent = sum(node is not None and ready_status(node.node) == UNKNOWN for node in nodes)
+    if silent:
+        until = "the kubelet answers, or the node is deleted or tainted"
+        if silent > 1:
+            until = "the kubelets answer, or the nodes are deleted or tainted"
+        held = ""
+        if workload.kind is STATEFUL_SET:
+            held = " A StatefulSet creates no pod of the same name before that."
+        of_them = "It is" if count == 1 else f"{silent:,} of them are"
+        where = "a node" if silent == 1 else "nodes"
+        yield (
+            f"{of_them} on {where} whose kubelet does not answer, and will stay until {until} "
+            f"{OUT_OF_SERVICE}.{held}"
+        )
 
 
 def _verdict(
-    ref: WorkloadRef, wanted: int, ready: int, pods: Sequence[PodInfo], pending: Sequence[PodInfo]
+    ref: WorkloadRef,
+    wanted: int,
+    ready: int,
+    pods: Sequence[PodInfo],
+    pending: Sequence[PodInfo],
+    blocked: int,
 ) -> str:
     if not wanted and not pods:
         return f"{ref} wants no pods and has none."
@@ -248,13 +315,25 @@ def _verdict(
     if ready >= wanted and not pending:
         pods_are = "The wanted pod" if wanted == 1 else f"All {wanted:,} wanted pods"
         return f"{pods_are} of {ref} {'is' if wanted == 1 else 'are'} ready."
+    blocked = max(0, min(blocked, missing))
+    missing -= blocked
     parts = [
         f"{len(pending):,} pending" if pending else "",
+        f"{blocked:,} not created before the end of the old pod" if blocked else "",
         f"{missing:,} not created" if missing > 0 else "",
         f"{unready:,} not ready" if (unready := len(pods) - len(pending) - ready) > 0 else "",
     ]
     rest = ", ".join(part for part in parts if part)
     return f"{ready:,} of {counted(wanted, 'wanted pod')} of {ref} are ready: {rest}."
+
+
+def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
+    """Return sentences about claims that must be bound before `pending` pods are scheduled."""
+    found = [why for pod in pending for why in unbound_claims(pod.pod, inventory)]
+    distinct = list(dict.fromkeys(found))
+    rest = len(distinct) - 1
+    more = [f"{rest:,} more {'claim is' if rest == 1 else 'claims are'} not bound."] if rest else []
+    return [*distinct[:1], *more] if distinct else []
 
 
 def _findings(

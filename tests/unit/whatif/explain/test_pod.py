@@ -166,7 +166,14 @@ def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
             True,
             "; finalizer example.com/f keeps it until another program removes the finalizer",
         ),
-        ([], False, "; it stays until the kubelet of its node answers or the node is deleted"),
+        (
+            [],
+            False,
+            (
+                "; it stays until the kubelet of its node answers, or the node is deleted or tainted "
+                "node.kubernetes.io/out-of-service"
+            ),
+        ),
     ],
 )
 def test_a_terminating_pod_has_a_note(snapshot, make, finalizers, ready, note):

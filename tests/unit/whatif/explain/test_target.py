@@ -370,6 +370,114 @@ def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained,
     assert [(row["pods"], row["ready"]) for row in rows(answer, "zones")] == [(1, 1)]
 
 
+def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, make):
+    web = make.workload("StatefulSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    silent = make.node("a")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    leaving = replica(make, 0, "a", ready=False)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    pods = [leaving, replica(make, 1, "b")]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    answer = explained("sts/web", silent, make.node("b"), web, *pods)
+    assert answer.verdict == (
+        "1 of 2 wanted pods of sts/default/web are ready: "
+        "1 not created before the end of the old pod."
+    )
+    assert answer.findings[1] == (
+        "It is on a node whose kubelet does not answer, and will stay until the kubelet answers, "
+        "or the node is deleted or tainted node.kubernetes.io/out-of-service. "
+        "A StatefulSet creates no pod of the same name before that."
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "finding"),
+    [
+        (
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"},
+            "Its rollout makes no progress (ProgressDeadlineExceeded).",
+        ),
+        (
+            {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+             "message": "exceeded quota: q"},
+            ("Its pods could not be created when the dump was taken (FailedCreate): "
+            "exceeded quota: q."),
+        ),
+    ],
+)  # fmt: skip
+def test_a_stuck_rollout_is_stated(explained, make, condition, finding):
+    web = make.workload(replicas=1)
+    web["status"] = {"conditions": [{"type": "Available", "status": "True"}, condition]}
+    assert explained("deploy/web", make.node("a"), web).findings[0] == finding
+
+
+@pytest.mark.parametrize(
+    ("status", "rest"),
+    [
+        (
+            {"failed": 2},
+            " Its next pod is created after a delay, which doubles with each failure.",
+        ),
+        ({"failed": 2, "active": 1}, ""),
+    ],
+)
+def test_the_failures_of_a_job_are_stated(explained, make, status, rest):
+    job = make.workload("Job", "web", restartPolicy="Never")
+    job |= {"apiVersion": "batch/v1", "status": status}
+    job["spec"] = {"template": job["spec"]["template"], "backoffLimit": 6}
+    assert explained("job/web", make.node("a"), job).findings[0] == (
+        "2 of its pods have failed; the Job fails when more than 6 have failed (backoffLimit)."
+        + rest
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim_class", "why"),
+    [
+        ("gone", "StorageClass gone does not exist"),
+        ("now", "it waits for the provisioner example.com of StorageClass now"),
+        ("later", None),
+        ("", "it has no StorageClass, and no PersistentVolume is bound to it"),
+    ],
+)
+def test_an_unbound_claim_of_a_pending_pod_is_named(explained, snapshot, make, claim_class, why):
+    """The scheduler's message names neither the claim nor the reason."""
+    classes = [
+        {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+         "provisioner": "example.com", "volumeBindingMode": mode}
+        for name, mode in (("now", "Immediate"), ("later", "WaitForFirstConsumer"))
+    ]  # fmt: skip
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"storageClassName": claim_class, "accessModes": ["ReadWriteOnce"],
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    }  # fmt: skip
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    pod = replica(make, 1, "", volumes=volumes)
+    cluster = (make.node("a"), *classes, claim, replica_set(make, 1, volumes=volumes), pod)
+    sentence = f"PersistentVolumeClaim default/data is not bound: {why}."
+    assert (sentence in explained("rs/web", *cluster).findings) is (why is not None)
+    notes = explain_pod(snapshot(*cluster), "pod/web-1", SchedulerConfig()).notes
+    assert (sentence in notes) is (why is not None)
+
+
+def test_the_pressure_on_a_node_is_stated(explained, make):
+    node = make.node("a")
+    node["status"]["conditions"] = [
+        *READY,
+        {"type": "DiskPressure", "status": "True", "message": "kubelet has disk pressure"},
+        {"type": "MemoryPressure", "status": "False"},
+    ]
+    [finding] = [one for one in explained("node/a", node).findings if "condition" in one]
+    assert finding == (
+        "Its condition DiskPressure is True (kubelet has disk pressure): its kubelet may evict "
+        "pods, and new pods must tolerate the taint node.kubernetes.io/disk-pressure:NoSchedule."
+    )
+
+
 def test_one_more_pod_of_a_workload_is_scheduled_after_its_pending_pods(explained, make):
     """Two pods of 2 cores wait, of which the scheduler has tried one, and 4 cores are free."""
     tried = replica(make, 1, "", cpu="2")

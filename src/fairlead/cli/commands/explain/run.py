@@ -339,8 +339,9 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
+    state = "terminating, " if explanation.is_terminating else ""
     where = (
-        f"on node {explanation.node}, evaluated as if it were pending"
+        f"on node {explanation.node}, {state}evaluated as if it were pending"
         if explanation.node
         else "pending"
     )

@@ -1,0 +1,47 @@
+"""Explains why a pod's PersistentVolumeClaims are not bound, although the scheduler needs that.
+
+The scheduler says only that the pod has unbound immediate claims, and names no claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import PersistentVolumeClaim, Pod, StorageClass
+from fairlead.api.pods.volumes import all_claims
+from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from fairlead.whatif.snapshot.inventory import Inventory
+
+_DELAYED: Final = "WaitForFirstConsumer"
+
+
+def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
+    """Yield a sentence about each claim of `pod` that must be bound before the pod is scheduled.
+
+    If the dump has no StorageClasses, a claim with a class is left out.
+    """
+    # upstream: pkg/scheduler/framework/plugins/volumebinding/binder.go: GetPodVolumeClaims
+    namespace = pod.metadata.namespace
+    for name in all_claims(pod):
+        found = inventory.get(PERSISTENT_VOLUME_CLAIM, namespace, name)
+        if found is None:
+            continue
+        spec = decode_as(PersistentVolumeClaim, found.value).spec
+        if not spec.volume_name and (why := _why_unbound(spec.storage_class_name, inventory)):
+            yield f"PersistentVolumeClaim {namespace}/{name} is not bound: {why}."
+
+
+def _why_unbound(name: str | None, inventory: Inventory) -> str:
+    if not name:
+        return "it has no StorageClass, and no PersistentVolume is bound to it"
+    if not inventory.of_kind(STORAGE_CLASS):
+        return ""
+    found = inventory.get(STORAGE_CLASS, "", name)
+    if found is None:
+        return f"StorageClass {name} does not exist"
+    storage_class = decode_as(StorageClass, found.value)
+    if storage_class.volume_binding_mode == _DELAYED:
+        return ""
+    return f"it waits for the provisioner {storage_class.provisioner} of StorageClass {name}"
