@@ -785,6 +785,14 @@ def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
     assert (db.readiness.wanted, db.readiness.at_end, db.down) == (1, 0, 1)
 
 
+def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(evicted_before, make, snapshot):
+    """Its pod was deleted before the dump, and another node of the zone can run it."""
+    dump = snapshot(*evicted_before, make.node("b", zone="1"))
+    answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
+    taint = "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    assert taint in [step.command for step in answer.next_steps]
+
+
 def test_an_outage_that_continues_keeps_pods_waiting(evicted_before, snapshot):
     """The pods wait in both runs, but without the change only for a moment."""
     failures = Failures(fail_node=("a",))

@@ -40,7 +40,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.jobs import JobsOutcome
-from fairlead.whatif.outcome.outage import LossCause, expected_duration
+from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.new_nodes import (
@@ -740,6 +740,25 @@ def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
     return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
 
 
+def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
+    """Return the pods of `one` that wait for the end of the old pod on a failed node."""
+    ends = effect.changed.pods
+    return [
+        lost
+        for lost in effect.lost
+        if lost.cause is LossCause.STICKY
+        and (pod := ends.get(lost.pod)) is not None
+        and pod.workload == one.workload
+    ]
+
+
+def _down(case: _Case) -> Iterator[NextStep]:
+    """Yield a remedy for the first StatefulSet whose pods wait for failed nodes."""
+    effect = case.answer.effect
+    for one in [one for one in effect.workloads if one.down and _held_back(one, effect)][:1]:
+        yield from _out_of_service(one, case)
+
+
 def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield the command that lets the pods of `one` be replaced on other nodes, if it helps.
 
@@ -751,6 +770,7 @@ def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     outage, failures = effect.changed.outage, change.failures
     failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
+    nodes |= {pod.node for pod in _held_back(one, effect)}
     held = sorted(nodes & failed)
     is_shut_down = failures.how in _SHUT_DOWN and not (change.lasts or failures.flap)
     is_edited = change.apply or any(_is_named(name, change.set) for name in held)
@@ -786,6 +806,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
     OutcomeKind.UNFINISHED: _unfinished,
     OutcomeKind.DATA_DELETED: _data_deleted,
     OutcomeKind.PENDING: _placed,
+    OutcomeKind.DOWN: _down,
     OutcomeKind.BREACHED: _breached,
     OutcomeKind.UNAVAILABLE: _unavailable,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,

@@ -201,7 +201,9 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
     """Return the keys of the pods that the change displaced when it deleted their nodes.
 
     The keys are those of the run `without`. Pods of DaemonSets, static pods, pods that were created
-    after the change, and pods that were deleted before their node are left out.
+    after the change, and pods that were deleted before their node are left out. Pods that are
+    terminating in both runs, because their kubelet does not answer, count only if a new pod has
+    their key: the others were replaced before the change, if at all.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(
@@ -212,6 +214,7 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
         and (lost is None or key in lost)
         and not pod.belongs_to_node
         and not came_later(pod, without)
+        and not (pod.is_initial and pod.is_terminating and key not in changed.pods)
     )
 
 
