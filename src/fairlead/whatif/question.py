@@ -33,7 +33,7 @@ from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
 from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.tabular_answer import counted
@@ -109,6 +109,7 @@ def what_if(
     notes += _autoscaled_before_change(before, pair.kept_nodes)
     notes += _lost_without_change(snapshot, before)
     notes += _displaced_without_change(before, after)
+    notes += _undrained_without_change(effect)
     notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
@@ -282,6 +283,21 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     verb = "is" if len(lost) == 1 else "are"
     what = f"{counted(len(lost), 'pod')} without a controller {verb} evicted or preempted"
     return [f"Without the change, too, {what} and gone for good: {listed(lost)}."]
+
+
+def _undrained_without_change(effect: Effect) -> list[str]:
+    """Return a note for each node that is being deleted, but keeps pods in both runs."""
+    shown = {one.pod.key for one in effect.changed.undrained}
+    by_node: dict[str, list[Undrained]] = {}
+    for one in effect.without.undrained:
+        if one.pod.key not in shown:
+            by_node.setdefault(one.pod.node, []).append(one)
+    return [
+        f"Without the change, too, {node} is not drained, because {counted(len(found), 'pod')} on "
+        f"it {'stays' if len(found) == 1 else 'stay'} ({found[0].pod.key}: "
+        f"{found[0].why.rstrip('.').replace('. (', ' (')})."
+        for node, found in by_node.items()
+    ]
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:

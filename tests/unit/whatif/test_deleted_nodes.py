@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, verdict_of
 from fairlead.whatif.question import what_if
 
 KARPENTER = "karpenter.sh/termination"
@@ -98,3 +99,59 @@ def test_pods_of_unknown_controllers_are_created_again(make, snapshot, api_versi
     answer = what_if(cluster, ClusterChange(delete=("node/a",)))
     assert [(one.key, one.node) for one in answer.changed.pods.values()] == [("default/db-0", "b")]
     assert not answer.difference.gone
+
+
+def test_karpenter_waits_for_a_pod_that_must_not_be_disrupted(cluster, snapshot):
+    objects = cluster(KARPENTER)
+    objects[4]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
+    assert [pod.pod.key for pod in answer.difference.evicted] == ["default/web-1"]
+    assert verdict_of(answer.effect).first.sentence == (
+        "The drain does not complete: 1 pod on 1 node stays: Karpenter waits for it because of "
+        "annotation karpenter.sh/do-not-disrupt."
+    )
+
+
+@pytest.fixture
+def stuck(cluster, snapshot):
+    """A dump in which a budget blocks the drain of node a, which is being deleted."""
+    objects = cluster(KARPENTER)
+    objects[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    for pod in objects[4:]:
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    return snapshot(*objects, budget(maxUnavailable=0))
+
+
+def test_a_drain_that_was_stuck_before_another_change_is_only_a_note(stuck):
+    """The first line must not speak of a drain that the question does not contain."""
+    answer = what_if(stuck, ClusterChange(cordon=("c",)))
+    assert verdict_of(answer.effect).first.sentence == "Nothing changes for any pod."
+    [note] = [one for one in answer.changed.notes if "is not drained" in one]
+    assert note == (
+        "Without the change, too, a is not drained, because 2 pods on it stay (default/web-0: "
+        "Cannot evict pod as it would violate the pod's disruption budget (default/web))."
+    )
+
+
+def test_a_question_about_a_stuck_drain_is_answered(stuck):
+    answer = what_if(stuck, ClusterChange(drain=("a",)))
+    assert verdict_of(answer.effect).first.kind is OutcomeKind.UNDRAINED
+    assert not any("is not drained" in one for one in answer.changed.notes)
+
+
+def test_pods_that_were_replaced_before_the_deletion_of_their_node_are_not_lost(
+    cluster, make, snapshot
+):
+    """They were evicted from the failed node, and terminate until it is deleted."""
+    objects = cluster()
+    objects[0]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    objects[0]["spec"] = {"taints": [taint]}
+    for pod in objects[4:6]:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    new = [make.pod(f"web-new-{node}", node_name=node, owner="rs") for node in "bc"]
+    for pod in new:
+        pod["metadata"]["labels"] = {"app": "web"}
+    answer = what_if(snapshot(*objects, *new), ClusterChange(delete=("node/a",)))
+    assert answer.difference.gone == ()
+    assert [pod.key for pod in answer.difference.removed] == ["default/web-0", "default/web-1"]

@@ -69,6 +69,15 @@ _TAINTED_CONDITIONS: Final = {
     "PIDPressure": "node.kubernetes.io/pid-pressure",
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
 }
+# upstream: cluster-autoscaler utils/taints/taints.go, karpenter pkg/apis/v1/taints.go
+_REMOVED_BY: Final = {
+    "ToBeDeletedByClusterAutoscaler": "Cluster Autoscaler is removing it: no new pods are placed "
+    "on it (taint ToBeDeletedByClusterAutoscaler).",
+    "DeletionCandidateOfClusterAutoscaler": "Cluster Autoscaler may remove it soon "
+    "(taint DeletionCandidateOfClusterAutoscaler).",
+    "karpenter.sh/disrupted": "Karpenter is removing it: no new pods are placed on it "
+    "(taint karpenter.sh/disrupted).",
+}
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
@@ -186,6 +195,7 @@ def _state(node: Node) -> Iterator[str]:
             yield _condition_sentence(one)
     if deleted := deletion_words(node):
         yield f"{deleted[0].upper()}{deleted[1:]}."
+    yield from (words for one in node.spec.taints if (words := _REMOVED_BY.get(one.key)))
     if node.spec.unschedulable:
         yield "It is cordoned: no new pods are placed on it."
     taints = [

@@ -83,9 +83,15 @@ def explain_object(
     if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     if found.kind is NODE:
-        base = read_baseline(snapshot, scheduler, release, NoProgress())
-        answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot)
-        return replace(answer, notes=(*answer.notes, *base.notes))
+        if found.node.metadata.deletion_timestamp:
+            # In the baseline, other nodes may have taken its pods already.
+            model = ClusterModel(snapshot, scheduler)
+            notes = plan_notes(snapshot, model, release)
+        else:
+            base = read_baseline(snapshot, scheduler, release, NoProgress())
+            model, notes = base.model, base.notes
+        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot)
+        return replace(answer, notes=(*answer.notes, *notes))
     model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:

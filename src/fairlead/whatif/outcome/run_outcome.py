@@ -282,16 +282,18 @@ class UndrainedCause(StrEnum):
     REFUSED = "refused"  # the API server refuses the eviction
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
     KEPT = "kept"  # the pod had ended in the dump, but a finalizer keeps it
+    PROTECTED = "protected"  # Karpenter does not evict the pod (engine.workloads.drain)
 
 
 UNSTOPPED: Final = "the kubelet of the node does not answer"
+PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh/do-not-disrupt"
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain did not remove, and the cause.
 
-    `why` explains the cause: the API server's refusal, UNSTOPPED, or a text that names the
-    finalizer that keeps the pod.
+    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, or a text that
+    names the finalizer that keeps the pod.
     """
 
     pod: PodEnd

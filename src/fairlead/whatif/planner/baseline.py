@@ -23,7 +23,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import JOB, POD
+from fairlead.apiserver.kind import JOB, NODE, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -120,20 +120,28 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
     """Return the manifests of the objects in `storage`, into which `snapshot` was loaded.
 
     An object that was not changed keeps its manifest from `snapshot`, which saves parsing it again.
+    A node that was being deleted stays, as the notes of a plan say (`leaving_note`).
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
     pods = {(one.ref.namespace, one.ref.name): one for one in snapshot.manifests if one.kind is POD}
     kept, changed = [], []
+    leaving = {
+        one.ref.name: one
+        for one in snapshot.manifests
+        if one.kind is NODE and one.node.metadata.deletion_timestamp
+    }
     for kind in storage.kinds():
         for key, found in storage.unread(kind):
+            if kind is NODE:
+                leaving.pop(key[1], None)
             manifest = pods[key] if found is None else known.get(id(found))  # None: a pod
             if manifest is not None:
                 kept.append(manifest)
             elif found is not None:
                 changed.append(found if isinstance(found, dict) else found.value)
     data = encode_snapshot(changed, snapshot.taken_at)
-    return (*kept, *manifests(parse_listings(snapshot.source, data)))
+    return (*kept, *leaving.values(), *manifests(parse_listings(snapshot.source, data)))
 
 
 def _with_failure(job: Manifest, errors: Iterable[ObjectError]) -> Manifest:

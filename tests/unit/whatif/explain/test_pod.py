@@ -170,8 +170,8 @@ def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
             [],
             False,
             (
-                "; it stays until the kubelet of its node answers, or the node is deleted or tainted "
-                "node.kubernetes.io/out-of-service"
+                "; it stays until the kubelet of its node answers, or the node is deleted or "
+                "tainted node.kubernetes.io/out-of-service"
             ),
         ),
     ],

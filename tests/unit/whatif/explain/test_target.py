@@ -464,6 +464,22 @@ def test_an_unbound_claim_of_a_pending_pod_is_named(explained, snapshot, make, c
     assert (sentence in notes) is (why is not None)
 
 
+def test_a_node_that_is_being_deleted_is_explained_with_its_pods(explained, make):
+    """The simulation that creates the lacking pod of web also removes the node."""
+    node = make.node("a")
+    node["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["karpenter.sh/termination"],
+    }
+    node["spec"] = {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}
+    answer = explained("node/a", node, make.node("b"), replica_set(make, 2), replica(make, 1, "a"))
+    assert [row["pod"] for row in rows(answer, "pods")] == ["default/web-1"]
+    assert answer.findings[:2] == (
+        "It is being deleted, and waits for finalizer karpenter.sh/termination.",
+        "Karpenter is removing it: no new pods are placed on it (taint karpenter.sh/disrupted).",
+    )
+
+
 def test_the_pressure_on_a_node_is_stated(explained, make):
     node = make.node("a")
     node["status"]["conditions"] = [

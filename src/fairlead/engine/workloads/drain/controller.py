@@ -10,11 +10,15 @@ evicted; all other pods are evicted, as with `--force --ignore-daemonsets --dele
 kubectl lists the pods of a node once. Here a pod that is bound to the node later, by a scheduler
 that had not seen the cordon, is also evicted, unless it tolerates the cordon's taint.
 
+If a deleted node has Karpenter's finalizer, pods with the annotation `karpenter.sh/do-not-disrupt`
+are not evicted; the drain waits until they are gone, as a drain of Karpenter does.
+
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. For a node in a rolling drain, and for a deleted node, the annotation becomes
 `done` once the node is empty; `rolling_drain` or `node_finalizers` continues from there.
 
-upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
+upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go,
+sigs.k8s.io/karpenter pkg/controllers/node/termination/terminator/terminator.go:Drain
 """
 
 from __future__ import annotations
@@ -44,6 +48,10 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.annotation import DONE, DRAIN, is_drain_requested, is_in_turn
+from fairlead.engine.workloads.drain.protected_pod import (
+    is_drained_by_karpenter,
+    protects_from_karpenter,
+)
 from fairlead.engine.workloads.identity import pod_ref
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
@@ -71,12 +79,14 @@ class _Drain(Struct):
     """A drain in progress: the remaining pods by key, and the pods with a refused eviction.
 
     If `marks_end` is set, the node's drain annotation becomes `done` when the drain ends, because
-    another controller waits for this value.
+    another controller waits for this value. If `spares_protected` is set, pods that
+    `protects_from_karpenter` are not evicted.
     """
 
     node: str
     is_cordoned: bool
     marks_end: bool
+    spares_protected: bool
     waiting: dict[str, ObjectRef] = field(default_factory=dict)
     refused: dict[str, Blocked] = field(default_factory=dict)
 
@@ -241,7 +251,10 @@ class Drain:
     def _begin(self, node: Node) -> list[Command]:
         name = node.metadata.name
         drain = self._drains[name] = _Drain(
-            name, is_cordoned=node.spec.unschedulable, marks_end=_marks_end(node)
+            name,
+            is_cordoned=node.spec.unschedulable,
+            marks_end=_marks_end(node),
+            spares_protected=is_drained_by_karpenter(node),
         )
         commands: list[Command] = []
         if not node.spec.unschedulable:
@@ -252,7 +265,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain; return its eviction, or [] if it is terminating already.
+        """Add `pod` to the drain; return its eviction, or [] if it is terminating or protected.
 
         Static pods and unfinished pods of DaemonSets are not added.
         """
@@ -260,7 +273,9 @@ class Drain:
             return []
         ref = pod_ref(pod)
         drain.waiting[ref.key] = ref
-        return [] if is_terminating(pod) else [self._eviction(drain, ref)]
+        if is_terminating(pod) or (drain.spares_protected and protects_from_karpenter(pod)):
+            return []
+        return [self._eviction(drain, ref)]
 
     def _eviction(self, drain: _Drain, ref: ObjectRef) -> Command:
         self._evicting[ref] = drain.node

@@ -220,7 +220,7 @@ def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
                 what = f"cannot be evicted{why}"
             case UndrainedCause.UNSTOPPED:
                 what = f"never stop{ending} ({UNSTOPPED})"
-            case UndrainedCause.KEPT:
+            case UndrainedCause.KEPT | UndrainedCause.PROTECTED:
                 what = f"stay{ending}: {found[0].why}"
         nodes = _counted(len({one.pod.node for one in found}), "node")
         yield f"{_pods(len(found))} on {nodes} {what}"

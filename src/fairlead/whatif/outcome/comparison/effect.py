@@ -20,7 +20,13 @@ from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
-from fairlead.whatif.outcome.run_outcome import DeletedClaim, ObjectError, Recurrence, RunOutcome
+from fairlead.whatif.outcome.run_outcome import (
+    DeletedClaim,
+    ObjectError,
+    Recurrence,
+    RunOutcome,
+    Undrained,
+)
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 
@@ -90,10 +96,13 @@ class Effect(Struct, frozen=True, kw_only=True):
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect of `changed` in comparison with `without`.
 
-    Node hours and costs of both runs are counted until the end of the longer run.
+    Node hours and costs of both runs are counted until the end of the longer run. The undrained
+    pods of the result are those of nodes that the change drains: a node that was being deleted in
+    the dump may be drained in both runs.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
+    changed = replace(changed, undrained=tuple(_additional_undrained(without, changed, drain)))
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = newly_lost(without, changed, found.unneeded)
@@ -113,6 +122,21 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         waited=waited,
         deleted_claims=tuple(one for one in changed.deleted_claims if one.claim not in deleted),
     )
+
+
+def _additional_undrained(
+    without: RunOutcome, changed: RunOutcome, drain: KubectlDrain
+) -> Iterator[Undrained]:
+    """Yield the undrained pods of `changed`.
+
+    Pods that are undrained in both runs are left out, unless `drain` or a rolling drain names their
+    node.
+    """
+    known = {(one.pod.key, one.pod.node) for one in without.undrained}
+    named = {*drain.nodes, *(one.node for one in changed.drains)}
+    for one in changed.undrained:
+        if one.pod.node in named or (one.pod.key, one.pod.node) not in known:
+            yield one
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:

@@ -63,9 +63,14 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import is_drain_requested
+from fairlead.engine.workloads.drain.protected_pod import (
+    is_drained_by_karpenter,
+    protects_from_karpenter,
+)
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import (
+    PROTECTED_BY,
     UNSTOPPED,
     ClusterHistory,
     Evicted,
@@ -662,17 +667,22 @@ class Recorder(Struct):
         return is_drain_requested(node) or node.metadata.deletion_timestamp != ""
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield the terminating pods on drained nodes that will never disappear.
+        """Yield the pods on drained nodes that will never disappear, and have no refused eviction.
 
-        Such a pod remains because the kubelet of its node does not answer, or because a foreign
-        finalizer keeps it after its end. Pods of DaemonSets and static pods are left out.
+        Such a pod remains because the kubelet of its node does not answer, because a foreign
+        finalizer keeps it after its end, or because Karpenter does not evict it. Pods of DaemonSets
+        and static pods are left out.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):
                 continue
             is_silent = not self.outage.is_serving(name)
             for pod in self.outage.pods_on(name):
-                if not is_terminating(pod) or is_daemon_pod(pod) or is_static(pod):
+                if is_daemon_pod(pod) or is_static(pod):
+                    continue
+                if not is_terminating(pod):
+                    if is_drained_by_karpenter(node) and protects_from_karpenter(pod):
+                        yield self._undrained(pod, UndrainedCause.PROTECTED, PROTECTED_BY)
                     continue
                 if is_silent and not is_terminal(pod):
                     yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)

@@ -45,6 +45,17 @@ def test_the_finalizer_of_karpenter_is_removed_when_the_node_is_empty(world, bui
     assert not exists(world)
 
 
+def test_karpenter_waits_for_pods_that_must_not_be_disrupted(world, build):
+    pod = build.pod("a")
+    pod["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    world.load(held(build, TERMINATION), pod)
+    world.delete("Node", "n1", namespace="")
+    assert world.sent(EvictPod) == []
+    assert exists(world)
+    leave(world)
+    assert not exists(world)
+
+
 def test_an_empty_node_is_removed_at_once(world, build):
     world.load(held(build, TERMINATION))
     world.delete("Node", "n1", namespace="")
