@@ -46,11 +46,13 @@ class NewNode(Struct, frozen=True):
     """The result of adding a copy of the node `like` for a pod that fits no existing node.
 
     `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
-    large enough for the pod, `like` is "".
+    large enough for the pod, `like` is "". `failed_zone` is the zone of the node if no node of this
+    zone takes pods now, otherwise "".
     """
 
     like: str
     refusal: str = ""
+    failed_zone: str = ""
 
 
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
@@ -75,18 +77,26 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
     The pod fits no existing node of `model`. If no copy accepts the pod either, the result is the
     largest node, with the reason why its copy refuses the pod.
-    Copies are in the zone of the original and run the pods of DaemonSets. If all nodes are too
-    small even without pods, no copy is tried. Returns None for a cluster without nodes.
+    Copies are in the zone of the original and run the pods of DaemonSets. Zones in which no node
+    takes pods are tried last. If all nodes are too small even without pods, no copy is tried.
+    Returns None for a cluster without nodes.
     """
     too_small = _size_problem(model, pod)
     if too_small:
         return NewNode("", too_small)
     kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
+    working: set[str] = set()  # zones
     for info in model.table.nodes():
         kinds[_kind_of(info)].append(info)
+        if takes_pods(info.node):
+            working.add(info.labels.get(ZONE, ""))
+    copied = sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:]
+    copied.sort(key=lambda node: node.labels.get(ZONE, "") not in working)
     found = None
-    for node in sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:]:
-        found = NewNode(node.name, _refusal_of_copy(model, pod, node))
+    for node in copied:
+        zone = node.labels.get(ZONE, "")
+        failed_zone = "" if zone in working else zone
+        found = NewNode(node.name, _refusal_of_copy(model, pod, node), failed_zone)
         if not found.refusal:
             break
     return found

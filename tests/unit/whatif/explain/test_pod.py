@@ -278,7 +278,7 @@ def test_the_smallest_node_of_which_one_more_would_take_a_pod(explained, make, c
     objects = [*full(make, "large", "4"), *full(make, "small", "2"), *full(make, "gpu", "8")]
     objects[4]["status"]["allocatable"]["nvidia.com/gpu"] = "1"
     found = explained("pod/web", *objects, daemon_set(make, "500m"), make.pod("web", cpu=cpu))
-    assert found["new_node"] == expected
+    assert found["new_node"] == expected | {"failed_zone": ""}
 
 
 def test_one_more_node_helps_against_affinity_but_not_against_taints(explained, make):
@@ -295,7 +295,7 @@ def test_one_more_node_helps_against_affinity_but_not_against_taints(explained, 
     for pod in pods:
         pod["metadata"]["labels"] = {"app": "web"}
     found = explained("pod/web", node, *pods)
-    assert found["new_node"] == {"like": "a", "refusal": ""}
+    assert found["new_node"] == {"like": "a", "refusal": "", "failed_zone": ""}
     node["spec"] = {"taints": [{"key": "pool", "value": "db", "effect": "NoSchedule"}]}
     found = explained("pod/web", node, *pods)
     assert found["new_node"]["refusal"] == "node(s) had untolerated taint(s)"
@@ -306,7 +306,22 @@ def test_a_node_that_is_cordoned_or_failed_is_copied_in_service(explained, make)
     node["spec"] = {"unschedulable": True}
     node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     found = explained("pod/web", node, make.pod("web"))
-    assert found["new_node"] == {"like": "a", "refusal": ""}
+    assert found["new_node"] == {"like": "a", "refusal": "", "failed_zone": ""}
+
+
+def test_a_node_of_a_zone_without_a_working_node_is_copied_last(explained, make):
+    """A new node cannot help while the zone is down, and the answer says so."""
+    zone = "topology.kubernetes.io/zone"
+    failed = make.node("a", cpu="2", **{zone: "1"})
+    failed["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+    failed["spec"] = {"taints": [unreachable]}
+    working = full(make, "b", "4", **{zone: "2"})
+    found = explained("pod/web", failed, *working, make.pod("web"))
+    assert found["new_node"] == {"like": "b", "refusal": "", "failed_zone": ""}
+    pinned = make.pod("web", nodeSelector={zone: "1"})
+    found = explained("pod/web", failed, *working, pinned)
+    assert found["new_node"] == {"like": "a", "refusal": "", "failed_zone": "1"}
 
 
 @pytest.mark.parametrize("gates", [(), ({"name": "later"},)])

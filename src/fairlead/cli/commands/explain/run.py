@@ -505,7 +505,8 @@ def _one_more_node(new: NewNode) -> str:
         none = "No copy of an existing node would take the pod."
         return f"{none} A copy of {new.like} refuses it: {new.refusal}"
     option = f"--add-nodes 1 --like {new.like}"
-    return f"One more node like {new.like} would take the pod (fairlead whatif {option})."
+    but = f", but no node of zone {new.failed_zone} takes pods now" if new.failed_zone else ""
+    return f"One more node like {new.like} would take the pod (fairlead whatif {option}){but}."
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
