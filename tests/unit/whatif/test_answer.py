@@ -21,6 +21,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import UNSTOPPED
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -783,6 +784,8 @@ def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
     assert answer.difference.removed == ()
     [db] = [one for one in answer.effect.workloads if one.workload.name == "db"]
     assert (db.readiness.wanted, db.readiness.at_end, db.down) == (1, 0, 1)
+    kinds = [finding.kind for finding in answer.verdict.findings]
+    assert kinds == [OutcomeKind.PENDING, OutcomeKind.DOWN]  # not RESIZED
 
 
 def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(evicted_before, make, snapshot):

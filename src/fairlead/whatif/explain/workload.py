@@ -21,11 +21,12 @@ from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB, STATEFUL_SET
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.nodelifecycle.well_known import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.identity import pod_ref
+from fairlead.engine.workloads.identity import ordinal_of, pod_ref
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
@@ -120,6 +121,7 @@ def explain_workload(
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
             *_conditions(workload),
             *_leaving(model, workload, every),
+            *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
             *_findings(snapshot, ref, pods, decision, message),
         ),
@@ -276,6 +278,24 @@ def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
     return sum(is_terminating(pod.pod) for pod in pods)
 
 
+def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
+    """Yield the pod for which a StatefulSet waits before it creates its next pod, if there is one.
+
+    upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
+    """
+    policy = text(workload.value, "spec", "podManagementPolicy")
+    if workload.kind is not STATEFUL_SET or policy == "Parallel" or len(pods) >= wanted:
+        return
+    ordinals = {
+        ordinal: pod
+        for pod in pods
+        if (ordinal := ordinal_of(workload.ref.name, pod.pod.metadata.name)) is not None
+    }
+    first = next((pod for _, pod in sorted(ordinals.items()) if _is_unready(pod)), None)
+    if first is not None:
+        yield f"It creates no further pod until {first.key} is ready (podManagementPolicy)."
+
+
 def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) -> Iterator[str]:
     """Yield sentences about the terminating pods among `every`, the pods of `workload`."""
     leaving = [pod for pod in every if is_terminating(pod.pod)]
@@ -417,10 +437,17 @@ def _unready_rows(
 ) -> list[dict[str, object]]:
     """Return a row for each reason why pods on nodes are not ready."""
     names: dict[str, list[str]] = defaultdict(list)
+    volumes = SingleNodeVolumes(model.cluster)
     for pod in filter(_is_unready, placed):
         info = model.find_node(model.cluster.node_of(pod))
         node = None if info is None else info.node
-        names[why_unready(inventory, pod_ref(pod.pod), node)].append(pod.key)
+        holder = volumes.holder_of(pod.pod) if pod.pod.status.phase == "Pending" else None
+        if holder is not None:
+            error = volumes.attach_error(pod.pod, model.cluster.now).note
+            why = f"{error} on {holder.pod.spec.node_name}"
+        else:
+            why = why_unready(inventory, pod_ref(pod.pod), node)
+        names[why].append(pod.key)
     return [
         {"pods": len(found), "pod": listed(found, 1), "why": why}
         for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -392,6 +392,20 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
     )
 
 
+@pytest.mark.parametrize(("policy", "is_stated"), [("OrderedReady", True), ("Parallel", False)])
+def test_the_pod_that_a_stateful_set_waits_for_is_named(explained, make, policy, is_stated):
+    web = make.workload("StatefulSet", "web", replicas=3)
+    web["metadata"]["uid"] = "web"
+    web["spec"]["podManagementPolicy"] = policy
+    pods = [replica(make, 0, "a"), replica(make, 1, "a")]
+    for pod, status in zip(pods, ("True", "False"), strict=True):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    answer = explained("sts/web", make.node("a"), web, *pods)
+    sentence = "It creates no further pod until default/web-1 is ready (podManagementPolicy)."
+    assert (sentence in answer.findings) is is_stated
+
+
 @pytest.mark.parametrize(
     ("condition", "finding"),
     [
@@ -478,6 +492,25 @@ def test_a_node_that_is_being_deleted_is_explained_with_its_pods(explained, make
         "It is being deleted, and waits for finalizer karpenter.sh/termination.",
         "Karpenter is removing it: no new pods are placed on it (taint karpenter.sh/disrupted).",
     )
+
+
+def test_a_pod_waits_for_a_volume_that_a_pod_on_another_node_keeps(explained, make):
+    """ContainerCreating alone would not name the cause."""
+    meta = {"name": "data", "namespace": "default"}
+    modes = {"accessModes": ["ReadWriteOnce"]}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
+    claim |= {"spec": modes | {"volumeName": "pv"}, "status": {"phase": "Bound"}}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}}
+    volume["spec"] = modes | {"csi": {"driver": "d", "volumeHandle": "h"}, "claimRef": meta}
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    old = make.pod("old", node_name="a", volumes=volumes)
+    new = replica(make, 1, "b", ready=False, volumes=volumes)
+    new["status"] = {"phase": "Pending"}
+    nodes = map(make.node, "ab")
+    answer = explained("rs/web", *nodes, claim, volume, replica_set(make, 1), old, new)
+    assert [row["why"] for row in rows(answer, "unready")] == [
+        'Multi-Attach error for volume "pv" Volume is already used by pod(s) old on a'
+    ]
 
 
 def test_the_pressure_on_a_node_is_stated(explained, make):
