@@ -689,8 +689,10 @@ def _interrupted(effect: Effect) -> str | None:
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:
         return None
-    sentences = []
+    sentences, found = [], effect.difference
     pods = outage.back_with_node
+    if not (outage.evicted or found.displaced):
+        pods += outage.replaced  # deleted before the run, and replaced when the kubelet returned
     if pods:
         down = "is down with its node" if pods == 1 else "are down with their nodes"
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
@@ -699,7 +701,6 @@ def _interrupted(effect: Effect) -> str | None:
         sentences.append(
             f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
         )
-    found = effect.difference
     known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
     waited = [one for one in effect.waited if one.pod.key not in known]
     if waited:
