@@ -59,6 +59,7 @@ _NODE_COLUMNS: Final = (
     ResultColumn("pods", "pods", NUMBER),
     ResultColumn("drain", "drain of the node"),
 )
+_NEVER_ENDS: Final = "never ends: the kubelet does not answer"
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 
 
@@ -78,7 +79,14 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
             on_node[node].append(pod)
     nodes = Counter({node: len(found) for node, found in on_node.items()})
     unready = [pod for pod in pods if not is_ready(pod.pod)]
-    blocked = {node: planner.budget_blockers(node) for node in nodes}
+    refusals = {node: planner.refusals(node) for node in nodes}
+    silent = {
+        node for node, found in refusals.items() if found and found[0].cause is BlockCause.SILENT
+    }
+    blocked = {
+        node: [one for one in found if one.cause not in (BlockCause.SILENT, BlockCause.FINALIZER)]
+        for node, found in refusals.items()
+    }
     unplaced = {node: _unplaced(planner, node, on_node[node]) for node in nodes}
     edits = dict.fromkeys(
         one.edit for found in blocked.values() for one in found if f"pdb/{key}" == one.owner
@@ -97,7 +105,8 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
                         _unready_rows(planner.model, snapshot.inventory(), unready)),
             ResultTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
                 {"node": node, "pods": count, "unplaced": len(unplaced[node]),
-                 "drain": _refusal(limit, blocked[node]) or _drain(limit, count, unplaced[node])}
+                 "drain": _NEVER_ENDS if node in silent
+                 else _refusal(limit, blocked[node]) or _drain(limit, count, unplaced[node])}
                 for node, count in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
             ]),
         ),

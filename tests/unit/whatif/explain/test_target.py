@@ -282,6 +282,17 @@ def test_a_budget_loses_no_more_pods_without_a_controller_than_it_can_spare(
     assert drains(answer) == {"a": drain}
 
 
+def test_a_drain_of_a_silent_node_never_ends(explained, make):
+    """The API server evicts the terminating pod at once, but the pod stays."""
+    silent = make.node("a")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    leaving = replica(make, 0, "a", ready=False)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    pods = [leaving, replica(make, 1, "b"), replica(make, 2, "b")]
+    answer = explained("pdb/web", silent, make.node("b"), replica_set(make, 2), *pods, budget(1))
+    assert drains(answer)["a"] == "never ends: the kubelet does not answer"
+
+
 def test_no_node_with_pods_of_two_budgets_can_be_drained(explained, make):
     pods = [replica(make, number, "a") for number in range(2)]
     objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods]
