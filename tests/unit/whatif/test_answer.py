@@ -788,6 +788,24 @@ def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
     assert kinds == [OutcomeKind.PENDING, OutcomeKind.DOWN]  # not RESIZED
 
 
+def test_a_pod_that_is_replaced_while_its_node_is_down_does_not_come_back_with_it(
+    make, failed_node, snapshot
+):
+    """The Job controller replaces the pod at the start of the run, on another node."""
+    job = make.workload("Job", "web", restartPolicy="Never")
+    job |= {"apiVersion": "batch/v1", "status": {"startTime": "2026-01-01T00:00:00Z"}}
+    job["spec"] = {"template": job["spec"]["template"], "parallelism": 1, "completions": 1}
+    job["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0] |= {"kind": "Job", "apiVersion": "batch/v1"}
+    pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z"}
+    pod["metadata"]["deletionGracePeriodSeconds"] = 30
+    dump = snapshot(failed_node("Unknown"), make.node("b"), job, pod)
+    answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",))))
+    assert answer.changed.outage.replaced == 1
+    assert OutcomeKind.INTERRUPTED not in [one.kind for one in answer.verdict.findings]
+
+
 def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(evicted_before, make, snapshot):
     """Its pod was deleted before the dump, and another node of the zone can run it."""
     dump = snapshot(*evicted_before, make.node("b", zone="1"))

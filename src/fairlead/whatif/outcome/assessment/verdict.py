@@ -691,12 +691,12 @@ def _interrupted(effect: Effect) -> str | None:
         return None
     sentences, found = [], effect.difference
     pods = outage.back_with_node
-    if not (outage.evicted or found.displaced):
+    back = [one.back_at for one in outage.nodes if one.back_at is not None]
+    if back and not (outage.evicted or found.displaced):
         pods += outage.replaced  # deleted before the run, and replaced when the kubelet returned
     if pods:
         down = "is down with its node" if pods == 1 else "are down with their nodes"
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
-        back = [one.back_at for one in outage.nodes if one.back_at is not None]
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
         sentences.append(
             f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
