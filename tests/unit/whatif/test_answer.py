@@ -745,7 +745,11 @@ def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot)
 
 @pytest.fixture
 def evicted_before(make, failed_node):
-    """Return a dump's objects, taken after the evictions from the failed node `a`.
+    return evictions(make, failed_node("Unknown"))
+
+
+def evictions(make, node):
+    """Return a dump's objects, taken after the evictions from the failed `node`, named `a`.
 
     A ReplicaSet has replaced its pod, which is pending because it must run in zone 1. The pod of a
     StatefulSet cannot be replaced before its end.
@@ -757,16 +761,16 @@ def evicted_before(make, failed_node):
     for name, owner in (("web-1", web), ("web-2", web), ("db-0", db), ("agent-1", daemons)):
         kind, app = owner["kind"], owner["metadata"]["name"]
         owner["metadata"]["uid"] = app
-        node = "" if name == "web-2" else "a"
-        pods.append(make.pod(name, node_name=node, owner=app, nodeSelector={"zone": "1"}))
+        place = "" if name == "web-2" else "a"
+        pods.append(make.pod(name, node_name=place, owner=app, nodeSelector={"zone": "1"}))
         pods[-1]["metadata"]["ownerReferences"][0]["kind"] = kind
         pods[-1]["metadata"] |= {"labels": {"app": app}, "uid": name}
         if name in ("web-1", "db-0"):
             pods[-1]["metadata"] |= gone
             pods[-1]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
     pods[-1]["spec"] |= {"tolerations": [{"operator": "Exists"}], "nodeSelector": {}}
-    web["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "1"}
-    node = failed_node("Unknown")
+    for owner in (web, db):
+        owner["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "1"}
     node["metadata"] |= {"labels": {"zone": "1"}}
     node["metadata"]["creationTimestamp"] = "2026-01-01T00:20:00Z"
     return (node, web, db, daemons, *pods)
@@ -786,6 +790,16 @@ def test_pods_that_were_replaced_before_the_dump_are_not_on_the_failed_node(
     assert (db.readiness.wanted, db.readiness.at_end, db.down) == (1, 0, 1)
     kinds = [finding.kind for finding in answer.verdict.findings]
     assert kinds == [OutcomeKind.PENDING, OutcomeKind.DOWN]  # not RESIZED
+
+
+def test_a_pod_that_waits_for_a_node_is_not_down_with_its_node(make, failed_node, snapshot):
+    """The kubelet of node a still answers, so db-0 is replaced at once, and waits."""
+    dump = snapshot(*evictions(make, failed_node("False")))
+    answer = what_if(dump, ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m"))
+    assert whatif_result(answer)["verdict"]["sentence"] == (
+        "1 pod is down with its node and comes back after 20m00s. "
+        "2 pending pods of 2 workloads wait up to 20m00s for a node."
+    )
 
 
 def test_a_pod_that_is_replaced_while_its_node_is_down_does_not_come_back_with_it(

@@ -690,19 +690,20 @@ def _interrupted(effect: Effect) -> str | None:
     if outage is None or not effect.difference.pods_on_failed_nodes:
         return None
     sentences, found = [], effect.difference
+    known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
+    waited = [one for one in effect.waited if one.pod.key not in known]
     pods = outage.back_with_node
     back = [one.back_at for one in outage.nodes if one.back_at is not None]
     if back and not (outage.evicted or found.displaced):
-        pods += outage.replaced  # deleted before the run, and replaced when the kubelet returned
+        # Pods that were deleted before the run, and replaced when the kubelet returned. A
+        # replacement that waited for a node is among `waited`.
+        pods += max(0, outage.replaced - sum(not one.pod.is_initial for one in waited))
     if pods:
         down = "is down with its node" if pods == 1 else "are down with their nodes"
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
-        sentences.append(
-            f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
-        )
-    known = {pod.key for pod in (*found.displaced, *found.placed, *found.elsewhere)}
-    waited = [one for one in effect.waited if one.pod.key not in known]
+        come = "comes" if pods == 1 else "come"
+        sentences.append(f"{_pods(pods)} {down} and {come} back{after}.")
     if waited:
         verb = "waits" if len(waited) == 1 else "wait up to"
         longest = for_readers(waited[0].waited)  # the longest wait is first
