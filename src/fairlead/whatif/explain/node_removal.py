@@ -58,7 +58,7 @@ def removal_table(
         groups.setdefault((one.why, one.cause), []).append(one)
     rows = [
         {
-            "of": listed([one.pod or one.owner for one in found], 2),
+            "of": listed([one.pod or one.owner for one in found], 1),
             "pods": [one.pod for one in found if one.pod],
             "why": why,
             "keeps": _keeper(why, is_of_karpenter=rules.is_of_karpenter(name)),
