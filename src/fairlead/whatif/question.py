@@ -105,6 +105,7 @@ def what_if(
     # First, because it concerns the whole answer.
     notes = [after.unsettled] if after.unsettled else []
     notes += _failed_before_change(change, before)
+    notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before, pair.kept_nodes)
     notes += _lost_without_change(snapshot, before)
@@ -240,6 +241,17 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
         f"{listed(found)} {was} out of service before the change, so {their} pods are evicted in "
         "both runs, and this answer does not contain these evictions. --commands FILE writes them, "
         "and which nodes take the new pods."
+    )
+    return [note]
+
+
+def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[str]:
+    """Return a note about how to ask about failed nodes if the question has no change."""
+    if change.words or not without.failed_nodes:
+        return []
+    note = (
+        f"--fail-node {min(without.failed_nodes)} shows what happens if this node stays out of "
+        "service, compared with its return."
     )
     return [note]
 

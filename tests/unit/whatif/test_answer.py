@@ -844,6 +844,15 @@ def test_an_outage_that_continues_keeps_pods_waiting(evicted_before, snapshot):
     )
 
 
+def test_an_answer_without_a_change_says_how_to_ask_about_a_failed_node(
+    make, failed_node, snapshot
+):
+    hint = "--fail-node a shows what happens if this node stays out of service"
+    for node, count in ((failed_node("False"), 1), (make.node("a"), 0)):
+        notes = what_if(snapshot(node, make.node("b")), ClusterChange()).changed.notes
+        assert sum(note.startswith(hint) for note in notes) == count
+
+
 def test_only_the_nodes_that_had_failed_return_without_the_change(make, failed_node, snapshot):
     dump = snapshot(failed_node("Unknown"), make.node("b"), make.workload(replicas=2))
     change = ClusterChange(failures=Failures(fail_node=("a", "b")), cordon=("b",))
