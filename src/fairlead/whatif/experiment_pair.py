@@ -25,11 +25,6 @@ from fairlead.whatif.change.cluster_change import (
     script_of_change,
 )
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
-from fairlead.whatif.change.node_outage.failed_node import (
-    failed_nodes,
-    failed_note,
-    return_to_service,
-)
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -116,9 +111,9 @@ def experiments_of(
         allowed = "--new-config, --new-plugin and --new-batch-config"
         problem = f"scheduled cannot be combined with a change other than {allowed}"
         raise InputError("--reschedule-order", problem)
-    failed = _failed_nodes(change, snapshot, conditions, without)
+    failed, returning, failed_notes = _failed_nodes(change, snapshot, conditions, without)
     if failed:
-        without = replace(without, steps=(return_to_service(failed),), steps_begin=0)
+        without = replace(without, steps=returning, steps_begin=0)
     changed = replace(without, steps=script.steps or arrivals)
     kept_nodes: Sequence[str] = ()
     if without.autoscaler or without.karpenter:
@@ -140,7 +135,7 @@ def experiments_of(
         (
             *batch_notes(new, without.batch, snapshot.manifests, without.scheduler),
             *script.notes,
-            *failed_note(failed),
+            *failed_notes,
             *about_new_nodes,
             *([order] if order else []),
             *_zone_notes(script, without),
@@ -154,15 +149,25 @@ def experiments_of(
 
 def _failed_nodes(
     change: ClusterChange, snapshot: Snapshot, conditions: Conditions, without: Experiment
-) -> Sequence[str]:
+) -> tuple[Sequence[str], tuple[ScriptedStep, ...], tuple[str, ...]]:
     """Return the nodes that `change` fails although they are out of service already.
 
-    Returns () if `without` has an autoscaler, because it may replace the nodes. Raises InputError.
+    Returns (names, the steps that return them to service, notes). They are empty if `without` has
+    an autoscaler, because it may replace the nodes. Raises InputError.
     """
     failures = change.failures
     if not failures.is_any or without.autoscaler or without.karpenter:
-        return ()
-    return failed_nodes(failures.outages(snapshot.inventory(), conditions.seed), snapshot.manifests)
+        return (), (), ()
+    # Imported only if it is needed.
+    from fairlead.whatif.change.node_outage.failed_node import (  # noqa: PLC0415
+        failed_nodes,
+        failed_note,
+        return_to_service,
+    )
+
+    outages = failures.outages(snapshot.inventory(), conditions.seed)
+    names = failed_nodes(outages, snapshot.manifests)
+    return names, (return_to_service(names),), failed_note(names)
 
 
 class _ScriptMaker(Struct, frozen=True):
