@@ -23,9 +23,12 @@ NOW = datetime.now(UTC)  # noqa: TID251 - OpenSSL checks certificates in real ti
 AUTHORITY, OTHER_AUTHORITY = new_authority(NOW), new_authority(NOW)
 VERSION = "client.authentication.k8s.io/v1"
 ROUNDS = 2
-# The proxy is not under test. If a client ends while its TLS connection is paused, asyncio drops
-# the proxy's transport without closing it.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning")
+# The proxy is not under test. If a client ends while its TLS connection is paused, or during the
+# handshake, asyncio drops the proxy's transport or socket without closing it.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed transport:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning"),
+]
 # A leader that cannot renew its Lease for 10 s ends, so a rotation must be noticed before.
 SECONDS_MAX = 30
 

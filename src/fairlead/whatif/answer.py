@@ -34,7 +34,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     ran once with each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds
     with which it occurs; it is () for one seed. `start_times` are the simulated start times of pods
     that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
-    suggestions for the user, the most important first.
+    suggestions for the user, the most important first. `causes` are the first notes of the answer
+    if they explain why pods wait or stay pending.
     """
 
     source: str
@@ -50,6 +51,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     certainty: tuple[CertaintyRow, ...] = ()
     start_times: StartTimes | None = None
     next_steps: tuple[NextStep, ...] = ()
+    causes: tuple[str, ...] = ()
 
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
         """Return the next steps, given the results of the --fail-on conditions.

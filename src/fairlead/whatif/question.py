@@ -151,7 +151,7 @@ def what_if(
         every = (*found.causes, *effect.changed.notes, *found.notes)
         changed = replace(effect.changed, notes=every)
         effect = replace(effect, changed=changed)
-    return replace(answer, effect=effect, next_steps=found.steps)
+    return replace(answer, effect=effect, next_steps=found.steps, causes=found.causes)
 
 
 class _AskAgain(Struct, frozen=True):

@@ -463,9 +463,11 @@ def _notes(answer: WhatIfAnswer) -> Section:
             print_line(console, f"... and {rest:,} more notes", "dim")
 
     title, least = counted(len(lines), "note"), min(len(lines), NOTES_MIN)
-    # The first note can be the cause of the worst outcome.
-    is_cause = bool(answer.next_steps) and bool(lines)
-    return Section(title, len(lines), show, Rank.PROBLEMS, least, len(lines), is_urgent=is_cause)
+    if answer.causes:
+        least = 1
+    return Section(
+        title, len(lines), show, Rank.PROBLEMS, least, len(lines), is_urgent=bool(answer.causes)
+    )
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:
