@@ -130,7 +130,7 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) ->
     chosen: dict[str, NextStep] = {}
     for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
         chosen.setdefault(step.code, step)
-    notes, causes = tuple(dict.fromkeys(case.notes)), tuple(case.causes)
+    notes, causes = (tuple(dict.fromkeys(texts)) for texts in (case.notes, case.causes))
     return NextSteps(tuple(chosen.values())[:STEPS_MAX], notes, causes)
 
 
@@ -457,14 +457,16 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
             f"{stay} of {rule.workload} {verb} pending although nodes have room, because of "
             f"{rule.words}."
         )
-    yield from _without_rule(rules, case, _more_run)
+    editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
+    if editable:
+        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case)
 
 
 def _unspread_waits(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if without the rule for which displaced pods waited for a node.
+    """Yield a what-if in which failed nodes do not count for the spread of pods that waited.
 
-    A note names each such rule. The what-if changes the topology spread constraints of the workload
-    with the most of these pods, if fewer pods of the workload wait then.
+    A note names each rule for which displaced pods waited for a node. The what-if is not tried,
+    because a trial of a long outage would take as long as the question itself.
     """
     waited = case.answer.effect.waited
     rules = _rules_against([one.pod for one in waited], case)
@@ -476,7 +478,10 @@ def _unspread_waits(case: _Case) -> Iterator[NextStep]:
             f"{who} of {rule.workload} {waits} {for_readers(max(own))} for a node although nodes "
             f"have room, because of {rule.words}."
         )
-    yield from _without_rule(rules, case, _fewer_wait)
+    counting = [rule for rule in rules if rule.constraints and rule.ignores_taints]
+    editable = [rule for rule in counting if _can_edit(rule.workload, case)]
+    if editable:
+        yield _honoring_taints(max(editable, key=lambda rule: rule.pods), case)
 
 
 def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
@@ -491,66 +496,39 @@ def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
     return list(spread_rules(pods, templates))
 
 
-def _without_rule(
-    rules: Sequence[SpreadRule], case: _Case, helps: Callable[[SpreadRule, _Case, Effect], bool]
-) -> Iterator[NextStep]:
-    """Yield a what-if with other constraints for the workload with the most pods among `rules`.
-
-    `helps` returns whether a change with the given effect helps the workload of a rule.
-    """
-    editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
-    if editable:
-        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case, helps)
-
-
-def _other_constraints(
-    rule: SpreadRule, case: _Case, helps: Callable[[SpreadRule, _Case, Effect], bool]
-) -> Iterator[NextStep]:
+def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with constraints that do not count tainted nodes, or with soft constraints.
 
     Both are tried in this order, and the first that helps is yielded.
     """
-    whose = f"the topology spread of {rule.workload}"
-    if rule.ignores_taints:
-        edit = rule.with_taints_honored()
-        tried = case.with_edit(edit)
-        if tried is not None and helps(rule, case, tried):
-            are_failed = case.answer.changed.outage is not None
-            which = "failed" if are_failed else "cordoned"
-            until = ", while their Node objects exist" if are_failed else ""
-            case.causes.append(
-                f"The {which} nodes still count for {whose}, without pods{until}. "
-                "With nodeTaintsPolicy: Honor, they do not count."
-            )
-            words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
-            yield NextStep(words, shlex.join(("--set", edit)))
-            return
+    [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
+    if rule.ignores_taints and _more_ready(one, case.with_edit(rule.with_taints_honored())):
+        yield _honoring_taints(rule, case)
+        return
     edit = rule.with_anyway()
-    tried = case.with_edit(edit)
-    if tried is not None and helps(rule, case, tried):
+    if _more_ready(one, case.with_edit(edit)):
+        whose = f"the topology spread of {rule.workload}"
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield NextStep(words, shlex.join(("--set", edit)))
 
 
-def _more_run(rule: SpreadRule, case: _Case, tried: Effect) -> bool:
-    """Return whether the workload of `rule` has more ready pods at the end of the run `tried`."""
-    [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
-    return _more_ready(one, tried)
+def _honoring_taints(rule: SpreadRule, case: _Case) -> NextStep:
+    """Return a what-if with constraints that do not count tainted nodes; add a note about them."""
+    whose = f"the topology spread of {rule.workload}"
+    are_failed = case.answer.changed.outage is not None
+    which = "failed" if are_failed else "cordoned"
+    until = ", while their Node objects exist" if are_failed else ""
+    case.causes.append(
+        f"The {which} nodes still count for {whose}, without pods{until}. "
+        "With nodeTaintsPolicy: Honor, they do not count."
+    )
+    words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
+    return NextStep(words, shlex.join(("--set", rule.with_taints_honored())))
 
 
 def _more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
     """Return whether the workload `one` has more ready pods at the end of the run `tried`."""
     return tried is not None and _ready_at_end(one, tried) > one.readiness.at_end
-
-
-def _fewer_wait(rule: SpreadRule, case: _Case, tried: Effect) -> bool:
-    """Return whether fewer pods of the workload of `rule` wait in the run `tried`."""
-    before, after = (
-        sum(pod.workload == rule.workload for pod in (*effect.difference.pending, *waiting))
-        for effect in (case.answer.effect, tried)
-        for waiting in [[one.pod for one in effect.waited]]
-    )
-    return after < before
 
 
 def _can_edit(ref: WorkloadRef, case: _Case) -> bool:
