@@ -39,12 +39,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import (
-    node_template,
-    own_labels,
-    place_labels,
-    zone_labels,
-)
+from fairlead.whatif.snapshot.node_pool import labels_in_zone, node_template, own_labels
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
@@ -171,13 +166,9 @@ def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str]) -> dict[s
     """Return `labels` with the labels `changed`.
 
     Labels that repeat the zone, the instance type, the architecture or the system, such as the
-    deprecated ones, are changed with them. In another zone, the place of the machine is unknown.
+    deprecated ones, are changed with them.
     """
-    found = dict(labels)
-    if ZONE in changed:
-        if changed[ZONE] != labels.get(ZONE):
-            found = {key: value for key, value in found.items() if key not in place_labels(labels)}
-        found |= dict.fromkeys(zone_labels(labels), changed[ZONE])
+    found = labels_in_zone(labels, changed[ZONE]) if ZONE in changed else dict(labels)
     for old, new in _DEPRECATED.items():
         if old in found and new in changed:
             found[old] = changed[new]

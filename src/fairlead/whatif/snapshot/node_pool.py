@@ -87,6 +87,17 @@ def place_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key for key in labels if key.startswith(_AWS_PLACE))
 
 
+def labels_in_zone(labels: Mapping[str, str], zone: str) -> dict[str, str]:
+    """Return the labels that a node with `labels` would have in `zone`; "" means in no zone.
+
+    In another zone, the place of the machine is not known.
+    """
+    zones = zone_labels(labels)
+    places = () if zone == labels.get(ZONE, "") else place_labels(labels)
+    found = {key: value for key, value in labels.items() if key not in (*zones, *places)}
+    return found | dict.fromkeys(zones or (ZONE,), zone) if zone else found
+
+
 class NodeTraits(Struct, frozen=True):
     """The common properties of a pool's nodes: labels, and lasting taints as `key=value:effect`."""
 

@@ -54,10 +54,9 @@ from fairlead.whatif.planner.node.node_copy import (
 )
 from fairlead.whatif.snapshot.node_pool import (
     NodeTraits,
+    labels_in_zone,
     node_traits,
-    place_labels,
     pool_label,
-    zone_labels,
 )
 
 _SCALED: Final = ("cpu", "memory")
@@ -121,13 +120,7 @@ class NodeOffer(Struct, frozen=True):
 
     def _node(self, name: str) -> Node:
         node = node_like(self.sample, name, self.own_labels)
-        sample = node.metadata.labels
-        zones = zone_labels(sample)
-        # The place of a machine in another zone is not known.
-        places = () if self.zone == sample.get(ZONE, "") else place_labels(sample)
-        labels = {k: value for k, value in sample.items() if k not in (*zones, *places)}
-        if self.zone:
-            labels |= dict.fromkeys(zones or (ZONE,), self.zone)
+        labels = labels_in_zone(node.metadata.labels, self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
         if self.type_labels is not None:
             labels = labels_with_type(labels, self.type_labels)
