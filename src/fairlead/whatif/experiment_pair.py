@@ -167,7 +167,7 @@ def _failed_nodes(
 
     outages = failures.outages(snapshot.inventory(), conditions.seed)
     names = failed_nodes(outages, snapshot.manifests)
-    return names, (return_to_service(names),), failed_note(names)
+    return (names, (return_to_service(names),), (failed_note(names),)) if names else ((), (), ())
 
 
 class _ScriptMaker(Struct, frozen=True):

@@ -246,8 +246,11 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
 
 
 def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[str]:
-    """Return a note about how to ask about failed nodes if the question has no change."""
-    if change.words or not without.failed_nodes:
+    """Return a note about how to ask about failed nodes if the question has no change.
+
+    There is no note with a node autoscaler, because then both runs have the failure.
+    """
+    if change.words or not without.failed_nodes or without.autoscaling is not None:
         return []
     note = (
         f"--fail-node {min(without.failed_nodes)} shows what happens if this node stays out of "

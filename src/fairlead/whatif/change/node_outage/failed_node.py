@@ -46,13 +46,10 @@ def return_to_service(nodes: Sequence[str]) -> ScriptedStep:
     return ScriptedStep(0, tuple(made), "--fail-node", "")
 
 
-def failed_note(nodes: Sequence[str]) -> tuple[str, ...]:
-    """Return a note that says what an answer about the failed `nodes` compares; () without any."""
-    if not nodes:
-        return ()
+def failed_note(nodes: Sequence[str]) -> str:
+    """Return a note that says what an answer about the failed `nodes` compares."""
     was, stays = ("was", "it stays") if len(nodes) == 1 else ("were", "they stay")
-    note = (
+    return (
         f"{listed(nodes)} {was} not in service when the dump was taken. This answer shows what "
         f"happens if {stays} so, compared with a return at the time of the dump."
     )
-    return (note,)
