@@ -850,6 +850,7 @@ CASES = [
     change("fail in no way", "--fail-node n1 --how sideways",
            "--how: 'sideways' is not a kubelet behaviour"),
     change("fail as usual", "--fail-node n1 --how running", "--how: 'running' is the default"),
+    change("fail by being ready", "--fail-node n1 --how ready", "--how: 'ready' is not a failure"),
     change("fail for no time", "--fail-node n1 --for 0s", "--for: an outage of length 0 has"),
     change(
         "fail for a while", "--fail-node n1 --for a-while", "--for: 'a-while' is not a duration"

@@ -108,13 +108,15 @@ def ends_of(outages: Sequence[Outage]) -> Iterator[ScriptedStep]:
 
 
 def read_behaviour(source: str, text: str) -> str:
-    """Return `text`, a kubelet behaviour other than the default. Raises InputError."""
+    """Return `text`, the kubelet behaviour of a failure. Raises InputError."""
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError as cause:
         raise InputError(source, str(cause)) from None
     if behaviour == parse_kubelet_behaviour(""):
         raise InputError(source, f"{text!r} is the default behaviour")
+    if Report.READY in behaviour.reports:
+        raise InputError(source, f"{text!r} is not a failure")
     return text
 
 
