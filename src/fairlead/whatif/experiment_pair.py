@@ -342,7 +342,7 @@ def _new_nodes(
         with_type_labels,
     )
 
-    nodes = [one.node for one in snapshot.manifests if one.kind is NODE]
+    nodes = [one.node for one in nodes_of(snapshot.manifests)]
     stated = stated_type(conditions.instance_types, change.instance_type, nodes)
     places = (region_and_zone(node.metadata.labels) for node in nodes)
     zones = {zone: region for region, zone in places if zone}

@@ -43,6 +43,7 @@ from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 
 
@@ -128,8 +129,8 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
     kept, changed = [], []
     leaving = {
         one.ref.name: one
-        for one in snapshot.manifests
-        if one.kind is NODE and one.node.metadata.deletion_timestamp
+        for one in nodes_of(snapshot.manifests)
+        if one.node.metadata.deletion_timestamp
     }
     for kind in storage.kinds():
         for key, found in storage.unread(kind):
