@@ -5,7 +5,7 @@ would exceed its deadline and fail. Jobs and pods that already run when the dump
 deadlines, because these deadlines apply in both runs, with and without the change.
 
 The deadline is removed from Jobs. It stays in pods, because quotas with the scope Terminating count
-pods by it, but the simulated kubelets ignore it.
+only pods with a deadline, but the simulated kubelets ignore it.
 """
 
 from __future__ import annotations

@@ -89,11 +89,11 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
     set, at most that many nodes are drained at a time, and they return to service (a rolling
-    drain). It is a number, or a percentage of the nodes to drain, such as "5%". `lasts` is the time
-    for which drained and failed nodes stay down, as a duration.
-    `reschedule` (`all` or a label selector) makes running pods pending before both runs; the runs
-    then place the pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the
-    policy file of a descheduler that runs once.
+    drain). `max_unavailable` is a number, or a percentage of the nodes to drain, such as "5%".
+    `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
+    (`all` or a label selector) makes running pods pending before both runs; the runs then place the
+    pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of
+    a descheduler that runs once.
     """
 
     apply: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """Kept nodes: the nodes that a what-if names, which no autoscaler may remove before the change.
 
-A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before.
-If it removed a node that the change names, the question would have no answer. Therefore both runs
-begin with an annotation on these nodes that prevents their removal. When the change begins, both
-runs restore the annotation, so that they differ only by the change.
+A what-if makes its change when the cluster has come to rest. An autoscaler may remove nodes before
+that. If it removed a node that the change names, the question would have no answer. Therefore both
+runs begin with an annotation on these nodes that prevents their removal. When the change begins,
+both runs restore the annotation, so that they differ only by the change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def named_nodes(
     """Return the nodes in `initial` that `change` names, sorted. `script` are its steps.
 
     These are the nodes that it edits, applies, drains, cordons, fails or deletes. Nodes that only
-    match a selector for other labels than the hostname are not included.
+    match a selector are not included, unless the selector is for the label of the hostname.
     """
     failures, deleted = change.failures, deleted_nodes(change.delete)
     stated = [*change.drain, *change.cordon, *failures.fail_node, *deleted]

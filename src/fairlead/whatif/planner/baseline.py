@@ -50,8 +50,8 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 class Baseline(Struct, frozen=True):
     """The cluster in which a plan begins: a snapshot and its model.
 
-    `created` is the note about created pods, "" if none were created. `notes` are all notes for the
-    answer.
+    `created` is the note about created pods, or "" if none were created. `notes` are all notes for
+    the answer.
     """
 
     snapshot: Snapshot

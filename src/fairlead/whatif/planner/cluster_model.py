@@ -289,13 +289,14 @@ class ClusterModel:
         return found
 
     def find_node(self, name: str) -> NodeInfo | None:
-        """Return the node `name`; None if it does not exist, as for a pod of a deleted node."""
+        """Return the node `name`; None if it does not exist, for example because it was deleted."""
         return self.table.find(name)
 
     def dependents(self, node: str) -> list[Dependent]:
         """Return the objects of the snapshot that describe the node with the name `node`.
 
-        These are its CSINode, ResourceSlices, and the CSIStorageCapacities whose topology names it.
+        These are its CSINode, its ResourceSlices, and the CSIStorageCapacities whose topology names
+        it.
         """
         if self._dependents is None:
             self._dependents = {}
@@ -454,7 +455,7 @@ class ClusterModel:
         return Changes(tuple(self._changes[supposed.start :]), self._tie_break.choices)
 
     def repeat(self, changes: Changes) -> None:
-        """Make `changes`, which were reverted, again without new decisions.
+        """Make the reverted `changes` again, without new decisions.
 
         The model must be in the state in which they were first made. The result is then the same as
         that of the calls that first made them, but no scheduling cycle runs.
@@ -538,7 +539,7 @@ class ClusterModel:
     def _place(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
         """Run Reserve, and bind `pod` as a running pod; if a plugin refuses, undo Reserve.
 
-        Return the refusal, None after success.
+        Return the refusal, or None after success.
         """
         node = placement.node.name
         placed = _Placed(framework, placement, pod)

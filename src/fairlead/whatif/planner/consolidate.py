@@ -300,7 +300,7 @@ def _jobs(planner: DrainPlanner) -> JobRoom:
 
 
 def _too_little(resource: str) -> str:
-    """Return the reason why the nodes that stay, together, cannot take the pods of a node."""
+    """Return a text: the nodes that stay have too little of `resource` for the pods of a node."""
     if resource == "pods":
         return "the nodes that stay cannot run so many pods"
     return f"the nodes that stay do not have enough free {resource} for its pods"

@@ -61,7 +61,7 @@ class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
     If `outcome` has not settled, `count` is the largest number of new pods that had a node at the
-    same time. `filled_at` is the first time at which `count` new pods had a node, the start of
+    same time. `filled_at` is the first time at which `count` new pods had a node, or the start of
     `outcome` if `count` is 0. `owner` is the simulated workload of the new pods. `stop` is the
     reason why other new pods have no node, "" if all have one; `refused_by` is "admission",
     "autoscaler", "scheduling" or "limit". `preempted` is the number of pods that the new pods
@@ -201,7 +201,8 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
 def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
     """Yield (time, number of pods of `workload` with a node) at each change, ordered by time.
 
-    A pod that replaces an evicted pod has its name, and a wait of its own.
+    In `outcome.waits`, a pod that replaces an evicted pod has the name of the evicted pod. So one
+    name can have several waits: the second and later waits begin with the loss of a node.
     """
     waits = defaultdict(list)
     for one in outcome.waits:

@@ -58,10 +58,10 @@ class NewPods(Struct, frozen=True):
     reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
     volumeClaimTemplates. `controller` is the object that `owner` refers to, if the cluster lacks
     it; for a Deployment, this is the ReplicaSet that its controller would create. The scheduler
-    reads its selector for default topology spread constraints. `stateful_set` determines the names
-    of the pods; `first` is the first new ordinal. `replicas` is the present number of replicas of
-    the workload that --like names. It is None for a Job or CronJob, and for a template from --pod.
-    `autoscaler` is the HorizontalPodAutoscaler of the workload.
+    reads the selector of `controller` for default topology spread constraints. `stateful_set`
+    determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
+    number of replicas of the workload that --like names. It is None for a Job or CronJob, and for a
+    template from --pod. `autoscaler` is the HorizontalPodAutoscaler of the workload.
     """
 
     source: str
@@ -198,7 +198,7 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
 
 
 def custom_hint(found: Iterable[Manifest]) -> str:
-    """Return a hint about a custom resource in `found`, whose pods are unknown; "" without one."""
+    """Return a hint that the pods of a custom resource in `found` are unknown; "" without one."""
     custom = (one.title for one in found if is_custom(one.kind.api_version))
     first = next(custom, "")
     return f"; for the pods of {first}, write their template as a Pod" if first else ""

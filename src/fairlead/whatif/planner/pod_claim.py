@@ -178,7 +178,7 @@ def _unlisted_claims(
 def with_volume(
     claim: PersistentVolumeClaim, cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield `claim` as the scheduler will find it, and its volume if that is bound immediately.
+    """Yield `claim` as the scheduler will find it; if it is bound immediately, also its volume.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
     """

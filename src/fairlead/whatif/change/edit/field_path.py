@@ -51,8 +51,7 @@ class _Place(Struct, frozen=True):
     """The place of a value inside an object: `holder[key]`.
 
     `holder` is the object or list that contains the value. `schema` is the schema of the value.
-    `merge_key` is the merge key of the value's items if the
-    value is a list of objects.
+    `merge_key` is the merge key of the value's items if the value is a list of objects.
     """
 
     holder: Any

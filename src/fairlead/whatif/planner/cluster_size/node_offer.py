@@ -72,8 +72,8 @@ class NodeOffer(Struct, frozen=True):
     `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
     are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
-    kind. `type_labels` are the labels that follow from a type in a file; None means that `sample`
-    has the type, and its labels.
+    kind. `type_labels` are the labels that follow from a type in a file; None means that the new
+    node has the type of `sample`, with its labels.
     """
 
     pool: str
@@ -278,8 +278,9 @@ def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> 
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
     They have the architecture, the operating system and the capacity type of the pool. A type
-    without a stated operating system can run any. If the file offers no type as spot capacity, it
-    says nothing about it, and every type can be in a pool of spot nodes.
+    without a stated operating system can run any. If no type in the file is offered as spot
+    capacity, the file says nothing about spot capacity, and every type can be in a pool of spot
+    nodes.
     """
     sample, shares = node_to_copy(members), AllocatableShares(info.node for info in members)
     arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")

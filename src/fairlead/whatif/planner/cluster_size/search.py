@@ -265,7 +265,7 @@ class SizeSearch:
         return step.left_out
 
     def _try_offer(self, pod: PodInfo, offer: NodeOffer, step: BuildStep) -> KnownPlacement | None:
-        """Place `pod` after a node of `offer` is added; add no node if the pod still fits none."""
+        """Add a node of `offer` and place `pod`; keep the node only if the pod fits a node."""
         if id(offer) in step.tries:
             self.result.cycles += 1
             placed = step.tries[id(offer)]

@@ -204,7 +204,7 @@ def _prices(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
 
 
 def _held(found: SizeResult) -> Iterator[str]:
-    """Yield a sentence if topology spread constraints hold pods while failed nodes have objects."""
+    """Yield a sentence if spread constraints keep pods pending while failed Nodes still exist."""
     if not found.held:
         return
     most = max(Counter(failure for _, failure in found.held).values())

@@ -44,11 +44,11 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def check_survival(survival: Survival, zones: Sequence[str]) -> None:
-    """Raise InputError if a zone is to fail but no node has one, or if too many nodes are to fail.
+    """Raise InputError if `survival` asks for a zone but no node has one, or for too many nodes.
 
-    `zones` has the zone of each node, "" for a node without one. Not more nodes can fail than the
-    file contains, but up to 10 are always accepted, because the file may describe only a part of
-    the cluster, for example one node of each pool.
+    `zones` has the zone of each node, or "" for a node without a zone. The number of nodes that
+    fail may be at most the number of nodes in the file. Up to 10 nodes are always accepted, because
+    the file may describe only a part of the cluster, for example one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

@@ -117,9 +117,10 @@ class AutoscalerRules:
             yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
-        """Yield a blocker for each annotation of `pod` and for a rule of Cluster Autoscaler.
+        """Yield a blocker for each annotation of `pod`, and for one rule of Cluster Autoscaler.
 
-        Like Cluster Autoscaler, this method finds only the first of its rules that blocks.
+        Like Cluster Autoscaler, this method stops at the first of Cluster Autoscaler's rules that
+        blocks.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
@@ -196,10 +197,10 @@ def _not_safe(node: str, pod: Pod) -> Blocker:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
-    """Return the blocker for a `pod` without a controller, or with one that is not accepted.
+    """Return the blocker for a `pod` without a controller that counts.
 
-    Such a controller is a custom resource, or a Pod or Deployment whose program creates pods, as
-    Spark does.
+    A controller does not count if it is a custom resource, or if it is a Pod or Deployment whose
+    program creates the pods, as with Spark.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

@@ -122,8 +122,8 @@ class DrainPlan(Struct):
 def begun_plan(model: ClusterModel, nodes: Sequence[str], source: str) -> DrainPlan:
     """Return a plan for `nodes` that has no drains yet, without exempt nodes (`drain_exemption`).
 
-    `source` is the option or the dump that names the nodes. Raises InputError for it if no node is
-    left.
+    `source` is the option or the dump that names the nodes. Raises InputError for `source` if no
+    node is left.
     """
     exempt = {name: drain_exemption(model.node(name).node) for name in nodes}
     left_out = {name: why for name, why in exempt.items() if why}

@@ -519,10 +519,10 @@ def _wrong_order(
 ) -> Blocker:
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
-    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
-    the pod that finds no node in queue order. The edit contains a kubectl command for each workload
-    in `first`, with the flags that its pods need. It contains no commands if the pods of one of
-    these workloads have no labels that select them and no others of `pods`.
+    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
+    pod that finds no node in queue order. The edit contains a kubectl command for each workload in
+    `first`, with the flags that its pods need. It contains no commands if the pods of one of these
+    workloads have no labels that select only these pods among `pods`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]

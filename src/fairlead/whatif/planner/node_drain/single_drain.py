@@ -2,8 +2,8 @@
 
 A node can be drained if its kubelet answers, no budget refuses an eviction from it, and the
 scheduler places all of its pods on other nodes. If drained nodes return, pods that fit no other
-node wait until their node is back. The drains are not simulated, and no changes are searched that
-would unblock a node: `drain_plan` does this for the nodes that a user selects.
+node wait until their node is back. The drains are not simulated, and no changes that would unblock
+a node are searched for: `drain_plan` does both for the nodes that a user selects.
 """
 
 from __future__ import annotations

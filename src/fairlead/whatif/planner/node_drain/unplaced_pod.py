@@ -8,9 +8,9 @@ only after a trial that empties the whole node with this change:
                   smallest change that makes another node take it (`find_remedy`)
     2  trial      place all pods of the node, with this change for the pods of the workload. The
                   change helps if every pod fits, except pods of other blockers
-    3  next       if a pod of the workload fits no node in the trial, search a change for this pod.
-                  Example: two pods leave, and a maxSkew of 3 is enough for one of them; this step
-                  finds a maxSkew of 4. After that, other kinds of changes are tried
+    3  next       if a pod of the workload fits no node in the trial, search for a change for this
+                  pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them; this
+                  step finds a maxSkew of 4. After that, other kinds of changes are tried
 
 One more node like the drained node is proposed if no change of a single object helps, or if such a
 node lets the pods of all blockers fit.
