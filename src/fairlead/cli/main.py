@@ -534,7 +534,7 @@ def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
 
 
 def _not_an_option(option: str, tokens: Sequence[str]) -> str:
-    """Return the message about `option`, which the command that `tokens` begin with lacks."""
+    """Return the message that the command at the start of `tokens` does not have `option`."""
     from fairlead.cli.unknown_option import option_hint
     from fairlead.whatif.input.error import one_line
 

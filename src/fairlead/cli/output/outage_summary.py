@@ -148,7 +148,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _tainted(nodes: int, taints: int) -> str:
-    """Return a text with the number of tainted nodes, and of taints if that number differs."""
+    """Return a text with the number of tainted nodes, and the number of taints if it differs."""
     words = f"{counted(nodes, 'node')} tainted"
     return words if taints == nodes else f"{words} {taints:,} times"
 

@@ -133,7 +133,7 @@ class Inquiry:
         self._digest = digest
 
     def _report_problem(self, problem: str) -> None:
-        """Print a line on stderr if reading the cluster has begun to fail or works again.
+        """Print a line on stderr if reading the cluster begins to fail, or works again.
 
         `problem` is the error of the last read, "" if it succeeded.
         """

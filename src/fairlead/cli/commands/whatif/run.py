@@ -181,7 +181,7 @@ def _compare(
 ) -> int:
     """Print several answers side by side, and return the exit code.
 
-    The exit code reports that a condition of --fail-on holds if one holds for at least one answer.
+    If a condition of --fail-on holds for at least one answer, the exit code says so.
     """
     started = perf_counter()
     of_one_answer = {
