@@ -411,7 +411,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
-    """Return the message of `error`, marked if the error is over or occurs without the change too."""
+    """Return the message of `error`, marked if it is over or also occurs without the change."""
     if error.is_over:
         return f"{error.message} ({_OVER})"
     return error.message if is_additional else f"{error.message} ({_NO_EFFECT})"
