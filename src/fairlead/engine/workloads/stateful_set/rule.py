@@ -140,16 +140,17 @@ class StatefulSetRule:
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []
-        creations_allowed = pods.creations_allowed
+        creations_allowed, min_ready = pods.creations_allowed, self.min_ready
+        prefix = self._prefix
         for ordinal in self.ordinals:
-            name = self._name(ordinal)
+            name = f"{prefix}{ordinal}"
+            if pods.is_available(name, min_ready, now):
+                continue  # the usual case
             like = pods.pods.sample(name)
             if like is None and name not in pods.creations_expected:
                 create.append(self.desired_pod(ordinal))
             elif like is not None and pod_state(like) in FINISHED:
                 finished += [] if name in pods.deletions_expected else [pods.pods[name]]
-            elif pods.is_available(name, self.min_ready, now):
-                continue
             if self.is_ordered or len(create) >= creations_allowed:
                 return Plan(tuple(create[:creations_allowed]), tuple(finished), WHY_FINISHED), False
         return Plan(tuple(create), tuple(finished), WHY_FINISHED), True
@@ -172,7 +173,11 @@ class StatefulSetRule:
 
     def _surplus(self, pods: PodSet) -> list[str]:
         """Return the names of pods whose ordinals are not in `ordinals`, highest ordinal first."""
-        owner, ordinals = self.owner.metadata.name, self.ordinals
+        owner, ordinals, prefix = self.owner.metadata.name, self.ordinals, self._prefix
+        if len(pods.pods) == len(ordinals) and all(
+            f"{prefix}{one}" in pods.pods for one in ordinals
+        ):
+            return []  # the usual case
         found = ((ordinal_of(owner, name), name) for name in pods.pods)
         surplus = [(one, name) for one, name in found if one is not None and one not in ordinals]
         return [name for _, name in sorted(surplus, reverse=True)]
@@ -184,28 +189,27 @@ class StatefulSetRule:
         # The partition counts replicas; the first replica has the ordinal spec.ordinals.start.
         # upstream: stateful_set_control.go:updateStatefulSetAfterInvariantEstablished
         partition = self.owner.spec.update_strategy.rolling_update.partition
-        targets = [
-            (ordinal, self._name(ordinal)) for ordinal in reversed(self.ordinals[partition:])
-        ]
+        targets, min_ready, prefix = self.ordinals[partition:][::-1], self.min_ready, self._prefix
         if self.applies_max_unavailable:
-            return self._several_outdated(pods, [name for _, name in targets], now)
-        for _, name in targets:
+            return self._several_outdated(pods, targets, now)
+        for ordinal in targets:
+            name = f"{prefix}{ordinal}"
             like = pods.pods.sample(name)
             if like is None or name not in pods.active:
                 return []
             if self.history.revision_of(like) != self.update:
                 return [pods.pods[name]]
-            if not pods.is_available(name, self.min_ready, now):
+            if not pods.is_available(name, min_ready, now):
                 return []
         return []
 
-    def _several_outdated(self, pods: PodSet, names: list[str], now: Instant) -> list[Pod]:
+    def _several_outdated(self, pods: PodSet, targets: range, now: Instant) -> list[Pod]:
         # upstream: stateful_set_control.go:updateStatefulSetAfterInvariantEstablished
         every = (self._name(ordinal) for ordinal in self.ordinals)
         unavailable = sum(not pods.is_available(name, self.min_ready, now) for name in every)
         old = [
             pods.pods[name]
-            for name in names
+            for name in map(self._name, targets)
             if name in pods.active and self.history.revision_of(pods.pods[name]) != self.update
         ]
         return old[: max(0, self._unavailable_max() - unavailable)]
@@ -225,7 +229,7 @@ class StatefulSetRule:
         Does nothing if the number of pods differs from `replicas`, or for the strategy OnDelete.
         """
         # upstream: stateful_set_utils.go:completeRollingUpdate
-        if self.owner.spec.update_strategy.type == ON_DELETE:
+        if self.owner.spec.update_strategy.type == ON_DELETE or self.history.current == self.update:
             return
         if len(pods.pods) == self.owner.spec.replicas and all(
             name in pods.ready and self.history.revision_of(pod) == self.update
@@ -235,8 +239,12 @@ class StatefulSetRule:
 
     # --- pods ------------------------------------------------------------------------------------
 
+    @property
+    def _prefix(self) -> str:
+        return f"{self.owner.metadata.name}-"
+
     def _name(self, ordinal: int) -> str:
-        return f"{self.owner.metadata.name}-{ordinal}"
+        return f"{self._prefix}{ordinal}"
 
     def keeps_current_revision(self, ordinal: int) -> bool:
         """Return whether the partition keeps the pod `ordinal` at the current revision."""
