@@ -1,4 +1,4 @@
-"""HttpSession: requests through proxies, and streams; aiohttp sends them.
+"""HttpSession: an aiohttp session for streams and for requests through a proxy.
 
 Importing aiohttp takes 0.1 s of CPU time, so RestClient imports this module only when it first
 needs a proxy or a stream.

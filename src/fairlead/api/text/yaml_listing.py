@@ -17,11 +17,13 @@
 kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-`yaml_documents`, the general parser, reads everything else: flow collections other than {} and [],
-anchors, tags, comments, escapes, and texts over several lines, except most literal blocks. If an
-item contains one of these, the general parser reads the whole item. If the List has another layout,
-the general parser reads the whole text. A property test checks that this module's results are the
-same as those of the general parser.
+Of the texts over several lines, this module reads only common literal blocks (`key: |`).
+
+`yaml_documents`, the general parser, reads everything else: other texts over several lines, flow
+collections other than {} and [], anchors, tags, comments and escapes. If an item contains one of
+these, the general parser reads the whole item. If the List has another layout, the general parser
+reads the whole text. A property test checks that this module's results are the same as those of the
+general parser.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class PodPreparation(Struct, frozen=True):
 class _Work(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
-    `outstanding` is the number of commands without an outcome. `since` is the time at which the
-    last command succeeded, or the start of the preparation if there are no commands to wait for.
+    `outstanding` is the number of commands without an outcome. `since` is the time at which this
+    number became 0: when the last command succeeded, or at the start if there was none to wait for.
     """
 
     preparing: PodPreparation

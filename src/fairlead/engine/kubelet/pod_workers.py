@@ -677,9 +677,10 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod already waits for the act `due`.
+    """Return whether `pending`, the act for which the pod waits, makes the act `due` unnecessary.
 
-    A removal is never postponed, so a removal later than the pending one counts as pending already.
+    Both must be the same act at the same time. A removal is never postponed, so a pending removal
+    also makes a later removal unnecessary.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:

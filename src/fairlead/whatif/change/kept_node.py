@@ -25,8 +25,8 @@ def named_nodes(
 ) -> list[str]:
     """Return the nodes in `initial` that `change` names, sorted. `script` are its steps.
 
-    These are the nodes that it edits, applies, drains, cordons, fails or deletes. Nodes that only
-    match a selector are not included, unless the selector is for the label of the hostname.
+    These are the nodes that it edits, applies, drains, cordons, fails or deletes. A label selector
+    names a node only if it has the form `kubernetes.io/hostname=NODE`.
     """
     failures, deleted = change.failures, deleted_nodes(change.delete)
     stated = [*change.drain, *change.cordon, *failures.fail_node, *deleted]

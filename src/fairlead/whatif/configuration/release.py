@@ -20,7 +20,7 @@ from fairlead.whatif.input.error import InputError
 
 
 class ReleaseChoice(Struct, frozen=True):
-    """A Kubernetes version ("" for none) and feature gates, as a file or the options state them.
+    """The Kubernetes version ("" for none) and feature gates that a file or the command line sets.
 
     For error messages, `source` is the file ("" for the command line), and `of_version` and
     `of_gates` are the names of the options or fields.

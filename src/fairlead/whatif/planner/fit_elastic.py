@@ -138,10 +138,7 @@ def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
 
 
 def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
-    """Return `names`, extended by the name of the new profile if `profile` is among them.
-
-    The new profile is the one that `_with_profile` adds.
-    """
+    """Return `names`. If `profile` is among them, add the profile that `_with_profile` makes."""
     return (*names, _SCHEDULER) if profile.scheduler_name in names else names
 
 

@@ -1,12 +1,12 @@
 """Packs nodes, their pods and their history into the columns of the page.
 
-    nodes      all nodes that exist at any time in either run: first the nodes at the end
-    pods       the pods on nodes at the end, in node order, then pods that only the history has
-    a side     the run with the change (`after`), or without it (`before`)
+    nodes      all nodes that exist at any time in either run; the final nodes of `after` come first
+    pods       the final pods of `after`, in node order, then all other pods of both runs
+    a side     one of the runs: `after` has the change, `before` does not
 
-`static/node_state.js` computes the state of a side at an instant: it starts with the state at the
-end and reverts the changes after the instant. The pods of the side `before` at the end are stored
-only as differences from the pods of the side `after` at the end.
+`static/node_state.js` computes the state of a run at an instant: it starts with the state at the
+end of the run, and reverts the changes after the instant. The final pods of `before` are stored
+only as differences from the final pods of `after`.
 """
 
 from __future__ import annotations

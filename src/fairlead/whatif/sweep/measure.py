@@ -47,7 +47,10 @@ def _inside(*path: str) -> Callable[[Json], Number | None]:
 
 
 def _lost(result: Json) -> int | None:
-    """Return the number of pods that should run (`LossCause.is_loss`); None without a failure."""
+    """Return how many pods of failed nodes should run again but do not; None without a failure.
+
+    `LossCause.is_loss` decides whether a pod should run again.
+    """
     if result.get("outage") is None:
         return None
     return sum(LossCause(one["cause"]).is_loss for one in result["outage"]["lost"])

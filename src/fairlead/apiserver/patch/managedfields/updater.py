@@ -210,7 +210,7 @@ def _owned_by_version(
 ) -> list[tuple[OwnedVersion, FieldSet]]:
     """Return (version, fields that managers own in it) for each version that a manager uses.
 
-    `version` is the version of the managers that are not in `other_versions`.
+    A manager that is not in `other_versions` uses `version`.
     """
     found: list[tuple[OwnedVersion, FieldSet]] = []
     for name, fields in owners.items():

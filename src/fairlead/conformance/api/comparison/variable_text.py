@@ -117,8 +117,8 @@ def as_generated(recorded: str, found: str) -> str:
 def same_problem_list(recorded: str, found: object) -> bool:
     """Return whether both messages list the same problems in any order, ignoring the quota's name.
 
-    If several quotas are exceeded, upstream reports a random one of them first. Returns False if
-    `recorded` contains placeholders.
+    If a request exceeds several quotas, upstream's message names only one of them, at random.
+    Returns False if `recorded` contains placeholders.
     """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False

@@ -26,7 +26,7 @@ class Gang:
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """`defects` determines which members count as surplus, so that they may be evicted."""
+        """Prepare the plugin; `defects` determines which members are surplus and may be evicted."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 

@@ -65,7 +65,7 @@ class TriggerTime(Struct):
     _service: str = ""
 
     def update(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Set `at` to the trigger time of a sync of `service`, which selects `pods`."""
+        """Set `at` to the trigger time for a sync of `service`, whose selector selects `pods`."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp

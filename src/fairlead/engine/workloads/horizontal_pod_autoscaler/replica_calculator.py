@@ -130,8 +130,8 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 
     `usage` is the usage of the counted pods, and `ratio` is their ratio of usage to target. A ratio
     below 1 means a scale-down, and a ratio above 1 a scale-up. If the ratio is 1, only the counted
-    pods are included. For a scale-down, the missing pods are assumed to use `missing_usage`
-    together; for a scale-up, nothing.
+    pods are included. The missing pods are assumed to use `missing_usage` in total for a
+    scale-down, and nothing for a scale-up. Unready pods are assumed to use nothing.
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:

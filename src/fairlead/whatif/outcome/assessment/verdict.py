@@ -106,7 +106,7 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """All outcomes that occur, the most severe first; only UNCHANGED if there are none."""
+    """All outcomes that occur, the most severe first. If none occurs, the only one is UNCHANGED."""
 
     findings: tuple[Finding, ...]
 

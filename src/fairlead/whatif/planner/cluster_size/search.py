@@ -85,7 +85,8 @@ class _Manner(Struct, frozen=True):
 class _Trial(Struct, frozen=True):
     """A trial of a failure: `pods` is the number of pods on the failed nodes.
 
-    `cycles` and `numbers` are the numbers of scheduling cycles and of node names that it used.
+    `cycles` is the number of scheduling cycles that the trial ran. `numbers` is the number of
+    names that it took for new nodes; it may have dropped these nodes again.
     """
 
     pods: int

@@ -157,7 +157,7 @@ class DrainPlanner:
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
-        """Make a planner that changes `model`: emptied nodes stay empty until it is reverted."""
+        """Make a planner. It changes `model`: emptied nodes stay empty until `model` is reverted."""
         self.model = model
         self.budgets = budgets
         self.reorders = True
