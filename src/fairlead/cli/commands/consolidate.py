@@ -33,10 +33,10 @@ def consolidate(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore one of the rules by which autoscalers keep a node. RULE is annotations (such "
-            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
-            "emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
-            "controller is a custom resource) or system-pods (pods in kube-system that no "
+            "Ignore one of the rules by which autoscalers keep a node. RULE is 'annotations' (such "
+            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods with "
+            "emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
+            "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
             "disruption budget covers).",
         ),
     ] = (),
@@ -51,7 +51,7 @@ def consolidate(
         Parameter(
             name="--max",
             help="Remove at most N nodes (default: as many as possible). N is a number, or a "
-            "percentage of the nodes, such as 10%, rounded down, but at least 1. The search ends "
+            "percentage of the nodes such as 10% (rounded down, but at least 1). The search ends "
             "when it has found N nodes.",
             metavar="N",
             converter=number_or_percentage,

@@ -31,8 +31,8 @@ def drain_plan(
         str,
         Parameter(
             name="--for",
-            help="Time from when a drained node is empty until it is uncordoned, such as 10m. By "
-            "default, the node stays out of service.",
+            help="How long a drained node stays cordoned after it has become empty, such as 10m "
+            "(default: to the end of the simulation).",
             metavar="DURATION",
             show_default=False,
         ),

@@ -91,8 +91,8 @@ def snapshot(
     Parameters
     ----------
     file
-        Where to write the snapshot file, or with --reveal the text with the original names.
-        Required without --rbac.
+        Where to write the snapshot file (with --reveal: the text with the original names).
+        Required except with --rbac.
     """
     from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
     from fairlead.cli.options.connection import kubeconfigs, read_cluster

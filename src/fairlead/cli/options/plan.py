@@ -15,9 +15,9 @@ SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
 
 _PACE_HELP: Final = (
-    "Number of nodes to drain at a time, or a percentage of the nodes to drain, such as 5%, "
-    "rounded down, but at least 1. By default, the command simulates 1, 2, 4, ... nodes at a time, "
-    "and answers with the fastest drain that is safe."
+    "Number of nodes to drain at a time, or a percentage of the nodes to drain such as 5% (rounded "
+    "down, but at least 1). By default, the command simulates 1, 2, 4, ... nodes at a time, and "
+    "answers with the fastest drain that is safe."
 )
 DrainPace = Annotated[
     int | str | None, Parameter(help=_PACE_HELP, metavar="N", converter=number_or_percentage)

@@ -59,8 +59,9 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). With 1 (the default) and without --runtimes, there are no such "
-            "simulations, and the start is estimated only for a pod group.",
+            "(docs/start-times.md). Default: 20 with --runtimes. Without --runtimes, the default "
+            "is no such simulation: then only the start of a pod group is estimated, from the run "
+            "times that pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,
@@ -71,8 +72,7 @@ def explain(
         named(
             "FILE",
             "YAML or CSV file that states, by workload, image or label, how long pods run until "
-            "they complete (docs/start-times.md). With this option and without --seeds, the start "
-            "is estimated in 20 simulations.",
+            "they complete (docs/start-times.md).",
         ),
     ] = None,
     output: AnswerOutput = "text",

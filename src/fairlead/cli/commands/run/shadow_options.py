@@ -61,7 +61,8 @@ class ShadowOptions:
         repeatable(
             "MODULE:CLASS",
             "Add a scheduler plugin to the second configuration only; the value is as for "
-            "--plugin. Without --new-config, the second configuration otherwise equals the first.",
+            "--plugin. Without --new-config, the second configuration is the first one plus this "
+            "plugin.",
         ),
     ] = ()
 

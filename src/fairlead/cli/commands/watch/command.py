@@ -35,7 +35,7 @@ def watch(
     """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
     The file of --ask contains the questions. Each question has a name and options of `fairlead
-    whatif`. The command reads the cluster at intervals, which the field 'every' in the file sets
+    whatif`. The field 'every' in the file sets the interval at which the command reads the cluster
     (default: 1m). If the cluster has changed, the command answers all questions again. It serves
     the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics). Clients
     must send a token, as a bearer token or as ?token= in the URL. Only health checks (/healthz)

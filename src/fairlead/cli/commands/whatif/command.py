@@ -49,8 +49,8 @@ def whatif(
 
     Options that describe the change can be combined. The nodes of --add-nodes are added first. When
     they are Ready, all other changes are made at the same instant, in this order: delete, apply,
-    set fields, scale, cordon, drain, fail nodes, run the descheduler. With --at, nodes fail at a
-    later time. With text output, the command also writes the answer as an HTML report,
+    set fields, scale, cordon, drain, fail nodes, run the descheduler. With --at, the nodes fail
+    later. With text output, the command also writes the answer as an HTML report,
     fairlead-whatif.html.
 
     Try:

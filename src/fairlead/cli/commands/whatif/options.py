@@ -168,7 +168,7 @@ class ChangeOptions:
         int | str | None,
         Parameter(
             help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
-            "of the nodes to drain, such as 5%, rounded down, but at least 1. With this option, a "
+            "of the nodes to drain such as 5% (rounded down, but at least 1). With this option, a "
             "drained node is uncordoned when it is empty, or later with --for.",
             metavar="N",
             converter=number_or_percentage,
@@ -179,8 +179,8 @@ class ChangeOptions:
         Parameter(
             name="--for",
             help="How long failed nodes stay down, such as 20m (default: forever). With "
-            "--max-unavailable: time from when a drained node is empty until it is "
-            "uncordoned (default: 0s).",
+            "--max-unavailable: how long a drained node stays cordoned after it has become "
+            "empty (default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -281,9 +281,9 @@ class RunOptions:
         named(
             "FILE",
             "YAML or CSV file that states, by workload, image or label, how long pods run until "
-            "they complete (docs/start-times.md). With this option, the answer estimates when "
-            "pending pods start. Without a file, --seeds N makes this estimate from the run times "
-            "of completed pods in the dump.",
+            "they complete (docs/start-times.md). With this option, or with --seeds, the answer "
+            "estimates when pending pods start. With --seeds alone, the run times are those of "
+            "the completed pods in the dump.",
         ),
     ] = None
     horizon: Annotated[
@@ -300,9 +300,9 @@ class RunOptions:
         named(
             "LABEL",
             "Node label that names the node pool of a node; the answer shows one row per pool. "
-            "Default: the first of these that applies: the label in the selector of --drain, "
-            "--cordon or --delete; the node pool label of Karpenter, EKS, GKE or AKS; the zone "
-            "label if a zone fails.",
+            "The default is the first label in this list that applies: the label in the selector "
+            "of --drain, --cordon or --delete; the node pool label of Karpenter, EKS, GKE or AKS; "
+            "the zone label, if a zone fails.",
         ),
     ] = ""
     config: PresentConfig = None
@@ -340,8 +340,8 @@ class RunOptions:
             "FILE",
             "File with instance types and their prices, for --autoscale, --instance-type and "
             "--reschedule: CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok "
-            "provider. To take the prices from a CSV file of OpenCost, give both files: "
-            "TYPES,PRICES.",
+            "provider. To take the prices from a CSV file of OpenCost, give both files, separated "
+            "by a comma: TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[

@@ -157,7 +157,7 @@ class DrainPlanner:
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
-        """Make a planner. It changes `model`: emptied nodes stay empty until `model` is reverted."""
+        """Make a planner whose drains change `model`; emptied nodes stay empty until a revert."""
         self.model = model
         self.budgets = budgets
         self.reorders = True
