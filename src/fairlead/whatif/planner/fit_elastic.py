@@ -198,8 +198,7 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
 def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
     """Yield (time, number of pods of `workload` with a node) at each change, ordered by time.
 
-    In `outcome.waits`, a pod that replaces an evicted pod has the name of the evicted pod. So one
-    name can have several waits: the second and later waits begin with the loss of a node.
+    A pod that replaces an evicted pod has the evicted pod's name, and a wait of its own.
     """
     waits = defaultdict(list)
     for one in outcome.waits:

@@ -508,7 +508,7 @@ def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
     """Return a clause about pods of StatefulSets in `back` that waited for their failed nodes.
 
     A StatefulSet creates a pod again only when the kubelet has confirmed the deletion of its old
-    pod, and a failed kubelet does that when it returns. Returns "" without such pods.
+    pod, which a failed kubelet does only when it returns. Returns "" without such pods.
     """
     outage = effect.changed.outage
     if outage is None:

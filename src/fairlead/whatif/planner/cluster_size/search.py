@@ -134,8 +134,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes that run the waiting pods and the pods of the nodes in `replaced`.
 
-        The step "improve" may use `effort` scheduling cycles for each pod. Fewer than 100 pods
-        count as 100.
+        The step "improve" may use `effort` scheduling cycles for each pod. With fewer than 100
+        pods, the limit is the same as with 100.
         """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
@@ -778,7 +778,7 @@ class SizeSearch:
                     has_converged = False
 
     def _try(self, change: Callable[[], bool]) -> bool:
-        """Make `change`; revert it unless it saves money and every failure is still survived.
+        """Make `change`; keep it only if it saves money and every failure is still survived.
 
         Return whether the change was kept.
         """

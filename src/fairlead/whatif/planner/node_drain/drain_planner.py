@@ -1,4 +1,4 @@
-"""DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
+"""DrainPlanner: finds whether nodes can be emptied, what blocks them, and where their pods go.
 
 A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`):
 
@@ -272,7 +272,7 @@ class DrainPlanner:
         return None
 
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
-        """Empty `node` as `empty` does, but let pods that fit no other node wait for its return.
+        """Empty `node` as `empty` does, but pods that fit no other node wait until `node` is back.
 
         If pods wait, `node` is back in service afterwards, and these pods are placed. If one of
         them fits no node even then, return the Blocker of `empty`, and do not change the model.
@@ -519,10 +519,10 @@ def _wrong_order(
 ) -> Blocker:
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
-    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
-    pod that finds no node in queue order. The edit contains a kubectl command for each workload in
-    `first`, with the flags that its pods need. It contains no commands if the pods of one of these
-    workloads have no labels that select only these pods among `pods`.
+    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
+    the pod that finds no node in queue order. The edit contains a kubectl command for each workload
+    in `first`, with the flags that its pods need. It contains no commands if, for one of these
+    workloads, no label selects the workload's pods without selecting others of `pods`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
