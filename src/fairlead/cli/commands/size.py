@@ -55,9 +55,8 @@ def size(
         Parameter(
             help="The last step of the search replaces nodes by cheaper ones. This option limits "
             "that step to N scheduling cycles for each pod. With fewer than 100 pods, the limit is "
-            "the same as with 100 pods. "
-            "A larger N takes more time, and never gives a more expensive "
-            "answer.",
+            "the same as with 100 pods. A larger N takes more time, and never gives a more "
+            "expensive answer.",
             metavar="N",
             converter=integer,
         ),
