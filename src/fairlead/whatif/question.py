@@ -262,7 +262,8 @@ def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[s
 def _autoscaled_before_change(without: RunOutcome, kept: Sequence[str]) -> list[str]:
     """Return a note about nodes that the autoscaler changed before the cluster came to rest.
 
-    `kept` are nodes that it should not remove then, because the change names them.
+    `kept` are the nodes that the user's change names. The autoscaler does not remove them before
+    this change is made.
     """
     found = without.autoscaling
     if found is None or not found.earlier:
@@ -452,7 +453,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes `stated` and, if pods wait at the end of the run, the dump's runtimes."""
+    """Return the `stated` runtimes. If pods wait at the end of the run, add those in the dump."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(stated)
     return runtimes_in(snapshot.manifests, stated)

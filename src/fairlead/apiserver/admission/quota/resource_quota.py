@@ -41,9 +41,10 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
 
     `resource` names a kind, such as `pods` or `deployments.apps`. An object of the kind uses
     amounts with names such as `requests.cpu`. A quota must limit each used amount whose name
-    contains one of the texts in `contains`. `scopes` are requirements as in a scopeSelector. If the
-    object matches all of `scopes`, each of these scopes must occur in at least one of the quotas
-    that apply to the object.
+    contains one of the texts in `contains`.
+
+    `scopes` are requirements as in the scopeSelector of a quota. They limit an object that matches
+    all of them: for each of `scopes`, a quota that applies to the object must have the same scope.
     """
 
     resource: str

@@ -138,7 +138,7 @@ class VictimColumns:
         self._start, self._kind = np.pad(self._start, more), np.pad(self._kind, more)
 
     def _fill(self, rows: Rows) -> None:
-        """Write the pods on each of `rows` into the columns of that row, which must be empty."""
+        """Write the pods on the nodes at `rows` into the columns. These rows must be empty."""
         nodes = [self._table.at(row) for row in rows.tolist()]
         counts = np.array([len(node.pods) for node in nodes], np.int64)
         slots = int(counts.max(initial=0))

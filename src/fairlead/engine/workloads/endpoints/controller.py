@@ -222,9 +222,10 @@ class ServiceEndpoints:
             self._queue.add(key)
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Remove `one` from the slices recorded for every Service except `key`, its current one.
+        """Remove the slice `one` from the records of all Services except the Service `key`.
 
-        `key` is None if this controller does not manage the slice.
+        `key` names the Service to which the slice belongs now. It is None if this controller does
+        not manage the slice.
         """
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):

@@ -174,10 +174,10 @@ class SimulatedNodeGroup:
         self._provider.begin(self, delta, now)
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target size by -`delta` (`delta` is negative).
+        """Add `delta`, a negative number, to the target size.
 
-        The newest -`delta` machines that have no Node yet are removed. Raises ProviderError if
-        there are fewer such machines.
+        Removes as many machines as the target size falls: the newest of those that have no Node
+        yet. Raises ProviderError if there are fewer such machines.
         """
         waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
         existing = len(self.machines) - len(waiting)
