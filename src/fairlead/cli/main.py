@@ -499,7 +499,7 @@ def _is_command(token: str) -> bool:
 
 
 def _option_for(command: str) -> str:
-    """Return the option that an additional argument of `command` probably belongs to.
+    """Return the option whose name the user of `command` probably forgot before a value.
 
     Return the words "the name of its option" if no option is likely.
     """
@@ -560,7 +560,7 @@ def _options_of(command: str) -> frozenset[str]:
 
 
 def _missing(cause: MissingArgumentError, argument: Argument, tokens: Sequence[str]) -> str:
-    """Return a message such as `whatif: SNAPSHOT is missing`, or that the option needs a value."""
+    """Return the message that an argument is missing, or that an option has no value."""
     from fairlead.whatif.input.error import one_line
 
     command = "".join(f"{name}: " for name in cause.command_chain or ())

@@ -35,11 +35,10 @@ class ListWatch:
     ) -> None:
         """Prepare to send the requests of `reflector` with `client`.
 
-        `on_updates` is called for each page of a list and for each part of a watch that arrives,
-        with the changes that it contains. `on_updates` is also called with an empty list before a
-        pause, at the end of a watch, and when a watch has been open for `open_seconds`, because the
-        reflector's state may have changed even if no object has changed. `clock` returns the time
-        in ns.
+        `on_updates` receives the changes in each page of a list, and in each part of a watch when
+        the part arrives. It receives an empty list before a pause, at the end of a watch, and when
+        a watch has been open for `open_seconds`, because the reflector's state may have changed
+        even if no object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -236,10 +236,10 @@ class Reflector:
         return []
 
     def stayed_open(self) -> None:
-        """Record that a watch has been open for a while, even if it has had no event yet.
+        """Record that a watch has been open for a while, so the resource can be read again.
 
-        Then the resource can be read again. A resource that does not change has no event before
-        the first bookmark, which may take a minute.
+        The watch may have had no event yet: if the resource does not change, the first event is a
+        bookmark, which may take a minute.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0

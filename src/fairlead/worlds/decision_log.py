@@ -157,7 +157,7 @@ def _findings(
 ) -> Iterator[LogEntry]:
     """Yield a warning about `record`, a finding of the LoopDetector.
 
-    NominationsWasted causes a warning only if `is_doubled(times)` is True.
+    A NominationsWasted causes a warning if its `times` is 3, 6, 12, 24, … (see `is_doubled`).
     """
     pairs: Pairs
     match record:

@@ -161,7 +161,7 @@ class Driver:
 
         If work is due already, the time advances by at most `busy_max` ns. Then work that is due
         slightly later need not wait for the end of the current work. Such an advance does not reset
-        the count of steps at one instant, because endless work would then never be detected.
+        the count of steps at one instant, because otherwise endless work would never be detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:

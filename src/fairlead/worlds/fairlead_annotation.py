@@ -1,9 +1,9 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
-The annotations of a Node set how its kubelet misbehaves, and how much its system daemons use. The
-annotations of a Pod or pod template set how long the pod takes to become ready, how long it runs,
-how long it takes to stop, and how much it uses. An annotation of a workload sets how much all its
-pods use together.
+The annotations of a Node set how its kubelet misbehaves, and the resource usage of its system
+daemons. The annotations of a Pod or pod template set how long the pod takes to become ready, how
+long it runs, how long it takes to stop, and its resource usage. An annotation of a workload sets
+the total resource usage of its pods.
 """
 
 from __future__ import annotations

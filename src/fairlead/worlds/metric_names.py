@@ -26,8 +26,9 @@ class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
 class NodeMetricNames(Struct, frozen=True, kw_only=True):
     """The node controllers' metrics in one Kubernetes version.
 
-    `evictions` is the name of the counter of evicted nodes. `taint_eviction` and `pod_gc` are True
-    if the taint eviction controller and the pod garbage collector have metrics in the version.
+    `evictions` is the name of the counter of evicted nodes. `taint_eviction` is True if the taint
+    eviction controller has metrics in the version. `pod_gc` is True if the pod garbage collector
+    has metrics in the version.
     """
 
     evictions: str

@@ -86,8 +86,8 @@ class QueueSizes(Protocol):
 class SchedulerMetrics:
     """A Reporter that updates metrics and forwards every record to `reporter`.
 
-    The attribute `waiting` provides the sizes of the scheduling queue. It is None until the caller
-    sets it, when the queue exists.
+    The attribute `waiting` provides the sizes of the scheduling queue. The caller sets `waiting`
+    when the queue exists; until then it is None.
     """
 
     def __init__(

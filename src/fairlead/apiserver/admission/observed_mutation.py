@@ -11,8 +11,8 @@ too, except for fields that its own template sets.
 
 If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
 gates. New pods are created without these gates. The program may also have added nodeSelector
-entries that tie each pod to one node. So of the added nodeSelector entries, a new pod of such a
-template gets only those that all bound pods share, and never an entry for the hostname.
+entries that tie each pod to one node. A new pod of such a template does not get these entries. It
+gets the added nodeSelector entries that all bound pods share, except for a hostname entry.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,

@@ -3,14 +3,14 @@
 A simulation runs only some of a server's plugins. Webhooks are not called; `Unchecked` counts the
 calls that a server would make. `ObservedMutations` gives new pods what the real server's admission
 added to the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
-looks up such a kind is skipped unless the snapshot lists the kind:
+looks up such a kind runs if the snapshot lists the kind; otherwise, it is skipped:
 
     Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
                    every server creates, such as `kube-node-lease`, count as existing too
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-The only exception is NamespaceLifecycle: if Namespace is not listed, it is not skipped, but accepts
+NamespaceLifecycle is not skipped: if the snapshot does not list Namespace, this plugin accepts
 missing namespaces.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a
@@ -156,7 +156,7 @@ class _ChecksOfRequests(_OfRequests):
 
 
 class _IfListed(Struct, frozen=True):
-    """Runs `plugin`, which looks up objects of `kind`, if the snapshot lists the kind.
+    """Runs `plugin` if the snapshot lists `kind`, the kind of the objects that `plugin` looks up.
 
     If the snapshot does not list the kind, the plugin `otherwise` runs; if `otherwise` is None, the
     object is admitted. If `kind` is not Namespace, the plugins run only for new pods. If a new pod

@@ -112,7 +112,7 @@ _ALL_NAMESPACES: Final = ("list", "watch")
 def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
     """Return whether the path of a custom resource is wrong for the scope of its kind.
 
-    The path of a namespaced kind may lack the namespace only for lists and watches.
+    Lists and watches of a namespaced kind may omit the namespace. All other verbs need it.
     """
     if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False

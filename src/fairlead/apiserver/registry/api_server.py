@@ -55,9 +55,9 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Return `new` with the empty fields that the encoding of its kind never omits.
+    """Return `new`; add the fields that its kind always encodes, even if they are empty.
 
-    `old` is the stored object that `new` replaces, or None.
+    `old` is the stored object that `new` replaces. It is None if `new` is a new object.
     """
     schema = _schema(kind)
     if schema is None:

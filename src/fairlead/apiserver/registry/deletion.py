@@ -52,10 +52,11 @@ class Deletion(Struct, frozen=True, kw_only=True):
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the garbage collector's finalizer for the propagation policy.
+    """Return `obj` with the finalizer of the propagation policy that applies to `deletion`.
 
-    Only the policies `Foreground` and `Orphan` have a finalizer, and only in kinds that support
-    garbage collection. The garbage collector's other finalizers are removed.
+    The policies `Foreground` and `Orphan` each have a finalizer; `Background` has none. The
+    finalizers of the other policies are removed. If the kind does not support garbage collection,
+    all these finalizers are removed.
     """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])

@@ -48,9 +48,10 @@ class DumpedTemplate(Protocol):
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the index of the item of `replica_strings` that is at `path` in a pod's view.
+        """Return the index of the string at `path` in the result of `replica_strings`.
 
-        Return None if all views have the same string at `path`.
+        `path` leads to a string in a pod's view. Return None if all views have the same string
+        there.
         """
 
 

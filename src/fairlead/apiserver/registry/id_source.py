@@ -1,6 +1,7 @@
-"""IdSource: a source of the uids and name suffixes of new objects, which may be random.
+"""IdSource: a source of uids and name suffixes for new objects.
 
-The registry is pure, so it does not make random strings itself: a store is given an IdSource.
+These strings may be random. The registry is pure, so it does not make random strings itself: a
+store is given an IdSource.
 """
 
 from __future__ import annotations

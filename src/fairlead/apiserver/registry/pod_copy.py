@@ -8,12 +8,13 @@ and managed fields turn equal manifests into equal pods, except for a few string
                     the value of the annotation `PodCopying.own_annotation`, which no plugin reads
     shared          everything else
 
-So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
-strings. A copy equals the pod that the stages would create, because a template is used only if
+So the first pod goes through all stages of `Store.create`, and becomes a template. Later pods are
+copies of the template with their own strings. A copy equals the pod that the stages would create,
+because both of these conditions must hold for a copy:
 
-- the manifest (except for the own strings), the user and the field manager are the same as those of
-  the pod from which the template was made, and
-- the name of the new pod is a valid DNS label.
+- The manifest (except for the own strings), the user and the field manager are the same as for the
+  first pod.
+- The name of the new pod is a valid DNS label.
 
 Admission may read other objects, so all templates are dropped when an object changes. Changes of
 the kinds in `_UNREAD` are an exception, because plugins do not read these objects for a pod without
@@ -82,7 +83,7 @@ class Recording:
 
 
 class _Template(Struct, frozen=True):
-    """A function that copies a stored pod, and the warnings and annotations of its creation.
+    """A function that copies a stored pod, and the warnings and audit annotations of a creation.
 
     `copy` takes the new pod's own strings. `has_volume` is True if these include a volume's name.
     """
@@ -115,10 +116,10 @@ class PodCopies:
         storage.subscribe(self._see, lambda resource: resource not in _UNREAD)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
-        """Create the pod that `manifest` describes from a template, and return the stored pod.
+        """Create a pod for `manifest` by copying a template; return the stored pod.
 
-        Return None if the pod must go through all stages. Raises ApiError if there are too many
-        pods or the storage is full.
+        Return None if the pod must go through all stages instead. Raises ApiError if there are too
+        many pods or the storage is full.
         """
         template = self._templates.get(self._key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:

@@ -45,9 +45,10 @@ def prepared_for_create(
 ) -> Json:
     """Return `obj` with the metadata and status of a new object.
 
-    `uid` is the object's new uid, and `timestamp` is the time of creation. For a kind with a status
-    subresource, `zero_status` (None: no status) replaces the client's status, unless the strategy
-    sets or accepts a status.
+    `uid` is the object's new uid, and `timestamp` is the time of creation. If the strategy sets the
+    initial status, the object gets this status. Otherwise, if the kind has a status subresource and
+    the strategy does not accept the client's status, the object gets `zero_status`; None means no
+    status. In all other cases, the object keeps the client's status.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}
@@ -86,8 +87,9 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `old` with the status of `new`, and the metadata that a status write may change.
+    """Return `old` with the status of `new`, and with the metadata that a status write may set.
 
+    This metadata consists of the fields in the strategy's `metadata_with_status`, as in `new`.
     The fields in the strategy's `server_status` keep the values that they have in `old`.
     """
     before, after = old["metadata"], new["metadata"]

@@ -78,7 +78,7 @@ def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | Non
     """Return the strategy of `resource` in a simulation, derived from `served`.
 
     `served` is the strategy of an API server. Return None for the custom resources of batch
-    schedulers, which get the strategy `CUSTOM`.
+    schedulers; a Registry then uses the strategy `CUSTOM`.
     """
     if resource in scheduling.BATCH_STRATEGIES:  # validated only on an API server
         return None

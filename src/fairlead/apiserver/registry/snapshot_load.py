@@ -313,8 +313,8 @@ def _rank(resource: str) -> tuple[bool, int, str]:
 def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> int:
     """Set the resourceVersion of each object that has none; return the newest resourceVersion.
 
-    The new versions are higher than `version`, the version of the storage, and than all versions
-    in `loaded`.
+    `version` is the version of the storage. The new resourceVersions are higher than `version`, and
+    higher than all resourceVersions in `loaded`.
     """
     values = [entry for entry in loaded if isinstance(entry, _LoadedJson)]
     texts = {

@@ -1,7 +1,7 @@
 """Store: create, update, patch and delete, each as a function with numbered steps.
 
 A write passes the stages of an API server: decoding and defaults, mutating admission, validation,
-the strategy of its kind, validating admission, storage. A write that changes nothing stores nothing
+the strategy of the kind, validating admission, storage. A write that changes nothing stores nothing
 and keeps the version. A refused request raises `ApiError`. Returned objects are shared, so callers
 must not mutate them.
 

@@ -277,8 +277,8 @@ def _interned(
 ) -> Part | None:
     """Return the first part that equals `part`, so that equal parts are one object.
 
-    Return None if `part` is invalid. `known` maps each encoded part to its result; new results are
-    added to `known`.
+    Return None if `part` is invalid. `known` maps each encoded part to the first equal part, or to
+    None if the part is invalid. A new part is added to `known`.
     """
     key = _ENCODE(part)
     if key not in known:

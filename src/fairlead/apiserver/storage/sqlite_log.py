@@ -188,9 +188,9 @@ class SqliteLog:
     def continues(self, mark: Mark) -> bool:
         """Return whether the log continues the history that `mark` belongs to.
 
-        The changes after `mark` are chained to the checksum of `mark`. The result is False if this
-        does not give the log's newest checksum. If the log does not contain all of these changes,
-        the checksums cannot be compared, and the result is True. Raises SqliteLogError.
+        A checksum is computed from the checksum of `mark` and the changes after `mark`. If it
+        differs from the log's newest checksum, the result is False. If the log lacks some of these
+        changes, the checksum cannot be computed, and the result is True. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._watched():
@@ -342,8 +342,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        A StoredChange needs the previous version of its object, unless the object is new. If no
-        loaded change contains this version, the change and all earlier changes are left out.
+        The StoredChange of an existing object needs the previous version of the object. If no
+        earlier loaded change contains this version, the change and all changes before it are left
+        out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

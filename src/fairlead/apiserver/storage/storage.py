@@ -421,7 +421,7 @@ class Storage:
     def subscribe(
         self, listener: Listener, concerns: Callable[[str], bool] = _every_resource
     ) -> Callable[[], None]:
-        """Call `listener` with each later change; return a function that unsubscribes it.
+        """Call `listener` with each later change; return a function that unsubscribes `listener`.
 
         `concerns` returns whether the listener needs the changes of a resource, such as
         `leases.coordination.k8s.io`. It must always return the same value for the same resource.

@@ -5,14 +5,14 @@
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. A transaction begins as soon as a caller waits for changes. If no caller waits, the writer
-collects changes for at most COLLECT_S first. A server that acknowledges writes only after
-`wait_until_durable` never loses an acknowledged write. A response with one object waits only until
-this version of the object is durable, so reads do not wait for unrelated writes.
+collects changes for at most COLLECT_S before it begins a transaction. A server that acknowledges
+writes only after `wait_until_durable` never loses an acknowledged write. A response with one object
+waits only until this version of the object is durable, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. `has_room` returns False before the disk is full, so
-that all accepted changes can still be written. Deletions are accepted longer than other changes,
-because they free disk space. Some disk space is reserved for them (`disk_reserve`). The free disk
-space decides what is accepted:
+that all accepted changes can still be written. Deletions are accepted with less free disk space
+than other changes, because they free disk space. Some disk space is reserved for deletions
+(`disk_reserve`). The free disk space decides what is accepted:
 
     free disk space      changes    deletions
     32 MiB and more      yes        yes

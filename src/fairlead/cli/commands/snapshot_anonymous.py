@@ -78,9 +78,10 @@ def write_anonymised(
     as_list: bool = False,
     max_input: int | None = None,
 ) -> None:
-    """Write an anonymised snapshot of `source`, or of objects read from a cluster, and its key.
+    """Write an anonymised snapshot to `file` and the key of its pseudonyms to `key_file`.
 
-    The key file must not exist yet. Raises InputError.
+    The snapshot contains the objects in `live`, or if `live` is None, the objects in the dump
+    `source`. The key file must not exist yet. Raises InputError.
     """
     objects, annotations = _objects(source, live, max_input)
     found = anonymised(objects)

@@ -46,9 +46,9 @@ class DecisionLogOptions:
     def logging(self) -> Logging | None:
         """A function that returns a reporter that logs decisions; None if logging is off.
 
-        The first argument of the function is a reporter, to which the returned reporter passes
-        decisions on. The second argument is a callable that returns the current time. Raises
-        InputError if both --log-level and -v are given, or if -v is negative.
+        The function has two arguments: a reporter that receives the decisions after they have been
+        logged, and a callable that returns the current time. Raises InputError if both --log-level
+        and -v are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None

@@ -24,7 +24,7 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 
 
 def number_or_percentage(_: type, tokens: Sequence[Token]) -> int | str:
-    """Return the integer in `tokens`, or its percentage as text, such as "5%".
+    """Return an integer in `tokens` as a number, or a percentage as a text such as "5%".
 
     Raises ValueError for other texts.
     """

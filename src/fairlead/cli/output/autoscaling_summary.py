@@ -160,7 +160,8 @@ def _print_waiting(
 ) -> None:
     """Print how long pods waited for a node, in total and for at most `count` workloads.
 
-    `waits` are the waits of the run, and `without` those of the run without the change.
+    `waits` contains the waits of the run. `without` contains the waits of the run without the
+    change; None if there is no such run.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:

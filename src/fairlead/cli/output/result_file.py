@@ -31,7 +31,7 @@ def discard_stdout() -> None:
 
 
 def print_notice(line: str) -> None:
-    """Print `line` on stderr; do nothing if stderr cannot be written, such as a closed pipe.
+    """Print `line` on stderr; do nothing if this fails, for example because of a closed pipe.
 
     The result on stdout and the exit status must not depend on who reads stderr.
     """

@@ -54,7 +54,7 @@ class ExtenderThread:
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
         """Return the pods and nodes for the body of `call`, read from the API server.
 
-        Pods that cannot be read, or whose uid is not that in `call`, are left out.
+        A pod is left out if it cannot be read, or if its uid differs from the uid in `call`.
         """
         if call.verb is ExtenderVerb.BIND:
             return {}

@@ -8,8 +8,9 @@
     StopIteration.value               # the Performed
 
 The server may have performed a request to which it did not respond. Such a request is sent again
-until the server responds, because a binding, patch or deletion has the same effect if it is
-performed twice. Until then, the pod of a binding stays assumed on its node.
+until the server responds. This does no harm, because a binding, patch or deletion has the same
+effect if it is performed twice. Until the server responds, the pod of a binding stays assumed on
+its node.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -76,10 +77,9 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. For a binding, `node` is set and the version does not matter: the watch must show that
-    the pod is bound, even if to a node other than `node`. If `is_deletion` is True, the object
-    must be gone or have a deletion timestamp. If `is_removal` is also True, the object must be
-    gone.
+    exists. For a binding, `node` is set and `version` does not matter: the watch must show that the
+    pod is bound to a node, which may differ from `node`. If `is_deletion` is True, the object must
+    be gone or have a deletion timestamp. If `is_removal` is also True, the object must be gone.
     """
 
     ref: ObjectRef
@@ -130,11 +130,11 @@ def perform(
 ) -> Steps:
     """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` maps the type of each present
-    condition of the target to the status of the condition. The transition time of a condition is
-    kept if its status does not change. `jitter` returns random numbers in [0, 1) for pauses. A
-    command that is not performed in a running cluster, such as DeleteCollection, causes no request
-    and fails as INVALID.
+    `resources` are keyed by the kinds that commands name. `known` maps the types of the target's
+    current conditions to their statuses. A condition whose status does not change keeps its
+    transition time. `jitter` returns random numbers in [0, 1) for pauses. A command that is not
+    performed in a running cluster, such as DeleteCollection, causes no request and fails as
+    INVALID.
     """
     match command:
         case Bind():

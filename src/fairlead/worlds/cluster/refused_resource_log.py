@@ -3,11 +3,12 @@
     13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
     13 resources can be read again
 
-The same is logged if the server cannot be reached or sends invalid responses.
+Such lines are also logged if the server cannot be reached or sends invalid responses.
 
 While an API server starts, it refuses all watches until it has read the roles. These refusals come
-within a few seconds of each other. To report them in one line, the line is logged after QUIET_S
-seconds without a change, but at most WAIT_S_MAX seconds after the first change.
+within a few seconds of each other, and are reported in one line. So the line is logged when no
+further resource has been refused or served again for QUIET_S seconds, but at most WAIT_S_MAX
+seconds after the first of these changes.
 """
 
 from __future__ import annotations

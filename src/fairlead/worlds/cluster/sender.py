@@ -1,8 +1,8 @@
 """Sender: sends requests to the API server, while this replica may act.
 
 Commands about one object are performed one after another. Of the queued requests, bindings,
-deletions and evictions are sent first, then patches, then events. The requests of a command come
-from a generator (see `perform`), which each response resumes.
+deletions and evictions are sent first, then patches, then events. A generator (see `perform`)
+yields the requests of a command. Each response resumes the generator.
 
 The sender calls `may_send` before each request. If `may_send` returns False, the command is dropped
 without an outcome, because the process is about to end.
@@ -291,9 +291,9 @@ class Sender:
             self.on_outcome()
 
     def _statuses(self, command: Command) -> dict[str, str]:
-        """Return the known status of each condition of the object that `command` patches, by type.
+        """Return the known statuses of the target's conditions, keyed by condition type.
 
-        Returns {} if `command` patches no conditions, or if the object is not a known pod or node.
+        Returns {} if `command` patches no conditions, or if its target is not a known pod or node.
         """
         if not isinstance(command, PatchStatus) or not command.conditions or self.world is None:
             return {}

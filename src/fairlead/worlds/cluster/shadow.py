@@ -6,12 +6,12 @@
 
 A shadow replaces an engine and issues no commands. It compares in the state before the update. The
 other scheduler may have decided in a different state, because two bindings may be observed in a
-different order than they were decided. This alone causes some of the reported differences.
+different order from that of their decisions. This alone causes some of the reported differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, though not the best of all. This is possible if
-at least n feasible nodes, including the chosen one, have at most the chosen node's score. Then the
-placement is reported as `sampled`.
+at least n - 1 other feasible nodes score no higher than the chosen node. Then the placement is
+reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class ShadowDecision(Struct, frozen=True):
 
     `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes,
     `feasible` the number of feasible nodes. `score` is the total score of `node`, and `best_score`
-    is that of the best nodes; both are None unless `agreement` is LOWER or SAMPLED. `reason` says
-    why the node or the pod is rejected, or is the error of a plugin. `victims` are the pods that
-    the configuration would have preempted.
+    the total score of the best nodes; both are set if `agreement` is LOWER or SAMPLED, otherwise
+    None. `reason` says why the node or the pod is rejected, or is the error of a plugin. `victims`
+    are the pods that the configuration would have preempted.
     """
 
     at: Instant

@@ -35,9 +35,9 @@ class _Counts(Struct):
         return sum(self.by_agreement[one] for one in PLACEMENTS)
 
     def ratio(self, agreeing: Iterable[ShadowAgreement]) -> float | None:
-        """Return the share of placements whose agreement is in `agreeing`; None without any.
+        """Return the share of placements whose agreement is in `agreeing`.
 
-        The share is rounded to four decimal places.
+        The share is rounded to four decimal places. Returns None if there are no placements.
         """
         if not self.placements:
             return None

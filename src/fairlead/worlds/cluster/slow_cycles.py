@@ -1,4 +1,4 @@
-"""SlowCycles: logs the units of work of an engine that took 100 ms or longer, with their steps.
+"""SlowCycles: logs each unit of an engine's work that took 100 ms or longer, with its steps.
 
     slow cycle: "Scheduling" namespace:shop,name:web-0 (total time: 152ms): "Computing predicates
     done" 20ms, "Prioritizing done" 131ms; 120 ms NodePrice/Score (5000 calls), 9 ms …
@@ -96,7 +96,7 @@ class SlowCycles:
 def _unit(taken: DurationNs, issued: Sequence[Issued], *, is_cycle: bool) -> str:
     """Return a text with the duration `taken` and the pods of a unit of work.
 
-    A cycle with one pod is named as in upstream's trace.
+    If `is_cycle` is True and the unit has one pod, the text has the format of upstream's trace.
     """
     pods = _pods(issued)
     if len(pods) == 1 and is_cycle:

@@ -122,8 +122,8 @@ class Tracer:
     ) -> None:
         """Make spans of the decisions of the unit of work that ends now and took `taken` ns.
 
-        `plugins` are the steps of the unit's plugins. `steps` contains the times (ns) of the steps
-        that upstream's trace also has, by name.
+        `plugins` contains the times of the unit's plugins. `steps` maps names of steps, as in
+        upstream's trace, to their times in ns.
         """
         self._is_in_unit = False
         decided, self._decided = self._decided, []

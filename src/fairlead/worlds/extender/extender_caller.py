@@ -33,7 +33,7 @@ class NoExtenders:
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """Return a context manager that yields the caller of `extenders` over HTTP.
+    """Return a context manager that yields an ExtenderCaller, which calls `extenders` over HTTP.
 
     The connections are closed at the end of the context. If `extenders` is empty, every call fails.
     """

@@ -64,7 +64,7 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """The caller must report the initial contents of `store` with `ObjectsLoaded`.
+        """The caller must pass an `ObjectsLoaded` with the contents of `store` to `enqueue`.
 
         `host` is the host name that controllers report. If `has_kubelets` is True, container events
         are recorded.

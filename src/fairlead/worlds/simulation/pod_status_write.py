@@ -127,8 +127,8 @@ class PodStatusWrites:
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
         """Return `base` and `writes`, as in `PatchedPod`, of the pod that is stored under `key`.
 
-        `base` is None if `view` may not show the stored version, or if the pod is stored as JSON
-        without a status.
+        `base` is None if it is not certain that `view` shows the stored version, or if the pod is
+        stored as JSON without a status.
         """
         found = self._storage.find_deferred(POD, key)
         if type(found) is PatchedPod and found.view is view:

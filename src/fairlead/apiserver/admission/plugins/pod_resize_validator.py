@@ -57,9 +57,9 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield an error for each resource of which `pod` requests more than the node's `allocatable`.
+    """Yield an error if the cpu that `pod` requests exceeds `allocatable`; the same for memory.
 
-    Only cpu and memory are compared.
+    `allocatable` contains the allocatable amounts of the node.
     """
     view = decode_stored(pod)
     assert isinstance(view, Pod)

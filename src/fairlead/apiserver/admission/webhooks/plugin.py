@@ -249,9 +249,9 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return (URL of the webhook, failed answer).
+    """Return (URL of the webhook, None).
 
-    The failed answer is None, unless the webhook's Service does not exist.
+    If the webhook's Service does not exist, a failed answer takes the place of None.
     """
     if config.get("url"):
         return str(config["url"]), None
@@ -281,7 +281,8 @@ def _internal_error(text: str) -> ApiError:
 def _denied(name: str, status: Json) -> ApiError:
     """Return the error for a denial.
 
-    Its code is the code in `status`. A missing or lower code becomes 400, a higher code 599.
+    Its code is the code in `status`. A missing code, or a code below 400, becomes 400. A code above
+    `CODE_MAX` becomes `CODE_MAX`.
     """
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)

@@ -60,7 +60,9 @@ _PAGE_TOO_OLD: Final = (
 
 
 class ListPage(Struct, frozen=True):
-    """One page of a list of objects, at `version`. If the objects are not stored, `version` is -1.
+    """One page of a list: `objects`, as they were at `version`.
+
+    If the objects are computed and not stored, `version` is -1.
 
     `remaining` is the number of objects after this page; None if it is unknown or zero. On the last
     page, `continue_token` is "".

@@ -6,7 +6,8 @@ when an object starts to match, and a DELETED event when an object no longer mat
 encoded once per encoder; all watches with an equal encoder share the encoded event.
 
 The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
-must close the watch when the client disconnects, and stop sending when `is_over` is True.
+must close the watch when the client disconnects. When `is_over` is True, the HTTP layer sends the
+events that are still queued, and then ends the response.
 
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 

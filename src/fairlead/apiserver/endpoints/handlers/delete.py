@@ -134,8 +134,8 @@ class DeleteOptions(Struct, frozen=True):
     """The DeleteOptions of a request; `deletion` is the part that the store needs.
 
     `is_legacy_cascade` is True if the request states `orphanDependents: false`, an old form of
-    `propagationPolicy: Background`. The response to such a request has the status code 202 instead
-    of 200 if it contains the object and the object still exists. `raw` contains the fields that the
+    `propagationPolicy: Background`. The status code of the response is then 202 instead of 200 if
+    the response contains the object and the object still exists. `raw` contains the fields that the
     client set, except apiVersion and kind.
     """
 

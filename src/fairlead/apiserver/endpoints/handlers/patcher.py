@@ -260,8 +260,9 @@ class Patcher(Struct, frozen=True):
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """Return (`made` decoded by the schema, notes of unknown fields).
 
-        If a value of a built-in object has the wrong type, numbers are first converted to the
-        types of their fields, as in upstream. Raises TypeMismatchError.
+        If a value of a built-in object has the wrong type, the numbers in `made` are converted to
+        the types of their fields, and `made` is decoded once more, as in upstream. Raises
+        TypeMismatchError if a value still has the wrong type.
         """
         try:
             return read_by_type(self.kind, made)

@@ -32,7 +32,7 @@ from fairlead.apiserver.request import Response
 def update(scope: RequestScope) -> WebhookCalls[Response]:
     """Replace the object that the path names.
 
-    If there is no such object, create it if its kind allows that.
+    A missing object is created if its kind allows this.
     """
     # 1. negotiate the media type of the response
     scope.negotiate()

@@ -114,7 +114,7 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Record as changed all refused definitions in the group of `definition`.
+        """Record each refused definition in the group of `definition` as changed.
 
         The change of `definition` may have freed a name that a refused definition needs.
         """

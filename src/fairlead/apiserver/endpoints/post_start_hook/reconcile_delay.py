@@ -1,7 +1,8 @@
-"""Artificial delays of the post-start hooks, which only conformance replays set.
+"""Artificial delays of the post-start hooks.
 
-By default, the hooks of a server act immediately. A replay uses the delays of the recorded server,
-whose controllers react a few milliseconds after the response to the client.
+By default, the hooks of a server act immediately. Only conformance replays set delays: a replay
+uses the delays of the recorded server, whose controllers reacted a few milliseconds after the
+response to the client.
 """
 
 from __future__ import annotations

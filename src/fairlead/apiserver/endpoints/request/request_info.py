@@ -47,7 +47,7 @@ class RequestInfo(Struct, frozen=True):
 
 @text_cache(maxsize=CACHE_SIZE)
 def request_info_of(path: str) -> RequestInfo | None:
-    """Return the RequestInfo of `path`; None if the path names no resource, such as `/healthz`."""
+    """Return the RequestInfo of `path`; None for a path without a resource, such as `/healthz`."""
     parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]

@@ -54,8 +54,8 @@ class EncodedObjects:
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """Return the stored JSON text of `obj`.
 
-        Return None if the apiVersion of `kind` is not the one that is stored, or if `obj` is a
-        Python object other than the one in storage.
+        Return None if objects of `kind` are stored in another apiVersion than that of `kind`, or if
+        `obj` is not the Python object that storage contains.
         """
         if is_converted(kind):
             return None

@@ -50,8 +50,8 @@ def _require_node(pod: Json) -> None:
 def chosen_container(scope: RequestScope, pod: Json) -> str:
     """Return the container that the request names; by default, the pod's only container.
 
-    Raises ApiError 400 if the container does not exist, or if none is named and the pod has
-    several.
+    Raises ApiError 400 if the container does not exist, or if the request names no container and
+    the pod has several containers.
     """
     spec, requested = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]

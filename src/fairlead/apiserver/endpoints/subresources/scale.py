@@ -117,8 +117,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    If a custom resource lacks the field with its desired replicas, this counts as 0 replicas if
-    `is_partial` is True. Otherwise, this function raises ApiError 500.
+    A custom resource may lack the field with its desired replicas. If `is_partial` is True, the
+    missing field counts as 0 replicas; otherwise, this function raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:

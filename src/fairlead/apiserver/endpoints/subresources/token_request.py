@@ -113,7 +113,7 @@ def _bound_kind(account: str, reference: Json) -> Kind:
 
 
 def _bound(scope: RequestScope, reference: Json) -> Json:
-    """Return `reference`, the bound object reference, with the object's uid. Raises ApiError."""
+    """Return `reference`, a boundObjectRef, with the uid of its object. Raises ApiError."""
     if not reference:
         return reference
     kind = _bound_kind(scope.info.name, reference)

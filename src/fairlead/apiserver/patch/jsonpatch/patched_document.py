@@ -25,7 +25,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the JSON text of `part`, which has one of the forms that `document` describes.
+    """Return the JSON text of `part`, a part of a document (see the module `document`).
 
     `schema` defines the field order of decoded JSON values.
     """
@@ -57,8 +57,8 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 def merged_part(part: Any, patch: Any) -> Any:
     """Return `part` with the merge patch `patch` applied.
 
-    `part` and `patch` have the forms that `document` describes. A PartialObject in `part` is
-    changed in place.
+    The module `document` describes the forms that `part` and `patch` can have. A PartialObject in
+    `part` is changed in place.
     """
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):

@@ -88,6 +88,7 @@ def parent_managed_fields(
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
     """Return `owner`, without its API version if `owner` is an applier.
 
-    A manager of an object and a manager of its Scale are the same if their results are equal.
+    If this function returns equal values for a manager of an object and a manager of its Scale,
+    both are the same manager.
     """
     return replace(owner, api_version="") if owner.operation == APPLY else owner

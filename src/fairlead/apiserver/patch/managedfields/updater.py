@@ -276,7 +276,8 @@ def _with_owned(
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
     """Return `full` without those fields in `before` that are missing from `left`.
 
-    `before` are the fields that the applier owned before this apply.
+    `full` is the merged object, and `left` is the part of it that `_with_owned` has kept. `before`
+    are the fields that the applier owned before this apply.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

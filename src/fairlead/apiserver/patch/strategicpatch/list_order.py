@@ -115,10 +115,10 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 def _merge_sorted(
     rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
 ) -> list[Any]:
-    """Return both lists as one list.
+    """Return the items of both lists as one list.
 
     An item of `rest` stays in front of a patch item if it preceded the patch item in the original
-    list. `before_positions` are the positions in that list.
+    list. `before_positions` contains the position of each item in the original list.
     """
     # upstream: patch.go:mergeSortedSlice
     result = []

@@ -24,7 +24,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def new_definition(definition: Json, _: Storage) -> Json:
-    """Return a valid new definition with status.storedVersions set.
+    """Return the new `definition` with status.storedVersions set.
 
     Raises ApiError 422 if the definition is invalid.
     """
@@ -35,7 +35,7 @@ def new_definition(definition: Json, _: Storage) -> Json:
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
-    """Return a valid updated definition, with its storage version in status.storedVersions.
+    """Return the updated definition `new`, with its storage version in status.storedVersions.
 
     Raises ApiError 422 if the definition is invalid.
     """

@@ -1,10 +1,13 @@
 """The subresource `eviction` of pods: a deletion that PodDisruptionBudgets may refuse.
 
-A pod that is finished, terminating or Pending is deleted without a budget check. The eviction of
-any other pod fails if several budgets select the pod. An unready pod does not count against its
-budget if enough other pods are healthy, or if the budget always allows the eviction of unhealthy
-pods. The eviction of any other pod that has a budget decrements the budget's disruptionsAllowed,
-which must be greater than 0. The disruption controller recomputes this number later.
+The first of these rules that applies to a pod decides its eviction:
+
+1. A pod that is finished, terminating or Pending is deleted without a budget check.
+2. A pod that no budget selects is deleted. If several budgets select a pod, the eviction fails.
+3. An unready pod is deleted, and its budget does not change, if enough other pods are healthy, or
+   if the budget always allows the eviction of unhealthy pods.
+4. Every other eviction decrements disruptionsAllowed of the pod's budget, and fails if this number
+   is 0. Later, the disruption controller recomputes the number.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -85,8 +88,8 @@ def evict(  # noqa: PLR0913 - the parts of one request
 def budgets_of(store: Store, pod: Json) -> list[Json]:
     """Return the PodDisruptionBudgets that guard `pod`, sorted by name.
 
-    No budget guards a pod without labels. An empty selector selects all other pods of the
-    namespace.
+    No budget guards a pod without labels. A budget with an empty selector guards all pods of its
+    namespace that have labels.
     """
     labels, namespace = pod["metadata"].get("labels", {}), pod["metadata"]["namespace"]
     if not labels:  # upstream: eviction.go:getPodDisruptionBudgets

@@ -33,7 +33,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
     """Yield warnings about the pod template, and about the name of a new workload.
 
-    The name of each pod begins with the name of its workload.
+    The name matters because the names of the workload's pods begin with it.
     """
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)

@@ -53,9 +53,9 @@ class Dashboard:
         return f"http://127.0.0.1:{self._port}/login?code={self._sessions.new_code()}"
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that makes a Reporter also copy its records to the dashboard.
+        """Return a function that wraps a Reporter and copies its records to the dashboard.
 
-        The wrapper first applies the wrapper `logging`, unless that is None.
+        If `logging` is not None, the function first wraps the Reporter with `logging`.
         """
 
         def wrap(reporter: Reporter) -> Reporter:

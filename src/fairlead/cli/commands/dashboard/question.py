@@ -48,10 +48,10 @@ class Questions:
     def __init__(
         self, cluster_arguments: ClusterArguments, whatif_options: Sequence[str] = ()
     ) -> None:
-        """Call `cluster_arguments` for each question, and add `whatif_options` to each what-if.
+        """`whatif_options` are added to each what-if.
 
-        `cluster_arguments` returns the arguments with which `fairlead whatif` and `fairlead
-        explain` read the cluster.
+        `cluster_arguments` is called for each question. It returns the arguments with which
+        `fairlead whatif` and `fairlead explain` read the cluster.
         """
         self._cluster_arguments = cluster_arguments
         self._whatif_options = whatif_options

@@ -91,8 +91,8 @@ _START_COLUMNS: Final = (
 class ExplainRequest:
     """The arguments of one explanation.
 
-    `target` is the object to explain. `apply` contains the files of --apply; if `target` is "",
-    their only pod or workload is explained. `batch` is (--batch-config, --batch-plugin).
+    `target` is the object to explain. `apply` contains the files of --apply. If `target` is "", the
+    only pod or workload in these files is explained. `batch` is (--batch-config, --batch-plugin).
     """
 
     target: str
@@ -119,8 +119,8 @@ def snapshot_and_target(
     """Return (snapshot, object to explain); the snapshot is None for a running cluster.
 
     `first` and `second` are the positional arguments of the command; an argument that was not
-    given is None. If the user names no object, the object is "", and the files of --apply in
-    `apply` contain the object to explain.
+    given is None. `apply` contains the files of --apply. If the user names no object, the second
+    part of the result is "", and the object to explain is in these files.
 
     Raises InputError.
     """
@@ -512,8 +512,8 @@ def _one_more_node(new: NewNode) -> str:
 def _would_fit(explanation: Explanation, node: str) -> str:
     """Return the smallest change that makes `node` feasible.
 
-    If there is none because `node` is too small for the pod, return a text that says so. Return ""
-    if neither is known.
+    If `node` is too small for the pod, return a text that says so. Otherwise, return "" if no
+    change is known.
     """
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what

@@ -43,9 +43,9 @@ def karpenter_setup(
 ) -> KarpenterConfig:
     """Return Karpenter's configuration for a cluster that starts with `snapshot`, or without one.
 
-    `zones` is only used if `snapshot` is None. `file` is the path of a file with instance types. If
-    `file` is None, the instance types of the snapshot's nodes are used. If no node has an instance
-    type, Fairlead's own instance types are used. Raises InputError.
+    `zones` are the zones of a cluster without a snapshot. `file` is the path of a file with
+    instance types. If `file` is None, the instance types of the snapshot's nodes are used. If no
+    node has an instance type, Fairlead's own instance types are used. Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]

@@ -146,8 +146,8 @@ class Inquiry:
     def _report_unreadable(self, lines: list[str]) -> None:
         """Print on stderr each of `lines` that was not among the lines of the last call.
 
-        Each line names a resource that cannot be read. If `lines` is empty but was not in the last
-        call, print that every resource can be read.
+        Each line names a resource that cannot be read. If the last call had lines and `lines` is
+        empty, print that every resource can be read.
         """
         for line in lines:
             if line not in self.unreadable:

@@ -1,8 +1,9 @@
 """Formats amounts of resources: cores, sizes with binary units, and counts.
 
 Cores and percentages are rounded as decimal numbers, with ties to the even digit. The HTML report
-(`static/format.js`) rounds in the same way. To one decimal place, 0.35 becomes 0.4. As a binary
-floating-point number, it would become 0.3, because that number is slightly less than 0.35.
+(`static/format.js`) rounds in the same way. To one decimal place, 0.35 becomes 0.4. If binary
+floating-point numbers were rounded, 0.35 would become 0.3, because the binary number for 0.35 is
+slightly less than 0.35.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class TableColumn:
 class FittedTable:
     """A table of columns and rows.
 
-    `styles` contains the style of each row in rich's syntax; rows without a style are plain. If all
-    cells of a column are empty, the column is not printed, except the first column.
+    `styles` contains the style of each row in rich's syntax; rows without a style are plain. A
+    column whose cells are all empty is not printed, unless it is the first column.
     """
 
     columns: Sequence[TableColumn]

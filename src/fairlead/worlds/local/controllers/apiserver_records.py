@@ -102,7 +102,7 @@ class ApiServerRecords(ReactiveController):
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
         """Write missing or outdated records after a write of `target` was refused.
 
-        If `target` is the Lease, create or renew it, although that was already tried.
+        If `target` is the Lease, this includes another attempt to renew the Lease.
         """
         if target.name == self._name:
             self._is_renewed = False

@@ -94,11 +94,11 @@ class PodDetails:
     ) -> PatchStatus:
         """Return `command` with the details that clients expect.
 
-        The conditions in `command` get an observedGeneration, and are merged into the conditions
-        of the pod. If `inputs` is not None, the command is a kubelet's write. Then the status's own
-        observedGeneration, the addresses and the container statuses are added too. If the kubelet
-        rejects the pod, the status's own observedGeneration is the only addition. If the pod does
-        not exist, return `command` unchanged.
+        If the pod does not exist, `command` is returned unchanged. If a kubelet rejects the pod,
+        its write gets only the status's own observedGeneration. In any other write, the conditions
+        get an observedGeneration, and are merged into the conditions of the pod. A kubelet's write
+        (`inputs` is not None) also gets the status's own observedGeneration, the addresses and the
+        container statuses.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -283,10 +283,10 @@ def container_statuses(
 ) -> Json:
     """Return the container status lists of `pod` in `phase`.
 
-    `stated` contains the container statuses in the kubelet's write, keyed by container name: of
-    containers that were stopped, or lost with their machine. `is_ready` means that the containers
-    are ready. `is_resize_deferred` means that a resize is deferred, so that the containers keep
-    their present amounts.
+    `stated` contains the container statuses in the kubelet's write, keyed by container name. The
+    kubelet writes them for containers that were stopped, or were lost with their machine.
+    `is_ready` means that the containers are ready. `is_resize_deferred` means that a resize is
+    deferred, so that the containers keep their present amounts.
     """
     timestamp = format_timestamp(now)
     before = _rows_of(pod["status"])
@@ -302,8 +302,8 @@ def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
 class _Report(Struct, frozen=True):
     """Builds the container statuses of `pod` at `timestamp`.
 
-    `before` contains the previous container statuses, keyed by container name, and `stated` those
-    in the kubelet's write.
+    `before` contains the previous container statuses, and `stated` the container statuses in the
+    kubelet's write. Both are keyed by container name.
     """
 
     pod: Json

@@ -42,7 +42,7 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Return an updated Service with the cluster IP and node ports that its new type uses.
+    """Return the updated Service `new` with the cluster IP and node ports that its type uses.
 
     Values that the update leaves out are taken from `old` if possible; otherwise new ones are
     allocated. A dry run allocates nothing and sets placeholders instead. Raises ApiError 422 if the
