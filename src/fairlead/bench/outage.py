@@ -63,7 +63,7 @@ def measure_outage(outage: OutageWorkload) -> Measurement:
     """Run the day once in this process.
 
     A day of a small cluster runs first and is not measured, so that all modules are imported.
-    Raises IncompleteRunError unless pods were evicted and all pods are ready at the end.
+    Raises IncompleteRunError if no pod was evicted, or if a pod is not ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
     manifests = _manifests(outage.nodes)

@@ -29,7 +29,7 @@ def make_device_taint_rule(
     status: Mapping[str, Any] | None = None,
     **selector: str,
 ) -> DeviceTaintRule:
-    """Return a rule that taints devices with `key` and `effect`.
+    """Return a rule that adds a taint with `key` and `effect` to devices.
 
     `selector` has the driver, pool and device to taint. Without a selector, all devices are
     tainted. `time_added` is the taint's timeAdded; if it is "", the field is left out.

@@ -42,7 +42,7 @@ class PluginScene:
     """A cluster and one scheduler profile, for testing plugins without an API server.
 
     `cluster` is the scheduler's state, and `nominator` holds the nominated nodes of pods. `profile`
-    is the profile, built with its plugins. `reports` contains the scheduler's reports.
+    is the scheduler profile with its plugins. `reports` contains the scheduler's reports.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class PluginScene:
         profile: Profile | None = None,
         seed: int = 0,
     ) -> None:
-        """Build the profile with `plugins` (classes) and the cluster with `nodes`.
+        """Build the cluster with `nodes`, and the scheduler with `profile` and `plugins` (classes).
 
-        `args` maps plugin names to arguments. A plugin that `profile` does not name runs after
-        the plugins that `profile` names. `seed` decides between nodes with equal scores. Raises
-        ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same name
-        as another plugin.
+        `args` maps plugin names to their arguments. A plugin that `profile` does not name runs
+        after the plugins that `profile` names. `seed` decides between nodes with equal scores.
+        Raises ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same
+        name as another plugin.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()

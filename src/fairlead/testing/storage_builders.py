@@ -134,10 +134,10 @@ def make_storage_class(
     is_default: bool = False,
     reclaim: str = "Delete",
 ) -> StorageClass:
-    """Return a class that waits for the first consumer if `waits` is set, or binds immediately.
+    """Return a StorageClass with the binding mode WaitForFirstConsumer or Immediate.
 
-    Each of `topologies`, the allowed topologies, maps node labels to allowed values. `reclaim` is
-    the reclaim policy.
+    If `waits` is set, the mode is WaitForFirstConsumer. `topologies` are the allowed topologies;
+    each maps node labels to allowed values. `reclaim` is the reclaim policy.
     """
     terms = [
         {"matchLabelExpressions": [{"key": k, "values": list(v)} for k, v in term.items()]}

@@ -74,8 +74,8 @@ def volume_providers(
 ) -> tuple[Controller, ...]:
     """Return the controllers that do the work of CSI drivers.
 
-    If `provisions` is set, one of them provisions volumes. This is needed only if another
-    program's volume controller replaces the controller `Volumes`, which provisions volumes itself.
+    If `provisions` is set, one of them provisions volumes. The controller `Volumes` provisions
+    volumes itself, so `provisions` is needed only if another program replaces `Volumes`.
     """
     provisioner = (ExternalProvisioner(config),) if provisions else ()
     if not workloads.serves_clients:

@@ -22,13 +22,13 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. The
-    pods of Jobs have other, fixed bounds. If `serves_clients` is set, the controllers write status,
-    events and revisions for API clients, and CronJobs, endpoints and adoption run (see
-    `environment`). A simulation sets `serves_clients` only if it has CronJobs. It also sets
-    `starts_from_dump`, which tells these controllers that objects may be missing; without
-    `serves_clients`, `starts_from_dump` has no effect. `follow_up_interval` (ns) is the time
-    between two follow-ups of an owner with many pods (see `FollowUpPace`).
+    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. For
+    writes of the pods of Jobs, the bounds are fixed. If `serves_clients` is set, the controllers
+    write status, events and revisions for API clients, and CronJobs, endpoints and adoption run
+    (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the CronJob
+    controller reads the status of Jobs. Every simulation sets `starts_from_dump`, because a dump
+    may lack objects; a simulation without CronJobs ignores this setting. `follow_up_interval` (ns)
+    is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 

@@ -320,8 +320,8 @@ class Workloads:
 
         `owner` is a custom resource, a Deployment, or a pod that no controller replaces. Programs
         such as Flink and Spark make a Deployment or pod the owner of the pods that they create.
-        The garbage collector deletes these pods. It would also delete replacements, so replacing
-        and deleting would never end.
+        The garbage collector deletes these pods. If this controller replaced them, the garbage
+        collector would also delete the replacements, and so on forever.
         """
         key = owner.metadata.uid
         rule = self._pod_sets.rules.get(key)

@@ -47,7 +47,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     """The variants of components that the controllers of a served cluster or a simulation use.
 
-    If `follows_all_pods` is set, the controllers check the pod's owner after every change of a pod,
+    If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
     because the owner's status may change. If `tracks_jobs` is set, pods of Jobs get a finalizer,
     which stays until the Job's status counts them.
     """

@@ -165,7 +165,10 @@ def pod_ref(pod: Pod) -> ObjectRef:
 
 
 def object_ref(one: ApiObject) -> ObjectRef:
-    """Return the object reference of `one`; a kind without a typed view has its group appended."""
+    """Return the object reference of `one`.
+
+    If `one` is Unstructured, the group is appended to the kind, as in `Widget.example.com`.
+    """
     meta = one.metadata
     kind = one.kind if isinstance(one, Unstructured) else type(one).__name__
     if isinstance(one, Unstructured) and "/" in one.api_version:

@@ -6,9 +6,9 @@ decides which quotas to recount and at which time; the API server then counts th
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Of these periodic
-recounts, this controller does only the first one after the pod's grace period, and only in the
-pod's namespace.
+still exists. Upstream notices this when it recounts all quotas, every 5 minutes. This controller
+skips such periodic recounts, with one exception: at the time of the first one after the pod's grace
+period, it recounts the quotas of the pod's namespace.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

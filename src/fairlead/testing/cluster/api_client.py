@@ -79,8 +79,8 @@ class ApiClient:
     ) -> Json:
         """Send a request; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request, and TypeError for a watch and for a
-        response that is not JSON.
+        Raises RefusedError if the server refuses the request. Raises TypeError if the request is a
+        watch, or if the response is not a JSON object.
         """
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)

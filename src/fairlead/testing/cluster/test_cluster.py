@@ -147,8 +147,8 @@ class TestCluster:
     ) -> Json:
         """Send a request as the administrator; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request, and TypeError if the response is not
-        JSON.
+        Raises RefusedError if the server refuses the request. Raises TypeError if the request is a
+        watch, or if the response is not a JSON object.
         """
         return self._client.request(method, path, body, query=query)
 

@@ -435,10 +435,10 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check the sums and the pods that the engine's state has for each node.
+        """Check the pods of each node in the engine's state, and the sums over these pods.
 
-        The sums must match the pods, and the pods must be those that the auditor's model has on
-        the node. Raises LawBrokenError if there is a difference.
+        The sums, such as the requested CPU, must match the pods. The pods must be the pods that the
+        auditor's model has on the node. Raises LawBrokenError if there is a difference.
         """
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table

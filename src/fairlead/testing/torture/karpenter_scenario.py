@@ -107,8 +107,8 @@ def karpenter_changes(
     """Yield Karpenter's changes in the scenario of `seed`.
 
     The last changes, at the end of the phase `chaos` (see `run`), stop the expiry of new
-    NodeClaims. Otherwise a NodeClaim might expire while the final state is checked. NodeClaims that
-    exist by then keep their `expireAfter` of half an hour, and expire before that check.
+    NodeClaims. Otherwise a NodeClaim might expire while the final state is checked. Older
+    NodeClaims keep their `expireAfter` of half an hour, and expire before that check.
 
     `workloads` is the number of Deployments that the scenario creates, named `deploy-1` and so on.
     """

@@ -33,9 +33,11 @@ class FaultKind(StrEnum):
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fault of one command: the `nth` (from 1) of the type `command` for the object `target`.
+    """A fault of one command.
 
-    `command` is a type such as `Bind`, and `target` a kind and key such as `Pod default/web-1`.
+    `command` is the type of the command, such as `Bind`. `target` is the kind and key of its
+    object, such as `Pod default/web-1`. `nth` is the number of the command, counted from 1, among
+    the commands of this type for this object.
     `reason` is the reason of a refusal. `delay_ms` is the delay of a late command or answer.
     """
 

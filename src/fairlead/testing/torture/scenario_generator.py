@@ -475,7 +475,7 @@ class _Draw:
     def _calm_down(self) -> None:
         """At the end of the phase `chaos`, repair most nodes and suspend all CronJobs.
 
-        Half of the time, also delete all quotas.
+        In half of the scenarios, also delete all quotas.
         """
         at = self.chaos_ms
         for node in self.nodes:

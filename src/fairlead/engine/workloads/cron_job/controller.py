@@ -50,7 +50,7 @@ class CronJobs:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Store the change; return an event if a Job was created or its creation was refused.
 
-        `handle_deadline` syncs after all changes of the same instant.
+        `handle_deadline` syncs the CronJobs after all changes of the same instant.
         """
         match stimulus:
             case ObjectChanged(one):

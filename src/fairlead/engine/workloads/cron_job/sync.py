@@ -127,7 +127,7 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return when to sync after the schedule has changed; None means now.
+        """Return the time of the next sync after a change of the schedule; None means now.
 
         Times of the new schedule that are before `now` are skipped.
         """
@@ -208,8 +208,8 @@ class CronJobState(Struct):
     def _adopt(self, name: str) -> None:
         """Add the Job `name` to `running` if the Job already exists and is unfinished.
 
-        Such a Job is not in `running` if the controller created it and then restarted before it
-        wrote the status of the CronJob.
+        The controller may have created the Job and then restarted before it wrote the status of the
+        CronJob. After such a restart, `running` does not contain the Job.
 
         upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
         """

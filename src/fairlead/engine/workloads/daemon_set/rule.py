@@ -209,8 +209,9 @@ class DaemonSetRule:
     def _note_stale(self, pods: PodSet, slot: str) -> None:
         """Add the outdated pods of the node `slot` to `stale`.
 
-        The others were found when the update began. Later, the DaemonSet may adopt an outdated pod,
-        or an outdated pod whose creation was in flight may appear.
+        `stale` already contains the outdated pods that existed when the update began. Later, the
+        DaemonSet may adopt an outdated pod, or an outdated pod whose creation was in flight may
+        appear.
         """
         for name in pods.by_slot.get(slot, ()):
             if name not in self.stale and self._is_outdated(pods.pods[name]):
@@ -280,9 +281,8 @@ class DaemonSetRule:
         the outdated pod is deleted once it is not ready or the new pod is available.
 
         On a node that should run no daemon pod, an outdated pod is deleted at once if it is not
-        available. Available outdated pods on such nodes are deleted only if the number of nodes
-        with an available pod exceeds the number of nodes that should run a pod. At most as many are
-        deleted as the difference of these two numbers.
+        available. Of the available outdated pods on such nodes, at most as many are deleted as
+        `_available_surplus` returns.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []

@@ -5,9 +5,9 @@
                  for the dependents that block its deletion
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-A dependent that has another owner only loses the reference to the deleted owner. A dependent
-without another owner is deleted. The uids of deleted owners are stored, so that dependents created
-after the deletion are found.
+If a dependent has another owner, it loses the reference to the deleted owner, but is not deleted. A
+dependent without another owner is deleted. The uids of deleted owners are stored, so that
+dependents created after the deletion are found.
 
 Objects that own each other in a circle would wait for each other forever if all are deleted in the
 foreground. To break the circle, a dependent stops blocking the deletion of its owners if one of its
@@ -87,9 +87,9 @@ class _Dependent(Struct):
 class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, an owner that was never observed is looked up. In addition, the
-    commands of this controller are then postponed until all other work is done. So the controller
-    of a deleted owner reports the deletion before the dependents are deleted, as in upstream.
+    If `looks_up_owners` is set, this controller looks up owners that were never observed, and
+    postpones its commands until all other work is done. So the controller of a deleted owner
+    reports the deletion before the dependents are deleted, as in upstream.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -283,8 +283,8 @@ class GarbageCollector(Struct):
         """Index the owner references of `one`; return the commands that its owners require.
 
         If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference.
-        If `one` no longer blocks an owner in foreground deletion that waited only for `one`, the
-        finalizer of this owner is removed.
+        If an owner in foreground deletion waited only for `one`, and `one` no longer refers to this
+        owner, the owner's finalizer is removed.
         """
         meta = one.metadata
         if self.looks_up_owners:

@@ -40,7 +40,8 @@ WRITES_PER_REPLICA: Final = 8
 class Rollouts(Struct):
     """The rollouts of all Deployments; `changed` contains the keys of the Deployments to sync.
 
-    `pod_sets` controls the pods of implied ReplicaSets, which a dump lacks (see `rollout`).
+    `pod_sets` controls the pods of implied ReplicaSets. These are ReplicaSets that are missing from
+    the dump (see `rollout`).
     """
 
     config: WorkloadsConfig
@@ -149,7 +150,8 @@ class Rollouts(Struct):
     def _sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
         """Sync one Deployment.
 
-        If `is_loaded` is set, the pods of implied ReplicaSets are not created or deleted yet.
+        If `is_loaded` is set, no pods of implied ReplicaSets (see `rollout`) are created or deleted
+        yet.
         """
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
@@ -166,7 +168,7 @@ class Rollouts(Struct):
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Set the sizes of implied ReplicaSets in the rules for their pods.
+        """Set the rule of each implied ReplicaSet (see `rollout`) to its desired size.
 
         If `is_loaded` is set, no pods are created or deleted yet.
         """

@@ -85,7 +85,8 @@ def progress_status(
     """Return the Deployment's status with a changed Progressing condition.
 
     The condition gets `status` ("True", "False" or "Unknown") and `cause`, which is (reason,
-    message). If the Deployment has no progress deadline, its status is returned unchanged.
+    message). If the Deployment has no progress deadline, the Deployment's status is returned
+    unchanged.
     """
     if not has_deadline(deployment):
         return deployment.status

@@ -57,10 +57,10 @@ class ReportedReplicaSets(Struct, frozen=True):
     pod_sets: PodSets
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
-        """Find the ReplicaSet with the Deployment's template by comparing templates only.
+        """Find the ReplicaSet with the Deployment's template by comparing templates.
 
-        Revisions and the ages of pods help only if ReplicaSets may be missing, as in a snapshot. A
-        served cluster contains all ReplicaSets.
+        This is enough in a served cluster, because it contains all ReplicaSets. `is_loaded` has no
+        effect.
         """
         rollout.find_current()
 

@@ -34,8 +34,8 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
 
     `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
     the number of their namespaces. `evicted_pods` is the number of pods already evicted.
-    `published_devices` and `allocated_devices` count devices that the rule selects: those in
-    slices, and those allocated to claims.
+    Two fields count only devices that the rule selects: `published_devices` counts those in slices,
+    and `allocated_devices` counts those that are allocated to claims.
     """
 
     pending_pods: int = 0

@@ -38,9 +38,8 @@ class BudgetLimit(Struct, frozen=True):
     `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
     the budget, such as `Cluster db/pg`, or "" if the budget has no owner. `has_scales` is False if
-    the budget could not use maxUnavailable instead of its limit: the pods have no controller, or
-    one of their controllers has no known scale. For a limit that is a percentage or maxUnavailable,
-    `has_scales` is always True.
+    the limit is a number in minAvailable and maxUnavailable could not replace it: the pods have no
+    controller, or one of their controllers has no known scale. Otherwise `has_scales` is True.
     """
 
     key: str

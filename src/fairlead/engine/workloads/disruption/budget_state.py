@@ -125,8 +125,9 @@ class NamespaceBudgets(Struct):
     ) -> tuple[list[BudgetState], tuple[str, ...]]:
         """Find the budgets that select the pod `name` with its new `labels`.
 
-        Removes the pod from budgets that no longer select it. Returns (states of those budgets,
-        names of the budgets that select the pod).
+        `known` is the pod as stored before, or None. The pod is removed from the budgets that no
+        longer select it. Returns (states of the budgets from which the pod was removed, names of
+        the budgets that select the pod).
         """
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets

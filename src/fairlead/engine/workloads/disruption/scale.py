@@ -164,9 +164,10 @@ class Scales(Struct):
             raise BudgetError(_NO_SCALE.format(resource))
 
     def has_scale(self, namespace: str, owner: OwnerReference) -> bool:
-        """Return whether `owner` is a controller with a scale, even if the object is missing.
+        """Return whether `owner` is a controller with a scale.
 
-        A custom resource counts as having a scale only if `others` finds the scale.
+        A Deployment, for example, has a scale even if the object itself is missing. A custom
+        resource has a scale if `self.others` finds it.
         """
         if owner_kind(owner) in _KINDS:
             return True

@@ -88,9 +88,9 @@ class ServiceEndpoints:
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; `handle_deadline` writes after all changes of the same instant.
+        """Record the change; return the deletion of the Endpoints if a Service was deleted.
 
-        Only the Endpoints of a deleted Service are deleted immediately.
+        All other writes are returned by `handle_deadline` after all changes of the same instant.
         """
         match stimulus:
             case ObjectChanged(one):
@@ -146,7 +146,7 @@ class ServiceEndpoints:
     def _see_node(self, node: Node) -> None:
         """Store the zone of `node`; if the node is new, queue the Services with pods on it.
 
-        Slices do not contain pods on unknown nodes.
+        The slices may lack these pods, because they leave out pods on unknown nodes.
         """
         for key in self._topology.see_node(node):
             self._queue.add(key)
@@ -207,10 +207,10 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _see_orphan(self, one: EndpointSlice, *, is_orphan: bool) -> None:
-        """Record whether `one` is an orphan; its Service then deletes it when it is synced.
+        """Record whether `one` is an orphan; the next sync of its Service deletes orphans.
 
-        A Service that is deleted with `--cascade=orphan` leaves its slices, and a new Service with
-        its name makes slices of its own.
+        If a Service is deleted with `--cascade=orphan`, its slices stay as orphans. A new Service
+        with the same name gets new slices instead.
         """
         meta = one.metadata
         key = (meta.namespace, meta.labels.get(SERVICE_NAME, ""))
@@ -303,9 +303,9 @@ class ServiceEndpoints:
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
         """Add topology hints to the slices in `writes`; return an event if the hint state changes.
 
-        The hint state is enabled, disabled, or the reason why no hints can be computed. If hints
-        change in a slice that no command in `writes` writes, a write of this slice is added to
-        `writes`.
+        The hint state is enabled, disabled, or the reason why no hints can be computed. If the
+        hints of a slice change, but `writes` contains no command for this slice, such a command is
+        added to `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

@@ -184,8 +184,8 @@ def _share_of(node: Node) -> NodeShare | None:
 def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> bool:
     """Return whether a Service's hints must be computed again because a zone is overloaded.
 
-    `hints` has the number of endpoints with a hint for each zone, and `ratios` has each zone's
-    share of the CPU. A zone is overloaded if it has too few endpoints for its share.
+    `hints` maps each zone to the number of hints for this zone, and `ratios` maps each zone to its
+    share of the CPU. A zone is overloaded if it has too few hints for its share.
     """
     total = sum(hints.values())
     return bool(hints) and (

@@ -143,7 +143,7 @@ class Autoscaler:
     def sync(
         self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
     ) -> list[Command]:
-        """Execute one sync and set `due`; return events and the scale patch or the status write.
+        """Execute one sync and set `due`; return events and either a scale patch or a status write.
 
         `register` stores the target's pod selector in `self.selector`, and the pods that it selects
         in `self.pods`. `register` returns a function that returns the keys of all autoscalers that

@@ -27,7 +27,7 @@ class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
 
     If `refreshes_status` is set, each autoscaler is synced in every period and its status is always
     current, as API clients expect. Otherwise, syncs that would change nothing are skipped, and the
-    status is written only if a field changes that the function `compared_fields` returns.
+    status is not written if all fields that the function `compared_fields` returns are unchanged.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT

@@ -63,8 +63,8 @@ NO_TARGET: Final = (
 class FailedMetricError(Exception):
     """Raised if a metric cannot propose a number of replicas.
 
-    `reason` and `problem` are the reason and message of the condition. `whole` is the complete
-    error text.
+    `reason` is the reason of the event and the condition. `problem` is the error text, and `whole`
+    is the metric's `failure_prefix` followed by the error text.
     """
 
     def __init__(self, metric: Metric, why: str) -> None:

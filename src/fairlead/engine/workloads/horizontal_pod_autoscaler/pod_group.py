@@ -48,9 +48,10 @@ class MetricError(ValueError):
 
 
 def thousandths(resource: str, amount: int) -> int:
-    """Convert `amount` to thousandths.
+    """Return `amount` in thousandths.
 
-    The unit of `amount` is thousandths of a core for cpu and whole units for other resources.
+    An amount of cpu is in thousandths of a core already. Amounts of other resources are in whole
+    units.
     """
     return amount if resource == CPU else amount * 1000
 
@@ -119,7 +120,7 @@ class _Reading(Struct):
     of the pod; both are 0 if the metric does not depend on them. `part` is the metered container's
     fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the usage
     according to the pod's annotation. `requests` and `stated` are in thousandths. `request_problem`
-    and `container_problem` are error texts, "" without an error.
+    and `container_problem` are error texts, or "" if there is no error.
     """
 
     pod: Pod

@@ -126,12 +126,13 @@ class _Sample(Struct):
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals of the counted and missing pods; for a scale-up, also of the unready pods.
+    """Return the totals of the counted pods and of the other pods that matter for `ratio`.
 
-    `usage` is the usage of the counted pods, and `ratio` is their ratio of usage to target. A ratio
-    below 1 means a scale-down, and a ratio above 1 a scale-up. If the ratio is 1, only the counted
-    pods are included. The missing pods are assumed to use `missing_usage` in total for a
-    scale-down, and nothing for a scale-up. Unready pods are assumed to use nothing.
+    `usage` is the usage of the counted pods, and `ratio` is their ratio of usage to target:
+
+        below 1 (scale-down)   adds the missing pods, assumed to use `missing_usage` in total
+        1                      adds no pods
+        above 1 (scale-up)     adds the missing and the unready pods, assumed to use nothing
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:
@@ -149,8 +150,8 @@ def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, c
 
     `ratio` is the ratio of usage to target over the counted pods alone. `new_ratio` also includes
     missing and unready pods (see `_with_uncounted`), and `pods` is the number of all these pods.
-    Returns `current` if `new_ratio` is within the tolerances, or if the change would not have the
-    direction that `ratio` indicates.
+    Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if `ratio`
+    indicates a scale-up but the result would be a scale-down, or the other way round.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

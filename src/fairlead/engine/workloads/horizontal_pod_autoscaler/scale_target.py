@@ -91,7 +91,10 @@ class OtherScales(Protocol):
         ...
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
-        """Return the scale of an object; None for an unknown kind. Raises ScaleError."""
+        """Return the scale of an object; None for an unknown kind.
+
+        Raises ScaleError if the object does not exist or has no scale.
+        """
         ...
 
 

@@ -14,9 +14,11 @@ before the status counts it (see `tracking_finalizer`):
     4 status is written        the status counts the pod in `succeeded` or `failed`
 
 Invariant: a finished pod has its finalizer, or its uid is in uncountedTerminatedPods, or the status
-counts it. So the controller may restart at any point, and `of` counts every pod exactly once.
+counts it. So the controller may restart at any point: `JobProgress.of` then counts every pod
+exactly once.
 
-Without tracking (in a simulation), every end of a pod is observed and counted immediately.
+Without tracking (in a simulation without CronJobs), every end of a pod is observed and counted
+immediately.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go

@@ -6,10 +6,9 @@ A new, changed or deleted Job is synced immediately. A Job whose pods changed is
 second, and the remaining steps then follow without delay. If the Job does not exist or no longer
 owns the pod, only the finalizer is removed.
 
-In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer. A new pod gets the finalizer only if its Job has
-podReplacementPolicy Failed. `EndedJobPods` removes the finalizer from the pods of a dump and from
-new pods.
+In a simulation without CronJobs, the status is not written, and the end of a pod is counted
+immediately (`progress`). Pods of a dump may have the finalizer. Of the new pods, only those of Jobs
+with podReplacementPolicy Failed get the finalizer. `EndedJobPods` removes all these finalizers.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -184,12 +183,13 @@ class JobOrphans(Struct):
 
 
 class EndedJobPods(NoDeadlines, Struct):
-    """Removes the tracking finalizers of pods in a simulation, where no status counts the pods.
+    """Removes the tracking finalizers of pods in a simulation without CronJobs.
 
-    A pod loses its finalizer as soon as it is finished or terminating. Exception: if its Job has
-    podReplacementPolicy Failed, a terminating pod keeps the finalizer until the pod has finished,
-    because such a Job counts only finished pods. Invariant: the Job's rule handles each stimulus
-    before this controller does, so the rule has counted the pod already.
+    In such a simulation, no status counts the pods. A pod loses its finalizer as soon as it is
+    finished or terminating. Exception: if its Job has podReplacementPolicy Failed, a terminating
+    pod keeps the finalizer until the pod has finished, because such a Job counts only finished
+    pods. Invariant: the Job's rule handles each stimulus before this controller does, so the rule
+    has counted the pod already.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -4,9 +4,9 @@ A label of each pod contains the revision from which the pod was created. A Cont
 stores the template of each revision for `kubectl rollout undo`. In a simulation, there are
 revisions but no ControllerRevision objects.
 
-A snapshot may lack ControllerRevisions, and the name of a revision cannot be computed from its
-template. In this case, the revision of the template is taken from the owner's status or the labels
-of the owner's pods, so that no rollout starts. Pods without the label belong to the first
+The name of a revision cannot be computed from its template. If a snapshot lacks the
+ControllerRevision of the owner's template, the name is taken from the owner's status or from the
+labels of the owner's pods, so that no rollout starts. Pods without the label belong to the first
 revision.
 
 upstream: pkg/controller/history/controller_history.go,
@@ -47,8 +47,9 @@ class History(Struct):
     update is complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision
     of pods without a label. `requested` contains the names of ControllerRevisions whose creation
     was requested. `failures` is the number of consecutive refused creations. `_named` maps the
-    labels of a DaemonSet's ControllerRevisions to their names, which have another prefix if the
-    DaemonSet has adopted them from one with another name.
+    revision label of each ControllerRevision of a DaemonSet to the ControllerRevision's name. The
+    name cannot be derived from the label if the ControllerRevision was adopted from a DaemonSet
+    with another name.
     """
 
     owner: Revised
@@ -82,9 +83,9 @@ class History(Struct):
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
         """Set `update` to the name of the revision of the owner's current template.
 
-        The name is a new one if no known revision has this template. `pods` contains each pod of
-        the owner, or another pod with the same revision label in its place. On the first call, also
-        set `current` and `first`.
+        If no known revision has this template, the name is new. `pods` contains as many pods as the
+        owner has; a pod may stand for another pod with the same revision label. On the first call,
+        also set `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template
@@ -264,7 +265,8 @@ class Histories(Struct):
     def see(self, view: ControllerRevision) -> str:
         """Store the newest version of a ControllerRevision.
 
-        Returns the key of its owner, "" if there is no owner or it has not been observed yet.
+        Returns the key of its owner. Returns "" if the ControllerRevision has no owner or the owner
+        has not been observed yet.
         """
         meta, owner = view.metadata, controller_of(view.metadata)
         if owner is None:

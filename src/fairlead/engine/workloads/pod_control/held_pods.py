@@ -54,11 +54,11 @@ class HeldPods(Struct):
         self._is_deleting.pop(claim.key, None)
 
     def hold(self, creation: CreateObject, claims: Iterable[CreateObject]) -> list[CreateObject]:
-        """Hold back the `creation` of a pod; return the creations in `claims` that are missing.
+        """Hold back the `creation` of a pod; return the creations in `claims` that must be sent.
 
-        Claims that are being created for another pod are not returned: two StatefulSets can have a
-        claim in common, because `data-a` + `b-0` and `data` + `a-b-0` give the same name. `release`
-        returns the pod's creation again.
+        These are the creations of missing claims that are not being created for another pod. Two
+        StatefulSets can have a claim in common, because `data-a` + `b-0` and `data` + `a-b-0` give
+        the same name. `release` returns the pod's creation later.
         """
         pod = creation.target.key
         held = self._held[pod] = HeldPod(creation)
@@ -91,7 +91,8 @@ class HeldPods(Struct):
     def release(self, pod: str) -> HeldPod | None:
         """Stop holding back the pod with the key `pod`, and return it.
 
-        Returns None if the creation of one of its claims is not answered yet.
+        Returns None if the pod is not held back, or if the creation of one of its claims is not
+        answered yet.
         """
         held = self._held.get(pod)
         return None if held is None or held.outstanding else self._held.pop(pod)

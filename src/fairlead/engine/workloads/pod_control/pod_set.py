@@ -431,7 +431,7 @@ class PodSet:
     def request_replacement(self, pod: Pod, slot: str) -> None:
         """Record that `pod` must be replaced.
 
-        If `slot` is not "", only the last request for it counts.
+        If `slot` is not "", only the last request for this slot counts.
         """
         self.replacements_requested += 1
         replacement = Replacement(self.replacements_requested, original_name(pod), pod)

@@ -34,10 +34,10 @@ class DesiredPod(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """Pods to create, in this order, and pods to delete; `why` is the reason of the deletions.
+    """Pods to create, in the order of `create`, and pods to delete.
 
-    `again_at` is the time of the next run of the rule if no object changes. `is_waiting` is set if
-    pods are missing but cannot be created yet.
+    `why` is the reason of the deletions. `again_at` is the time of the next run of the rule if no
+    object changes. `is_waiting` is set if pods are missing but cannot be created yet.
     """
 
     create: tuple[DesiredPod, ...] = ()

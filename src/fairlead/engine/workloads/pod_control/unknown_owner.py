@@ -78,7 +78,8 @@ class UnknownOwnerRule(Struct, frozen=True):
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Plan one pod for each requested replacement.
 
-        A replacement that keeps its name is planned only while no pod has this name.
+        If the replacement must have the same name as the original pod, it is not planned while a
+        pod of this name exists.
         """
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))

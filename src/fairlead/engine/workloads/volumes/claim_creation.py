@@ -1,4 +1,4 @@
-"""Creates the claims of ephemeral volumes, and claims that pods or a dump lack.
+"""Creates the claims of ephemeral volumes, and other claims that pods need but that do not exist.
 
 A dump of nodes and pods lacks the claims that its pods use. `missing_storage` creates such claims,
 their volumes and their classes. Every node can reach these volumes.
@@ -67,7 +67,7 @@ class ClaimCreator:
     def see_refusal(self, claim: str) -> bool:
         """Record that the creation of the claim with the key `claim` was refused.
 
-        Returns whether to repeat the creation later, because a pod needs the claim.
+        Returns True if a pod still needs the claim, so that the creation must be repeated later.
         """
         pod = self._being_made.pop(claim, None)
         if pod is not None:
@@ -148,9 +148,9 @@ class ClaimCreator:
             yield from self._output.created(claim_created(owner, claim.name, pod, error))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield the creations in `wanted` that were not sent before and whose claims do not exist.
+        """Yield the creations in `wanted` that were not sent before, for claims that do not exist.
 
-        Records `pod` as the pod that needs the claims that do not exist.
+        Records that `pod` needs these claims, also for creations that were sent before.
         """
         for one in wanted:
             key = one.target.key
@@ -167,8 +167,8 @@ class ClaimCreator:
     def _not_retained(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the claims that a StatefulSet deletes together with `pod`.
 
-        Yields nothing unless a scale-down removed the pod and the StatefulSet's `whenScaled` is
-        Delete.
+        These are the claims of a pod that a scale-down removed, if the StatefulSet's `whenScaled`
+        is Delete. For other pods, yields nothing.
         """
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
@@ -211,9 +211,9 @@ def templates_by_name(templates: Iterable[Json]) -> dict[str, Json]:
 
 
 def claims_of_set(owner: StatefulSet, pod: str) -> Iterator[CreateObject]:
-    """Yield creations of the StatefulSet's claims for the pod named `pod`, which does not own them.
+    """Yield creations of the claims that the StatefulSet `owner` gives to the pod named `pod`.
 
-    The StatefulSet owns the claims if its `whenDeleted` is Delete.
+    The pod does not own the claims. The StatefulSet owns them if its `whenDeleted` is Delete.
     """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
     policy = owner.spec.persistent_volume_claim_retention_policy
@@ -278,9 +278,10 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of the classes that StatefulSets and ephemeral volumes need for claims.
+    """Yield creations of the classes that the claims of StatefulSets and ephemeral volumes need.
 
-    Yields nothing if `known` contains a StorageClass or a free volume.
+    `known` contains the objects of the dump. Yields nothing if it contains a StorageClass or a free
+    volume.
     """
     wanted: set[str | None] = set()
     for one in known:

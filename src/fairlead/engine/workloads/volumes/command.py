@@ -152,9 +152,9 @@ def provision(
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    The topology consists of the labels of `node` with the topology keys. `csi_node` contains the
-    driver's topology keys; `_topology_keys` describes the keys that are used otherwise. If `node`
-    is None or has none of these labels, the volume is accessible from every node.
+    The topology consists of the labels of `node` whose keys `_topology_keys` returns for the driver
+    and `csi_node`. If `node` is None or has none of these labels, the volume is accessible from
+    every node.
     """
     driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

@@ -86,8 +86,8 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` returns the writes of a claim's events and annotations and of its phase Lost; by
-        default, nothing of this is written. If `is_complete` is not set, the loaded snapshot may
+        `output` returns the writes of the events, the annotations and the phase Lost of claims; by
+        default, none of them is written. If `is_complete` is not set, the loaded snapshot may
         lack storage objects, and the controller creates these (`missing_storage`).
         """
         self._output: ClaimOutput = output or NoClaimEvents()

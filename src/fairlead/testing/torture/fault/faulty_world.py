@@ -159,7 +159,7 @@ class FaultyWorld:
     def _do(self, issued: Issued, now: Instant) -> list[Stimulus]:
         """Perform a command; return the resulting changes, then the outcome of the command.
 
-        Stimuli from before the command are not returned. They are reported first.
+        Stimuli from before the command are not returned: the next `poll` returns them first.
         """
         self._ready += self._world.poll(now)
         outcome = self._world.perform(issued, now)
