@@ -5,8 +5,7 @@ relaxed problem is a linear program, and by duality every vector of unit prices 
 
     y · capacity(k) <= price(k)        for every kind of node k
 
-proves that the cost is at least y · demand. These vectors form a polytope, and the best y is one of
-its vertices. There are few resources, so the vertices can be enumerated.
+proves that the cost is at least y · demand. The simplex method finds the best y.
 
 Example: demand 10 cores and 40 GiB; one kind of node with 4 cores and 16 GiB for 1.00. The vector
 y = (0.25, 0) is feasible and proves a cost of 2.50; 3 nodes cost 3.00.
@@ -15,7 +14,6 @@ y = (0.25, 0) is feasible and proves a cost of 2.50; 3 nodes cost 3.00.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -24,9 +22,8 @@ from msgspec import Struct
 
 Floats = npt.NDArray[np.float64]
 
-# Vertices are computed from at most this many kinds; feasibility is checked against all kinds.
-_KINDS_MAX: Final = 40
 _TOLERANCE: Final = 1e-9
+_PIVOTS_MAX: Final = 10_000
 
 
 class CostBound(Struct, frozen=True):
@@ -50,22 +47,16 @@ def cost_bound(
     `capacities[k][r]`. Without demand or without kinds, the bound is 0.
     """
     wanted = np.array(demand, np.float64)
-    used = np.flatnonzero(wanted > 0)
-    if not len(used) or not len(prices):
-        return CostBound(0.0, (0.0,) * len(demand), (0.0,) * len(demand))
-    # Scaled to a demand of 1 in each resource, so that the coefficients have similar sizes.
-    matrix = np.maximum(np.array(capacities, np.float64)[:, used], 0) / wanted[used]
-    kinds = np.unique(np.column_stack([matrix, prices]), axis=0)
-    matrix, limit = kinds[:, :-1], kinds[:, -1]
-    best = np.zeros(len(used))
-    for vertices in _vertices(matrix, limit):
-        usable = (vertices >= -_TOLERANCE).all(axis=1) & (
-            vertices @ matrix.T <= limit + _TOLERANCE * (1 + limit)
-        ).all(axis=1)
-        for one in np.maximum(vertices[usable], 0):
-            if one.sum() > best.sum():
-                best = one
+    capacity = np.maximum(np.array(capacities, np.float64).reshape(len(prices), len(demand)), 0)
+    # A resource that no kind has proves nothing: its pods run on no node.
+    used = np.flatnonzero((wanted > 0) & (capacity > 0).any(axis=0))
     units, shares = [0.0] * len(demand), [0.0] * len(demand)
+    if not len(used):
+        return CostBound(0.0, tuple(units), tuple(shares))
+    # Scaled to a demand of 1 in each resource, so that the coefficients have similar sizes.
+    matrix = capacity[:, used] / wanted[used]
+    kinds = np.unique(np.column_stack([matrix, prices]), axis=0)
+    best = _largest_sum(kinds[:, :-1], kinds[:, -1])
     total = float(best.sum())
     for at, column in enumerate(used.tolist()):
         units[column] = float(best[at]) / demand[column]
@@ -73,25 +64,48 @@ def cost_bound(
     return CostBound(total * (1 - _TOLERANCE), tuple(units), tuple(shares))
 
 
-def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
-    """Return candidates for the best vertex; the caller checks whether they are feasible.
+def _largest_sum(matrix: Floats, limit: Floats) -> Floats:
+    """Return the y >= 0 with the largest sum for which `matrix` @ y <= `limit`.
 
-    The first array has the points at which d constraints hold with equality; d is the number of
-    resources. The second array has the farthest feasible point on each axis.
+    `limit` must not be negative, and each column of `matrix` must have a positive coefficient.
     """
-    size = matrix.shape[1]
-    # Kinds with the most capacity for their price come first; other kinds are rarely tight.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(limit > 0, matrix.max(axis=1) / limit, np.inf)
-    kinds = np.argsort(-value, kind="stable")[:_KINDS_MAX]
-    rows = np.vstack([matrix[kinds], np.eye(size)])
-    sides = np.concatenate([limit[kinds], np.zeros(size)])
-    chosen = np.array(list(combinations(range(len(rows)), size)))
-    systems, right = rows[chosen], sides[chosen]
-    solvable = np.abs(np.linalg.det(systems)) > 1e-12
-    solved = np.linalg.solve(systems[solvable], right[solvable][..., None])[..., 0]
-    # Computed from all kinds, not only from those in `kinds`, so that the points are feasible.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(matrix > 0, limit[:, None] / matrix, np.inf).min(axis=0)
-    axes = np.diag(np.where(np.isfinite(reach), reach, 0.0))
-    return [solved, axes]
+    # The simplex method. Each row of the tableau expresses one basic variable by the others:
+    # initially row i says  slack_i = limit_i - matrix_i @ y,  and y = 0 is a vertex. Each pivot
+    # moves to a neighbouring vertex with a larger sum. The last row has the gain of each nonbasic
+    # variable. Bland's rule (the variable with the lowest number) excludes cycles.
+    rows, columns = matrix.shape
+    tableau = np.block([[matrix, limit[:, None]], [np.ones((1, columns)), np.zeros((1, 1))]])
+    nonbasic, basic = np.arange(columns), np.arange(columns, columns + rows)
+    for _ in range(_PIVOTS_MAX):  # every vertex on the way is a valid bound
+        gains = np.flatnonzero(tableau[-1, :-1] > _TOLERANCE)
+        if not gains.size:
+            break
+        enters = gains[np.argmin(nonbasic[gains])]
+        bounding = np.flatnonzero(tableau[:-1, enters] > _TOLERANCE)
+        if not bounding.size:
+            break  # only rounding errors lead here
+        reach = tableau[bounding, -1] / tableau[bounding, enters]
+        tight = bounding[reach <= reach.min() + _TOLERANCE]
+        leaves = tight[np.argmin(basic[tight])]
+        _pivot(tableau, leaves, enters)
+        nonbasic[enters], basic[leaves] = basic[leaves], nonbasic[enters]
+    found = np.zeros(columns)
+    is_unit = basic < columns
+    found[basic[is_unit]] = np.maximum(tableau[:-1, -1][is_unit], 0)
+    # After rounding errors, the limits hold again if all units shrink by the worst ratio.
+    spent = matrix @ found
+    over = np.divide(spent, limit, out=np.ones_like(spent), where=limit > 0).max(initial=1.0)
+    found[(matrix[limit <= 0] > 0).any(axis=0)] = 0.0
+    scaled: Floats = found / over
+    return scaled
+
+
+def _pivot(tableau: Floats, row: int, column: int) -> None:
+    """Exchange the basic variable of `row` and the nonbasic variable of `column`."""
+    pivot = tableau[row, column]
+    tableau[row] /= pivot
+    factors = tableau[:, column].copy()
+    factors[row] = 0.0
+    tableau -= np.outer(factors, tableau[row])
+    tableau[:, column] = -factors / pivot
+    tableau[row, column] = 1 / pivot
