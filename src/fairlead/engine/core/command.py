@@ -1,10 +1,10 @@
 """Command: an action that a world must perform. Commands are the only output of the engine.
 
-A command names its target completely (kind, namespace, name, uid), so that a world can perform it
-without further information. Objects inside commands are JSON values with Kubernetes' field names.
-The world answers a command with `CommandSucceeded` or `CommandFailed`. `CallExtender`,
-`DeleteCollection` and `LookUpOwners` have their own answers. Some worlds do not answer a
-`RecordEvent`.
+A *world* performs commands in a real or simulated cluster. A command names its target completely
+(kind, namespace, name, uid), so that a world can perform it without further information. Objects
+inside commands are JSON values with Kubernetes' field names. The world answers a command with
+`CommandSucceeded` or `CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have
+their own answers. Some worlds do not answer a `RecordEvent`.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class LookUpOwners(Struct, frozen=True):
 
 
 class UpdateQuotaStatus(Struct, frozen=True):
-    """PATCH a ResourceQuota's status with its limits and the current usage of its namespace.
+    """PATCH a ResourceQuota's status: the quota's limits, and the current usage in its namespace.
 
     The API server's evaluators count the usage.
     """

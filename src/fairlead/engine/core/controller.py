@@ -17,7 +17,7 @@ class Controller(Protocol):
 
     `handle` receives every stimulus once, in order. If the class has an attribute `interest` (an
     Interest), `handle` receives only the stimuli that the interest includes. The engine may also
-    leave out a CommandSucceeded whose `issuer` is neither None nor the controller's own issuer.
+    leave out a CommandSucceeded whose `issuer` is set and differs from the controller's issuer.
 
     A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead.
     """

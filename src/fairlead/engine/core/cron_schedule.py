@@ -3,9 +3,9 @@
 The library cronsim computes the times. Fields that upstream's library interprets differently are
 rewritten first. `?` and a list with a `*` become `*`. In the fields for the day of the month and
 the weekday, a `*` with a step above 1 becomes a range: `*/2` becomes `1-31/2` or `0-6/2`. The
-reason is that upstream treats a field with `*/2` as restricted, and a field with `*` as
-unrestricted. If the day of the month and the weekday are both restricted, a day needs to match only
-one of the two fields.
+reason is that `*/2` restricts a field in upstream, but not in cronsim. This matters because of a
+rule that both follow: if the day of the month and the weekday are both restricted, a day needs to
+match only one of the two fields.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """

@@ -81,7 +81,7 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
     def depends_on_kind(self, stimulus: type, command: type) -> bool:
-        """Return whether commands of class `command` are limited to some kinds of objects.
+        """Return whether the interest limits commands of class `command` to some kinds of objects.
 
         `stimulus` is the class of the command's outcome: CommandSucceeded or CommandFailed.
         """

@@ -121,10 +121,11 @@ class PodEvicted(Struct, frozen=True):
 
 
 class NodeMarkedUnknown(Struct, frozen=True):
-    """The monitor marked a node Unknown, because its heartbeat is too old.
+    """The node lifecycle controller marked a node Unknown, because its heartbeat is too old.
 
-    `heartbeat_at` is the time of the monitor pass that noticed the last heartbeat. `ready` is the
-    last status of the node's Ready condition, "" if the node never posted one.
+    `heartbeat_at` is the time of the monitor pass in which the controller noticed the last
+    heartbeat. `ready` is the last status of the node's Ready condition, "" if the node never posted
+    one.
     """
 
     node: str

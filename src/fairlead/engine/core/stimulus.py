@@ -95,9 +95,9 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound_pods(self) -> Mapping[str, LateDict[Pod]]:
-        """The pods of each node, keyed by the node's name; pods without a node are left out.
+        """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
-        The value of a node maps each pod's key to the pod, in the order of `pods`.
+        The pods of a node are in the order of `pods`.
         """
         found: dict[str, LateDict[Pod]] = {}
         for pods in self.replicas:

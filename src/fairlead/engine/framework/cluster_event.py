@@ -35,7 +35,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class EventKind(Enum):
     """The kind of a ClusterEvent.
 
-    ASSIGNED events concern pods on nodes; POD events concern the waiting pod itself.
+    Kinds that begin with ASSIGNED_POD concern pods on nodes. POD_LABEL, POD_SCALE_DOWN,
+    POD_TOLERATION, POD_GATES_GONE and POD_CLAIM_MADE concern the waiting pod itself.
     UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only with the feature gate GenericWorkload.
     """
 
@@ -131,8 +132,9 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
-    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well. If a node had a taint when
-    it was added, the plugin may not have evaluated the node at that time (buildQueueingHintMap).
+    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well: if a node had a taint when
+    it was added, the plugin may not have evaluated it before the taint changed
+    (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:

@@ -49,11 +49,11 @@ class CodeCounts:
         return sorted((code, count) for code, count in self._tally.items() if code > 0 and count)
 
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
-        """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
+        """Return the entries of `rows` whose status has the class `wanted`, as a read-only array.
 
-        `codes[i]` is the index of the status of `rows[i]`; a Code, such as UNSCHEDULABLE, is the
-        class of a status. If `rows` is the same array as in the previous call, and every row's
-        status still has the same class, the result can be an array that was returned before.
+        `codes[i]` is the index of the status of `rows[i]`. A class is, for example, UNSCHEDULABLE.
+        If `rows` is the same array as in the previous call, and every row's status still has the
+        same class, the result can be an array that was returned before.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

@@ -134,8 +134,8 @@ def wrap_methods(
 def original_of(plugin: object) -> object:
     """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
-    The wrappers from `Meter.measured` and the batch scheduler's PartialPlugin are removed. The
-    guard around a user's plugin is not removed.
+    Two kinds of wrappers are removed: the result of `Meter.measured`, and the batch scheduler's
+    PartialPlugin. The guard around a user's plugin is not removed.
     """
     return getattr(plugin, "wrapped", plugin)
 

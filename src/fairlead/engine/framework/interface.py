@@ -52,7 +52,7 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """The data besides the pod on which the result of a Filter or Score depends.
+    """What the result of a Filter or Score depends on, in addition to the pod.
 
     NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
     and ROW plugins are cached, so these plugins may read only the pod's `Shape` (the part of its

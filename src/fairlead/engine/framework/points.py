@@ -69,7 +69,7 @@ class ShapeKeyed(Plugin, Protocol):
     def shape_key(self, shape: Shape) -> Hashable:
         """Return the part of `shape` that the plugin reads.
 
-        Two shapes with equal parts get the same results.
+        If this part is equal for two shapes, the plugin's results are equal too.
         """
         ...
 

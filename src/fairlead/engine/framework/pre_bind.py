@@ -41,7 +41,8 @@ class _Work(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands without an outcome. `since` is the time at which this
-    number became 0: when the last command succeeded, or at the start if there was none to wait for.
+    number became 0: when the last command succeeded, or at the start if the plugin sent no command
+    that has an outcome.
     """
 
     preparing: PodPreparation

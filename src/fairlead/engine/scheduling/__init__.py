@@ -1,5 +1,5 @@
 """kube-scheduler: the scheduling queue, scheduling and binding cycles, and preemption.
 
-The engine calls `Scheduler` through the methods of `core.Controller`, and `Scheduler` returns only
-commands.
+`Scheduler` implements the protocol `core.Controller`, whose methods the engine calls. `Scheduler`
+does not write to the API server; it returns commands.
 """

@@ -69,11 +69,11 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """The result of a failed binding, which the scheduler has already reverted in its own state.
+    """A binding that failed; the scheduler has already reverted it in its own state.
 
-    `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
-    upstream, both refusals are part of the scheduling cycle. `commands` must still be sent; they
-    revert what PreBind wrote for the pod.
+    `in_cycle` is True if a Reserve plugin refused the pod, or a Permit plugin refused it without
+    waiting. In upstream, both refusals are part of the scheduling cycle. `commands` revert what
+    PreBind wrote for the pod; the caller must still send them.
     """
 
     binding: PodBinding
@@ -113,9 +113,9 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
-        Returns the commands to send, or a refusal. If Permit waits or PreBind sends commands,
-        `resume` continues the binding later. Set `at_once` if Reserve, Permit and PreBind would do
-        nothing for the pod; then only Bind runs.
+        Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
+        returns commands, `resume` continues the binding later. Set `at_once` if Reserve, Permit and
+        PreBind would do nothing for the pod; then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)

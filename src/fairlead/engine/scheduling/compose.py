@@ -3,7 +3,7 @@
 build    build each plugin of the profile, in order, from its arguments
 check    check that a user's plugin has valid methods, and wrap it to catch its exceptions
 meter    wrap each plugin to measure its durations, if a meter is given
-wire     build the framework, the plan cache and preemption, whose policy plugins may change
+wire     build the framework, the plan cache and preemption with the policy of the plugins
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `failures` and `placements` cache results of earlier cycles for pods with equal keys
-    (`equivalence_key`, `EqualPods.key`). Both caches are None if the profile has extenders or
-    limits the search for nodes, because pods with equal keys may then get different decisions.
+    `failures` caches the failures of pods, keyed by `equivalence_key`. `placements` caches the
+    common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
+    has extenders or limits the search for nodes, because pods with equal keys may then get
+    different decisions.
     `is_in_tree` is set if the profile has no extenders and no limited search, and the scheduler has
     only in-tree plugins.
     """

@@ -69,10 +69,11 @@ if TYPE_CHECKING:
 
 
 class _Cycle(Struct):
-    """A scheduling cycle that began at `started`; `ends` is None until the cycle has decided.
+    """A scheduling cycle that began at `started` and ends at `ends`.
 
-    In the cycle of a PodGroup, `group` contains the pods of the PodGroup. Then `pod` is the first
-    of these pods, and `queued` is its queue entry.
+    `ends` is None until the cycle has decided. In the cycle of a PodGroup, `group` contains the
+    pods of the PodGroup, `pod` is the first of these pods, and `queued` is the queue entry of this
+    pod.
     """
 
     queued: QueuedPod

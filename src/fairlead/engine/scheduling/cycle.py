@@ -9,13 +9,15 @@
     7 select      the tie-break chooses one of the best nodes
     8 post-filter if no node fits: try preemption
 
-Step 2 is skipped in three cases. If an equal pod has just failed, its failure is reused
-(repeated_failure). If equal pods have been placed, only the best nodes are determined and step 7
-follows (repeated_placement). In simple cases, the nominated node is evaluated alone; if it fits, it
-is chosen (fitting_nominated_node), otherwise step 2 follows.
+There are three shortcuts:
+- If an equal pod has just failed, its failure is the decision (repeated_failure).
+- If equal pods have been placed, the best nodes are found without a search, and step 7 chooses one
+  of them (repeated_placement).
+- In simple cases, the pod's nominated node is evaluated before step 2. If the pod fits there, the
+  node is chosen and no other node is evaluated (fitting_nominated_node).
 
 The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive meanwhile
-do not affect the cycle, except that a deleted node cannot be chosen.
+do not affect the cycle, with one exception: a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
@@ -135,7 +137,7 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 def _placement(
     found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
-    """Return the placement on the node that the tie-break picks from the plan positions `best`."""
+    """Return the placement on one of the plan positions `best`, chosen by the tie-break."""
     plan = found.plan
     chosen = int(best[tie_break.pick(len(best))])
     return Placement(plan.table.at(plan.row(chosen)), found.state, via, feasible, len(best))

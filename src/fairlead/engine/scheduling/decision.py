@@ -62,9 +62,9 @@ Decision = Placement | Failure
 def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """Return `failure` as it is reported for a pod that was deleted during its cycle.
 
-    The result evicts no pods and keeps the pod's nomination. If `names_preemption` is set, its
-    message says that preemption did not find the pod. A failure without `rejections` is returned
-    unchanged.
+    A `failure` without `rejections` is returned unchanged. Otherwise, the returned Failure evicts
+    no pods and keeps the pod's nomination. If `names_preemption` is set, the message says that
+    preemption did not find the pod.
 
     upstream: framework/preemption/preemption.go: Preempt
     """

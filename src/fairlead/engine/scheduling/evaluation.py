@@ -65,9 +65,10 @@ class Evaluation(Struct):
 
     `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
     if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
-    the feasible nodes; scores are normalised to 0..100 and not weighted. A node is chosen from
-    `choices`; `via` is the reason: "nominated", "single" or "score". `room` is set if the pod fits
-    no node, but a PostFilter plugin would evict other pods so that it fits.
+    the feasible nodes; scores are normalised to 0..100 and not weighted. `choices` are the nodes
+    from which the scheduler would choose one, and `via` says why they are preferred: "nominated",
+    "single" or "score". `room` is set if the pod fits no node, but a PostFilter plugin would evict
+    other pods to make it fit.
     """
 
     gated: Status | None = None

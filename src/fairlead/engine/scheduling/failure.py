@@ -47,8 +47,8 @@ class FailureHandler:
     ) -> None:
         """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures.
 
-        If `observes_generation` is set, the condition PodScheduled contains the pod's
-        generation as observedGeneration, if the pod has one.
+        If `observes_generation` is set, the condition PodScheduled contains observedGeneration,
+        which is the pod's metadata.generation. A pod without a generation gets none.
         """
         self._cluster = cluster
         self._queue = queue
@@ -99,9 +99,10 @@ class FailureHandler:
         """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
 
         If the binding was refused within the scheduling cycle (`refused.in_cycle`), no pods are
-        woken. The refused pod itself can be woken only after an error. It is not woken if a plugin
-        rejected it, because the same plugin would reject it again. Returns the commands that undo
-        the writes of PreBind plugins, followed by the commands that `handle` returns.
+        woken. If an error caused the refusal, the refused pod itself may be woken too. If a plugin
+        rejected the pod, the pod itself is not woken: the same plugin would reject it again.
+        Returns the commands that undo the writes of PreBind plugins, followed by the commands that
+        `handle` returns.
 
         upstream: schedule_one.go: handleBindingCycleError
         """
@@ -144,8 +145,8 @@ class FailureHandler:
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
         """Nominate `pod` to `node`; "" withdraws its nomination.
 
-        If `node` is None, the nomination in the pod's status is renewed, or withdrawn if the status
-        has none.
+        If `node` is None, `pod` is nominated to the node in its status (nominatedNodeName). If the
+        status names no node, the nomination is withdrawn.
         """
         wanted = nomination_of(pod) if node is None else node
         if wanted:

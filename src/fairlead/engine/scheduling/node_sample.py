@@ -24,9 +24,11 @@ _PERCENTAGE_MIN: Final = 5
 
 
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """Return the number of feasible nodes after which a search stops.
+    """Return the number of feasible nodes after which a search among `nodes` nodes stops.
 
-    If `percentage` is ADAPTIVE, the percentage decreases as the number of `nodes` grows.
+    The number is `percentage` percent of `nodes`, but at least 100 (or all, if there are
+    fewer). If `percentage` is ADAPTIVE, upstream's percentage is used, which decreases as `nodes`
+    grows.
     """
     if nodes < _NODES_MIN:
         return nodes

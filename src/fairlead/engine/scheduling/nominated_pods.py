@@ -148,10 +148,10 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
 def _rejection_beside(
     rivals: Iterable[PodInfo], fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return the status that rejects `pod` on `node` together with `rivals`; None if it fits.
+    """Return why `pod` does not fit on `node` if `rivals` run there too; None if it fits.
 
     `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
-    resources, so if `pod` fits together with `rivals`, it also fits without them.
+    resources, so if `pod` fits beside `rivals`, it also fits without them.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
@@ -160,7 +160,7 @@ def _rejection_beside(
 def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """Return `codes`, overwritten with the verdicts on nodes that have nominated pods.
+    """Return a copy of `codes` that contains the verdicts on the nodes with nominated pods.
 
     Returns `codes` itself if no competing pod is nominated.
     """
@@ -237,10 +237,11 @@ def _evaluate_all(
 def _leading_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
 ) -> tuple[Codes, list[str]]:
-    """Return the rejections by the leading Filters, and the names of the nodes left to evaluate.
+    """Return the verdicts of the leading Filters, and the names of the nodes left to evaluate.
 
-    If AddPod of a plugin may fail, the leading Filters are not evaluated: no rejections are
-    returned, and all nodes with nominations are left to evaluate.
+    The leading Filters are those before the first Filter that depends on other nodes. A node that
+    they reject need not be evaluated. If AddPod of a plugin may fail, the leading Filters do not
+    run: no verdicts are returned, and all nodes with nominations are left to evaluate.
     """
     nominator = plans.framework.nominator
     if any(type_of(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):

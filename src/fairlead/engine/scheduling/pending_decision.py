@@ -44,8 +44,9 @@ class PendingDecision(Struct, Generic[Decided], eq=False):
     def answer(self, answer: CallOutcome) -> Sequence[Command] | None:
         """Store an answer; after the last one, continue the cycle and return its next calls.
 
-        Returns () while calls are open or if the cycle has decided, and None if `answer` belongs to
-        no open call. Two cycles may send equal calls, so a call is found by its identity.
+        Returns () if other answers are still missing, or if the cycle has decided. Returns None if
+        `answer` belongs to none of `calls`. Calls are compared by identity, because two cycles may
+        send equal calls.
         """
         place = next((i for i, call in enumerate(self.calls) if call is answer.command), None)
         if place is None:

@@ -29,7 +29,8 @@ class Prioritization(Struct):
     """The total scores of the feasible nodes (`totals`).
 
     `positions` are the positions of these nodes in the plan. `by_plugin` holds normalised scores by
-    plugin name. It contains cached scores only in the result of `explain_scores`.
+    plugin name. `explain_scores` fills it for all plugins; the other functions leave out plugins
+    with cached scores.
     """
 
     positions: Rows

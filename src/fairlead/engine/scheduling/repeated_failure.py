@@ -6,7 +6,7 @@ Between their cycles, the data that Filters and preemption read stays the same, 
 for the same reasons.
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
-nodes, on their pods, on the objects in `RelatedObjects` and on which resources have a DeviceClass.
+nodes, on their pods, on the objects in `RelatedObjects` and on the DeviceClasses of resources.
 Second, preemption has evaluated all nodes and found no candidate. Members of PodGroups and pods
 with a nomination are always evaluated.
 """
@@ -50,8 +50,8 @@ class RepeatedFailures:
     def find(self, pod: PodInfo) -> Failure | None:
         """Return the stored failure of a pod equal to `pod`, None if none applies.
 
-        A failure applies only in the state in which it was stored, and never to special pods
-        (`_is_special`).
+        A stored failure applies until the cluster's state (`_State`) changes. It never applies to
+        pods with a nomination or to members of PodGroups.
         """
         if not self._kept:
             return None

@@ -10,8 +10,8 @@ bring the plan up to date and choose one of the best nodes.
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
-Equal pods also share an entry if placed pods have anti-affinity to them. The entry then also
-contains the nodes that InterPodAffinity accepts.
+`keep` stores one entry for all equal pods. It also does so if placed pods have anti-affinity to
+these pods. The entry then also contains the nodes that InterPodAffinity accepts.
 
 An entry is valid until there is a change in the data that the plugins without cached results read:
 a node, a related object, a DeviceClass, or the affinity terms of placed pods.

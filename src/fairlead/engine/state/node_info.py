@@ -27,8 +27,7 @@ class NodeInfo:
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
     be shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two
     pods share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
-    `capacity` is an id that two nodes share only if their `allocatable` and `allowed_pods` are
-    equal.
+    `capacity` is an id. Nodes with the same id have equal `allocatable` and `allowed_pods`.
     """
 
     __slots__ = (

@@ -1,7 +1,8 @@
 """PodGroupTable: the PodGroups of scheduling.k8s.io, and the pods that belong to them.
 
-A pod belongs to the PodGroup in its own namespace that its spec.schedulingGroup names, even if that
-PodGroup does not exist yet. PodGroups of kube-batch and Volcano are not stored here.
+A pod's spec.schedulingGroup names a PodGroup in the pod's namespace. The pod belongs to this
+PodGroup even if the PodGroup does not exist yet. PodGroups of kube-batch and Volcano are not stored
+here.
 upstream: pkg/scheduler/backend/cache/podgroupstate.go
 """
 

@@ -1,4 +1,4 @@
-"""RelatedObjects: the objects besides nodes and pods that plugins and preemption read.
+"""RelatedObjects: the objects that plugins and preemption read, except nodes and pods.
 
 There are many storage objects, and they change often. So a log lists the storage objects that
 changed. Caches with an entry per volume or claim recompute only the entries of objects in the log.
@@ -55,12 +55,13 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """The objects besides nodes and pods that plugins and preemption read.
+    """The objects that plugins and preemption read, except nodes and pods.
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
-    `storage_log` contains kind and key of the storage objects that changed. `version` increases
-    when any other object changes, unless it is a PodDisruptionBudget or a device object (see
-    `engine.state.devices`).
+    `storage_log` contains kind and key of the storage objects that changed. `budget_version`
+    increases when a PodDisruptionBudget changes. `version` increases when a Namespace, a Service or
+    a controller of pods (such as a ReplicaSet) changes. For device objects, see
+    `engine.state.devices`.
     """
 
     def __init__(self) -> None:

@@ -45,7 +45,8 @@ class KeyedCounts:
 class HypotheticalKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    Without changes, the counts are those of `source`. The first change sets `source` to None.
+    Until the first change, the counts are equal to those of `source`. The first change sets
+    `source` to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")
@@ -82,9 +83,9 @@ class HypotheticalKeyedCounts:
         return {key: counts.hypothetical() for key, counts in self._by_key.items()}
 
     def change(self, key: str, row: int, by: int) -> None:
-        """Add `by` to the count of the domain of `row` hypothetically.
+        """Add `by` to the count of the domain that contains `row`, for the topology key `key`.
 
-        Does nothing if the node at `row` lacks the label `key`.
+        The change is hypothetical. Does nothing if the node at `row` lacks the label `key`.
         """
         domain = int(self._table.label_column(key).ids[row])
         if domain < 0:

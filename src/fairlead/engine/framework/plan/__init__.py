@@ -1,4 +1,4 @@
-"""Plans: plugin results cached per shape and node, with the rows to recompute.
+"""Plans: plugin results cached per shape and node.
 
 A *shape* (`Shape`) is the part of a pod's spec that scheduling reads; many pods share one shape. A
 *row* is the index of a node in `NodeTable`. A *position* is an index into the rows of a plan. A

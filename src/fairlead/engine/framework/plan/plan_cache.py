@@ -96,7 +96,7 @@ class PlanCache:
 
 
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
-    """Return whether a Filter that runs in this cycle depends on more than the node.
+    """Return whether a Filter that runs in this cycle depends on more than the node and its pods.
 
     The results of such a Filter and of the Filters after it are not cached.
     """

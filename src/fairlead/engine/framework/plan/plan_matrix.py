@@ -120,7 +120,7 @@ class PlanMatrix:
     # --- members ---------------------------------------------------------------------------
 
     def add(self, plan: MatrixMember) -> None:
-        """Add `plan`, which is up to date.
+        """Add `plan`, which must be up to date.
 
         Does nothing if the matrix is full, or if the plan does not have all rows.
         """
@@ -273,9 +273,9 @@ class PlanMatrix:
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
         """Write the totals of `row`, and mark the row as rejected or feasible in the plans.
 
-        The caller skips this method, and writes only the totals, if no member rejects the node now
-        or may have rejected it before. `is_open` is False for members whose NODE plugins reject the
-        node.
+        Marking is needed if a member rejects the node now, or may have rejected it before. In all
+        other cases, the caller writes the totals without calling this method. `is_open` is False
+        for members whose NODE plugins reject the node.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

@@ -78,8 +78,8 @@ class ShapePlan:
     ) -> None:
         """Create a plan for pods of `pod.shape`; call `refresh` before reading the plan.
 
-        `shared` has the results of NODE plugins that several plans use. If the results for this
-        shape can be shared but are missing, they are added.
+        `shared` contains the results of NODE plugins that several plans use. If the results for
+        this shape can be shared and are not in `shared` yet, they are added to it.
         """
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
@@ -223,9 +223,10 @@ class ShapePlan:
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self, mask: Mask | None = None) -> int:
-        """Return the number of feasible nodes, or of those for which `mask` is True.
+        """Return the number of feasible nodes.
 
-        The result is cached for `mask`, so the caller must not change this array after the call.
+        If `mask` is given, only nodes for which it is True count. The result is cached for `mask`,
+        so the caller must not change this array after the call.
         """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))

@@ -11,7 +11,7 @@ name what it reads, if PreFilter rejects the pod or limits the nodes by name, or
     raw_scores[name][i]  raw score of the NODE plugin `name`, if its scores are normalized over the
                          feasible nodes; `live` lists the plugins whose scores are not all 0
 
-`refresh` evaluates the Nodes that changed one by one if there are few, otherwise over columns.
+If few Nodes changed, `refresh` evaluates them one by one, otherwise over columns.
 
 Invariant after `refresh`: every array equals the array of newly built StaticResults.
 """

@@ -43,11 +43,12 @@ def split_by_budget(
 def reprieve_in_order(
     violating: Sequence[Victim], others: Sequence[Victim], reprieve: Callable[[Victim], bool]
 ) -> tuple[list[Victim], list[Victim]]:
-    """Try to reprieve each possible victim; return (lost of `violating`, lost of `others`).
+    """Try to reprieve the possible victims, one by one; return those that cannot be reprieved.
 
-    `violating` are the possible victims whose removal violates a budget. Both arguments are sorted
-    by importance. `reprieve` gives a victim its place back and returns True if the preemptor still
-    fits then; otherwise it changes nothing and returns False, and the victim is lost.
+    `violating` are the possible victims whose removal violates a budget. They are tried before
+    `others`. Both sequences are sorted by importance. The result has one list for each sequence.
+    `reprieve` gives a victim its place back and returns True if the preemptor still fits then.
+    Otherwise it changes nothing and returns False.
     """
     # upstream: default_preemption.go: SelectVictimsOnNode. The victims that violate a budget come
     # first, because they take the room that the others would need.

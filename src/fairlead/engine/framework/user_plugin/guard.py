@@ -80,7 +80,7 @@ def guarded(
 
 
 def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -> BoundMethod:
-    """Return a method like `bound_method` that raises its failures as PluginFaults.
+    """Return `bound_method`, wrapped so that a failure raises a PluginFault.
 
     A failure is an exception, or a result that `check` refuses.
     """
@@ -103,7 +103,7 @@ def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -
 def substituted(
     plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> BoundMethod:
-    """Return a method that calls `bound_method`, then `instead` if that raised a PluginFault.
+    """Return a method that calls `bound_method`; if this raises a PluginFault, it calls `instead`.
 
     The fault is reported to `reporter`.
     """

@@ -20,7 +20,7 @@ class ExtenderError(Exception):
 
 
 def read_answer(calls: ExtenderCalls, answer: CallOutcome, form: type[Message]) -> Message:
-    """Decode `answer`, which an extender gave to one of `calls`, as the type `form`.
+    """Return the extender's `answer` to one of `calls`, decoded to the type `form`.
 
     Raises ExtenderError if the call failed or the answer is invalid.
     """

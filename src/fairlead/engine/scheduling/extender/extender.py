@@ -40,7 +40,7 @@ class Extender(Struct, frozen=True, kw_only=True):
     The URL of a call consists of `url_prefix` and a verb; calls with an empty verb are not made.
     `timeout` (ns) limits a whole call. If `node_cache_capable` is set, calls contain only node
     names instead of whole nodes. If `managed_resources` is set, the extender is called only for
-    pods that request or limit one of these resources.
+    pods with a request or a limit for one of these resources.
     """
 
     url_prefix: str

@@ -64,9 +64,10 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
 
 
 def _victim(calls: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
-    """Return the pod `uid` on `node`, which an extender's answer names as a victim.
+    """Return the pod on `node` with the UID `uid`, which an extender has named as a victim.
 
-    Raises ExtenderError if the pod is not on the node or its priority is not lower.
+    Raises ExtenderError if `node` has no such pod, or if the pod's priority is not lower than the
+    preemptor's.
     """
     # upstream prints the victim as a Go struct
     claim = f"extender: {calls.extender.url_prefix} claims to preempt pod (UID: &{{{uid}}})"

@@ -30,7 +30,7 @@ _WRAP: Final = 1 << 64
 def best_with_extenders(
     extenders: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
-    """Return the positions of the best nodes in `found.plan.rows`.
+    """Return the nodes with the highest total score, as positions in `found.plan.rows`.
 
     Returns an ERROR status if a plugin failed. The result is empty if all feasible nodes were
     deleted during the extender calls.
@@ -81,10 +81,11 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return `totals` plus the scores of each extender, multiplied by the extender's weight.
+    """Return a copy of `totals` with the weighted scores of the extenders added.
 
-    `totals` maps node names to scores, and stays unchanged. `given` contains pairs of an extender
-    and its scores by node name. As in Go, a sum that overflows wraps at 64 bits.
+    `totals` maps node names to scores. `given` contains pairs of an extender and its scores by node
+    name; each score is multiplied by the extender's weight. As in Go, a sum that overflows wraps at
+    64 bits.
     """
     totals = dict(totals)
     for calls, scores in given:

@@ -1,8 +1,8 @@
-"""decide_group: a PodGroup's scheduling cycle, from the trial placement to its condition.
+"""The scheduling cycle of a PodGroup (`decide_group`), and the group's condition.
 
     1 place     try to place all waiting pods of the group (`placement`)
     2 preempt   if they do not fit, find victims whose removal makes them fit (`preemption`)
-    3 report    set the condition PodGroupScheduled
+    3 report    set the condition PodGroupScheduled (`group_condition`)
 
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle
 """
@@ -48,7 +48,8 @@ def decide_group(
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for all `members` of one PodGroup, in the cycle that began at `started`.
 
-    If they do not fit and the group preempts as a whole, the result contains the victims to remove.
+    If the members do not fit and the group preempts as a whole, the result contains the victims to
+    remove.
     """
     result = yield from schedule_pod_group(built, members, tie_break, started)
     group = built.framework.cluster.pod_groups.group_of(members[0].pod)

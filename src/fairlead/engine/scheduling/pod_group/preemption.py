@@ -131,7 +131,7 @@ def _select(
 
     Returns a status with the reason if the group does not fit even after the removal of all
     `victims`. `victims` and the returned list are sorted by importance. `verdict` tries to schedule
-    the group without the victims that are removed at that time, and returns the resulting status.
+    the group while the removed victims are absent, and returns the status of this attempt.
     """
     for victim in victims:
         removal.remove(victim)

@@ -37,8 +37,9 @@ class PreemptionVictim(Struct):
     def importance(self) -> tuple[int, int, int, Instant, str]:
         """A sort key that puts the most important victim first.
 
-        These criteria are compared in order: the higher priority, a pod group rather than a single
-        pod, more pods in the group, the earlier start, and the name.
+        These criteria are compared in order: the higher priority, a victim in a pod group before
+        one that is in none, more pods in the victim, the earlier start, and the pod's key
+        (`namespace/name`).
 
         upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
         ties

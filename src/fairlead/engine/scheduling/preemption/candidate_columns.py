@@ -19,13 +19,13 @@ _CHANGED_MAX: Final = 16
 
 
 class CandidateColumns:
-    """The result of the dry run on each row, with the costs of candidates.
+    """The result of the dry run on each node, with the costs of candidates.
 
-    `unknown[row]` is True if the node has not been evaluated since its last change. `costs[i, row]`
-    is the candidate's cost under `rules[i]`, and is valid only if `is_candidate[row]`. If a node
-    was evaluated and is not a candidate, `statuses[refusals[row]]` is the reason; `refusals[row]`
-    is 0 for candidates. `find(row)` finds the victims of a candidate for which only the costs are
-    stored.
+    `row` is the node's row in the node table. `unknown[row]` is True if the node has not been
+    evaluated since its last change. If `is_candidate[row]` is True, `costs[i, row]` is the
+    candidate's cost under `rules[i]`, and `refusals[row]` is 0. If a node was evaluated and is not
+    a candidate, `statuses[refusals[row]]` is the reason. `find(row)` finds the victims of a
+    candidate for which only the costs are stored.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -111,10 +111,11 @@ class CandidateColumns:
         self._lowest = self.costs[:, best[0]].tolist()
 
     def best_of(self, potential: Rows) -> list[int]:
-        """Return the rows stored by `keep_best`, updated for rows that changed since.
+        """Return the best candidates in `potential`, if `keep_best` has stored them.
 
-        Returns [] if the best candidates in `potential` are not known. The caller must then compare
-        all candidates. The list is valid until the next call.
+        Results that have changed since `keep_best` are taken into account. Returns [] if the best
+        candidates are not known; the caller must then compare all candidates. The list is valid
+        until the next call.
         """
         if potential is not self._potential:
             return []
@@ -125,7 +126,7 @@ class CandidateColumns:
         return self._best
 
     def _enter(self, row: int) -> None:
-        """Update the best candidates after the result on `row`, a potential row, has changed.
+        """Update `_best` and `_lowest` after the result on the potential `row` has changed.
 
         Invariant: no potential candidate has lower costs than `_lowest`, and `_best` contains the
         candidates with exactly these costs. `_best` may be empty.

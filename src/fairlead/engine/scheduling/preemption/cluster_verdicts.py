@@ -3,7 +3,8 @@
 Removing pods from a node seldom changes the verdict of topology spread, anti-affinity or volumes on
 that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
 resources decide which pods can stay. If they reject a node, and no pod that may be removed affects
-their verdict, then preemption cannot help there. Only the remaining nodes need a trial.
+their verdict, then preemption cannot help there. Only the remaining nodes need a trial
+(`framework.trial`): pods are removed hypothetically, and all Filters run again.
 
 Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over the zones z1 and
 z2; z1 has one pod of app a more than z2. The preemptor is a new pod of app a. The constraint
@@ -39,9 +40,10 @@ Codes = npt.NDArray[np.int32]
 
 
 class ClusterVerdicts(Struct, frozen=True):
-    """The Filters of one cycle that depend on other nodes, and the effects of removals on them.
+    """The Filters of one cycle that depend on other nodes (`points`).
 
-    `fit` is the only other Filter that depends on the pods of a node.
+    `effects` say how the removal of pods can change the verdicts of these Filters. `fit` is the
+    only other Filter that depends on the pods of a node.
     """
 
     framework: Framework
@@ -50,11 +52,11 @@ class ClusterVerdicts(Struct, frozen=True):
     effects: Sequence[RemovalEffect]
 
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
-        """Return the verdicts of `points` on `rows` (ascending), and whether each needs a trial.
+        """Return the verdicts of `points` on `rows` (ascending), and a mask.
 
         A verdict is a code of the plan. It assumes that no pod is removed from the node, and takes
-        nominated pods into account. If a row needs no trial, the removal of pods of lower priority
-        does not change the verdict.
+        nominated pods into account. The mask is True for rows that need a trial. For the other
+        rows, the removal of pods of lower priority does not change the verdict.
         """
         codes: Codes = np.zeros(len(rows), np.int32)
         for point in self.points:
@@ -113,8 +115,8 @@ class ClusterVerdicts(Struct, frozen=True):
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
         """Return, for each of `rows`, whether removing a possible victim may change a verdict.
 
-        `RemovalEffect.concerns` is equal for all loaded pods of a group (`Representatives`), so
-        only one pod of each group is examined.
+        `RemovalEffect.concerns` gives the same answer for all pods of a group that was loaded in
+        bulk (`Representatives`), so only one pod of each group is examined.
         """
         verdicts: dict[PodInfo, bool] = {}
 

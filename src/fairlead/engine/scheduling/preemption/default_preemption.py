@@ -41,8 +41,8 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 class PreemptionSearch(Struct, frozen=True):
     """The result of a search for candidates; used for decisions and for explanations.
 
-    `potential` are the rows on which preemption might help. `ineligible` is the reason if the pod
-    may not preempt.
+    `potential` are the rows of the nodes on which preemption might help. `ineligible` is the reason
+    for which the pod may not preempt, "" if it may.
     """
 
     potential: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -72,8 +72,9 @@ class DefaultPreemption:
     ) -> None:
         """Create the plugin.
 
-        `args` bound the number of candidates. `tie_break` chooses between candidates that the rules
-        of `policy` rate as equal. If `consults` is set, extenders filter the candidates first.
+        `args` may limit the search for candidates. `tie_break` chooses between candidates that the
+        rules of `policy` rate as equal. If `consults` is set, extenders filter the candidates
+        before one of them is chosen.
         """
         self._plans = plans
         self._policy = policy or PreemptionPolicy()
@@ -134,10 +135,11 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the best candidate; without a candidate, clear or keep an earlier nomination.
+        """Return the nomination of the best candidate, with its victims.
 
-        If extenders filter candidates, the result contains no nomination, but the shortlist of
-        candidates for the extenders.
+        If extenders filter the candidates, the result contains a shortlist for them instead of a
+        nomination. If there is no candidate, the result clears the pod's earlier nomination, or
+        keeps it if the policy says so (`keeps_nomination`).
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
@@ -218,7 +220,8 @@ def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
     """Return the message for a search without candidates, such as `preemption: 0/5 nodes are …`.
 
-    The message counts the reasons of the dry runs. All other nodes count as NOT_HELPFUL.
+    For each reason that the dry runs gave, the message has the number of nodes. All other nodes
+    count as NOT_HELPFUL.
     """
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))

@@ -6,17 +6,17 @@ Results are cached per shape and priority, and only changed nodes are evaluated 
 spread or pod affinity, a result also depends on the preemptor's namespace and labels, on the pods
 of all nodes, and on related objects. Such a result is cached until one of these inputs changes. If
 anti-affinity is the only rule that depends on other nodes, a changed pod on a node affects only the
-results for the nodes in the same topology domains. The final results are not cached if a Filter
-plugin besides PodTopologySpread and InterPodAffinity depends on other nodes, or if a plugin of the
-profile decides which pods are eligible victims.
+results for the nodes in the same topology domains. Two kinds of plugins prevent caching: a Filter
+plugin that depends on other nodes (except PodTopologySpread and InterPodAffinity), and a plugin
+that decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial: for many nodes together by `VictimColumns`, otherwise node by node by
 `select_victims_by_resources`. If some Filters depend on other nodes, the victims are first computed
-as if these Filters did not exist, and cached per shape and priority. The results are then combined
-with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are found by a
-trial on the node.
+as if these Filters did not exist. These intermediate results are always cached per shape and
+priority. Then they are combined with the verdicts of these Filters (`ClusterVerdicts`). In all
+other cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
@@ -154,10 +154,11 @@ class _LowestPriorities:
 class _Run(Struct, frozen=True):
     """The dry runs of one cycle, whose results are stored in `columns`.
 
-    If NodeResourcesFit is the only Filter that depends on the pods of a node, it is `fit`, and
-    `verdicts` is None. If every node needs a trial, `fit` and `verdicts` are both None. In all
-    other cases, `fit` is None, and `verdicts` gives the verdicts of the Filters that depend on
-    other nodes.
+    There are three cases:
+    - Only NodeResourcesFit depends on the pods of a node. `fit` is this Filter.
+    - Some Filters depend on other nodes, but not every node needs a trial. `verdicts` gives the
+      verdicts of these Filters, and `fit` is None.
+    - Every node needs a trial. `fit` and `verdicts` are None.
     """
 
     pod: PodInfo
@@ -254,12 +255,13 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        A row is affected if the change log of `table` or of the nominations names its node or a
-        node in the same topology domain. The domains are those of all topology keys in `reach` or
-        in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
-        because the affinity terms of placed pods may have changed. Every row is marked if the
-        affected rows cannot be determined, for example if a pod has changed and `reach` is None.
-        `is_local` means that results do not depend on other nodes or on related objects.
+        The changes are read from the change logs of `table` and of the nominations. A change to a
+        node, its pods or its nominations affects the row of this node. It also affects the rows of
+        all nodes in the same topology domains. The topology keys are those in `reach` and those in
+        `kept.reach`, the value of `reach` at the previous call. The two values may differ, because
+        the affinity terms of placed pods may have changed. Every row is marked if the affected rows
+        cannot be determined, for example if a pod has changed and `reach` is None. `is_local` means
+        that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -294,7 +296,8 @@ class DryRuns:
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, at most `sample.wanted` candidates that violate a budget are kept.
+        As in upstream, the result contains at most `sample.wanted` candidates that violate a
+        disruption budget; further candidates of this kind are left out.
         """
         columns = run.columns
         looked_at: list[int] = []
@@ -423,7 +426,8 @@ class DryRuns:
     ) -> Candidate | Status:
         """Evaluate one row.
 
-        If `fit` is given, it is the only Filter that depends on pods, and no trial is needed.
+        If `fit` is given, it is the only Filter that depends on the pods of the node, and the
+        victims are found without a trial. A node that a NODE plugin rejects always gets a trial.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()

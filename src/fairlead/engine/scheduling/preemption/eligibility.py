@@ -22,9 +22,11 @@ def ineligibility(
 ) -> str:
     """Return the reason for which `pod` may not preempt, "" if it may.
 
-    `pod` may not preempt while its nominated node has a terminating pod for which it must wait,
-    usually one of its own victims; `policy` defines these pods. `pod` does not wait if the
-    nominated node was deleted or now rejects `pod` as UnschedulableAndUnresolvable.
+    There are two reasons:
+    - The preemptionPolicy of `pod` is Never, and `policy.honors_never` is set.
+    - `pod` must wait for a terminating pod on `nominated_node`, usually one of the victims of
+      `pod`. `policy` defines for which terminating pods `pod` waits. `pod` waits for none of them
+      if the node was deleted or now rejects `pod` as UnschedulableAndUnresolvable.
     """
     if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER

@@ -6,10 +6,10 @@
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. A victim that is not bound yet, because it waits on Permit or PreBind, is not
-deleted: its binding is canceled, and it goes back to the queue. Each step waits for the outcomes of
-the previous step. If a victim no longer exists, it counts as removed. If a victim exists but cannot
-be removed, the current phase is completed, and the preemption ends without the next phase. If any
-command failed, the preemptor is retried when the preemption ends.
+deleted: its binding is canceled, and it goes back to the queue. Each phase waits for the outcomes
+of the previous phase. If a victim no longer exists, it counts as removed. If a victim exists but
+cannot be removed, the current phase is completed, and the preemption ends without the next phase.
+If any command failed, the preemptor is retried when the preemption ends.
 
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
@@ -46,13 +46,16 @@ AWAITED: Final = (PatchStatus, DeleteObject)
 
 @dataclass(slots=True)
 class PreemptionExecution:
-    """The preemption of one preemptor in progress; call `answer` until `is_done`.
+    """A preemption in progress; call `answer` until `is_done`.
 
     `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
     could not be removed. `erred` is set if the preemptor must be retried when the preemption ends.
-    This is necessary if a command failed, or if the last victim was deleted before it was bound,
-    because the deletion of an unbound pod may not wake the preemptor. NotFound does not count as a
-    failure. If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
+    There are two such cases:
+    - A command failed, with an error other than NotFound.
+    - The last victim was deleted before it was bound. The deletion of an unbound pod may not wake
+      the preemptor.
+
+    If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False

@@ -128,7 +128,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return a rejection while `pod` must wait for a preemption by itself or its PodGroup.
+        """Return a rejection while `pod` waits for a preemption that it or its PodGroup started.
 
         upstream: default_preemption.go: PreEnqueue
         """

@@ -27,7 +27,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class SynchronousExecution(Struct):
-    """The preemption of one preemptor in progress; call `answer` until `is_done`.
+    """A preemption in progress; call `answer` until `is_done`.
 
     `unbound` rejects victims that are waiting on Permit. `failed` is set if a victim could not be
     deleted. `erred` is always False: the scheduling cycle waits for the preemption, and the

@@ -19,8 +19,9 @@ on node 0, which has 0 cores left; the pod of 2 cores on node 1 is a victim. Slo
 both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
-rewrites the rows that the logs name. Pods that were loaded in bulk (`LoadedPods`) are not read node
-by node: each group of replicas is read at once, and the pods of all groups are sorted together.
+rewrites the rows that the change logs of the node table name. Pods that were loaded in bulk
+(`LoadedPods`) are not read node by node: each group of replicas is read at once, and the pods of
+all groups are sorted together.
 """
 
 from __future__ import annotations
@@ -267,8 +268,9 @@ class VictimColumns:
         """Return the results for `pod` on `rows`; call `refresh` first.
 
         Every node in `rows` must have a pod of lower priority. NodeResourcesFit (`fit`) must be the
-        only Filter that depends on pods there. The nodes must have no nominated pods and no guarded
-        pods (`guarded_rows`). Returns None if `fit` must evaluate each node separately.
+        only Filter that depends on pods there. The nodes must have no nominated pods, and removing
+        their pods must not violate a disruption budget (`guarded_rows`). Returns None if `fit` must
+        evaluate each node separately.
         """
         wanted = fit.counted_requests(pod)
         if wanted is None:

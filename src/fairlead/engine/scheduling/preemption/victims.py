@@ -160,10 +160,11 @@ def _select_among_equals(
     places: int,
     size: Sequence[int],
 ) -> Candidate | Status:
-    """Return the result if all pods in `lower` need equal resources and no budget protects them.
+    """Return the dry run's result for `node`, given that all pods in `lower` need equal resources.
 
-    `size` are the amounts of the resources that one pod needs. As many pods as fit into `spare` and
-    `places` stay, and the other pods, which are the least important, are the victims.
+    `lower` are the pods that may be removed; no disruption budget protects them. `size` are the
+    amounts of the resources that one of them needs. As many pods as fit into `spare` and `places`
+    stay, and the other pods, which are the least important, are the victims.
     """
     stay = min(
         [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]

@@ -40,10 +40,10 @@ class BackoffConfig(Struct, frozen=True):
 
 
 class BackoffClock(Struct, frozen=True):
-    """Computes when a pod's backoff expires, and when the next flush takes expired pods out.
+    """Computes when a pod's backoff expires, and when the pod is released after that.
 
-    An expiry is truncated to a multiple of `window` (ns). Flushes happen every second, starting at
-    `phase`.
+    An expiry is truncated to a multiple of `window` (ns). A flush of the backoff queue releases
+    pods. Flushes happen every second, starting at `phase`.
     """
 
     config: BackoffConfig
@@ -51,11 +51,11 @@ class BackoffClock(Struct, frozen=True):
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """Return the truncated expiry of backoff number `count` that began at `since`.
+        """Return the expiry of backoff number `count` that began at `since`, truncated to `window`.
 
-        The backoff is still running at the returned time (`is_on`). If the configuration sets
-        `ends_at_expiry`, the backoff ends exactly at the truncated expiry, so the returned time is
-        1 ns before it. Returns 0 if `count` is 0, because there is no backoff then.
+        The backoff counts as still running at the returned time (`is_on`). If the configuration
+        sets `ends_at_expiry`, the backoff must end at the expiry itself, so 1 ns is subtracted from
+        the result. Returns 0 if `count` is 0, because there is no backoff then.
         """
         if count <= 0:
             return 0

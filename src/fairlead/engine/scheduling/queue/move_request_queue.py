@@ -1,11 +1,11 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
-An event that may make pods schedulable is a *move request*: it moves all unschedulable pods,
-whichever plugin rejected them. Exception: if a pod on a node is added or changed, only the pods
-with a required pod affinity term that matches this pod are moved. If there was a move request since
-the last pop, a failed pod goes to the backoff queue. Otherwise it goes to the unschedulable pool,
-even after an error. An updated pod becomes active immediately if it was backing off or in flight,
-or if more than its status changed.
+An event that may make pods schedulable is a *move request*: it moves all unschedulable pods to the
+active or backoff queue, whichever plugin rejected them. Exception: if a pod that has a node is
+added or changed, only unschedulable pods with a required pod affinity term that matches this pod
+are moved. If there was a move request since the last pop, a failed pod goes to the backoff queue.
+Otherwise it goes to the unschedulable pool, even after an error. An updated pod becomes active
+immediately if it was backing off or in flight, or if more than its status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
@@ -64,10 +64,10 @@ class MoveRequestQueue(SchedulingQueue):
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move the unschedulable pods, except the pod with ID `spare`.
+        """Move the unschedulable pods to the active or backoff queue if `event` is a move request.
 
-        If a pod on a node was added or changed, only pods with a required affinity term that
-        matches this pod are moved. Does nothing if `event` is not a move request.
+        The pod with the ID `spare` is not moved. If the event is that a pod with a node was added
+        or changed, only unschedulable pods with a required affinity term that matches it are moved.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)

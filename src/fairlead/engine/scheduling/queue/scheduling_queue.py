@@ -8,9 +8,9 @@
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
-whose last attempt ended with an error always waits until its backoff ends. A pod leaves
-UNSCHEDULABLE on an event that, according to a plugin that rejected it, may make it schedulable. The
-periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default
+whose last attempt ended with an error always waits until its backoff ends. If one of the plugins
+that rejected a pod finds that an event may make the pod schedulable, the pod leaves UNSCHEDULABLE.
+The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default
 five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
@@ -59,8 +59,8 @@ class SchedulingQueue:
     ) -> None:
         """Start empty. The leftover flush (`_flush_leftover`) is due every 30 s after `start`.
 
-        `frameworks` maps the names of profiles to their frameworks. `extra_gate` is called if no
-        PreEnqueue plugin rejects a pod; it can reject the pod as a PreEnqueue plugin can.
+        `frameworks` maps the names of profiles to their frameworks. If no PreEnqueue plugin rejects
+        a pod, `extra_gate` is called, and may reject the pod like a PreEnqueue plugin.
         """
         self._frameworks = frameworks
         self._config = config

@@ -35,9 +35,9 @@ def propose_for_node_affinity(
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
     The nodeSelector and each required term are considered separately; the terms are those of the
-    pod's node affinity and of the profile's addedAffinity. A label change is proposed only for a
-    nodeSelector or term of which the node fails exactly one requirement. A label that states a
-    fact about the machine, such as its zone, is never changed.
+    pod's node affinity and of the profile's addedAffinity. If the node fails exactly one
+    requirement of a term (or one entry of the nodeSelector), a label change that meets it is
+    proposed. A label that states a fact about the machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]

@@ -61,7 +61,7 @@ def free_resources(
 
 
 def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
-    """Return why `pod` would not fit `node` even if the node had no pods; "" if it would.
+    """Return why `pod` would not fit `node` even if the node had no pods; "" if it would fit.
 
     Only resources are considered. Example: `the node is too small (4 cpu)`.
     """
@@ -96,8 +96,8 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 def with_request(pod: Pod, name: str, target: int) -> Pod:
     """Return `pod` changed to request at most `target` of resource `name` in total.
 
-    `target` is in the unit of the resource columns; cpu is in millicores. The total includes the
-    pod's overhead, which does not change.
+    `target` is in millicores for cpu, and in whole units for all other resources. The total
+    includes the pod's overhead, which does not change.
     """
     spec, own = pod.spec, max(target - _overhead(pod, name), 0)
     if spec.resources is not None and name in spec.resources.requests:

@@ -35,8 +35,8 @@ def find_remedy(
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
-    No change deletes a pod for which `keeps` returns True, or any pod if `keeps` is None. No change
-    drops an entry of `kept_selector` from the pod's nodeSelector.
+    The changes do not delete pods for which `keeps` returns True. If `keeps` is None, they delete
+    no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
 
     The result is a single change if one is enough. Returns None if the search finds no remedy, or
     if the node has a different operating system or architecture than the pod requires.
@@ -67,11 +67,12 @@ class _Search(NamedTuple):
     def next_change(
         self, status: Status, chain: list[RemedyChange]
     ) -> tuple[RemedyChange, Status | None] | None:
-        """Return (change, None) for the first change that makes the pod fit after `chain`.
+        """Return the first change that, after the changes in `chain`, makes the pod fit.
 
-        If there is none, return (change, next rejection) for the first change that makes progress:
-        a plugin other than that of `status` now rejects the pod, or deletions may now make the pod
-        fit. Return None if no change makes progress.
+        The result is then (change, None). If there is no such change, the result is (change, next
+        rejection) for the first change that makes progress, or None if no change does. `status` is
+        the rejection after `chain`. A change makes progress if another plugin then rejects the pod,
+        or if `status` ruled out that deletions of pods help and the next rejection does not.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):

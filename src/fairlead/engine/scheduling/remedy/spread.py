@@ -25,7 +25,9 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes that meet or weaken each DoNotSchedule constraint, then one that drops all.
+    """Yield changes for each DoNotSchedule constraint, then one that drops all spread constraints.
+
+    A change for one constraint labels the node, raises maxSkew or stops enforcing the constraint.
 
     The default constraints of the profile apply only to pods without constraints. For such a pod,
     the changes label the node or give the pod its own constraint.

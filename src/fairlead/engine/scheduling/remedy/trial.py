@@ -39,7 +39,8 @@ def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
     """Return `pod` as it is after `changes`.
 
-    This is the `pod` of the last change that has one; if no change has one, `pod` is returned.
+    The last change that contains a changed pod determines the result. If no change contains one,
+    `pod` itself is returned.
     """
     for change in changes:
         if change.pod is not None:

@@ -206,9 +206,10 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the whole devices that the claim `key` holds; `_hold_shares` sets shares of devices.
+        """Store that the claim `key` holds each of `devices` as a whole.
 
-        Returns the old and new devices of the claim; nothing if they are the same.
+        Returns the devices that the claim held before, followed by `devices`. Returns () if nothing
+        has changed. `_hold_shares` does the same for shares of devices.
         """
         before = self._held.pop(key, ())
         if devices:

@@ -25,8 +25,9 @@ _LOWEST_KEPT: Final = 8
 class NodeEpoch:
     """The version of data that is derived from Node objects.
 
-    `value` increases when a node is added or removed, or when its labels change. The epoch
-    `PodIndex.nodes` also advances when only taints change; `PodIndex.labels` does not.
+    There are two epochs. In both, `value` increases when a node is added or removed, or when the
+    labels of a node change. In `PodIndex.nodes`, it also increases when taints change; in
+    `PodIndex.labels`, it does not.
     """
 
     __slots__ = ("value",)

@@ -76,9 +76,10 @@ class AssumedVolumes:
             self._log.append((PersistentVolumeClaim, key))
 
     def observe(self, changed: ApiObject) -> None:
-        """End the assumption about `changed`, an object from the API, if it is no longer needed.
+        """End the assumption about `changed`, if the object shows a decision.
 
-        This is the case if a volume names the UID of its claim, or a claim names a selected node.
+        `changed` is the object as the API shows it. A volume shows a decision if its claimRef has a
+        UID. A claim shows one if it has the annotation for the selected node.
         """
         if isinstance(changed, PersistentVolume):
             shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)
