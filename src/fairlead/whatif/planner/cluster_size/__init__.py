@@ -2,7 +2,8 @@
 
     search             builds, checks and improves a set of nodes
     node_offer         the kinds of nodes that can be bought, with prices
-    cost_bound         a price below which no set of nodes can hold the pods
+    requirement        what any set of nodes must supply
+    cost_bound         a price below which no set of nodes can meet the requirements
     survival           the failures that the set of nodes must survive
     node_set           the sets of nodes whose simultaneous loss is tried
     size_option        reads the options of the command

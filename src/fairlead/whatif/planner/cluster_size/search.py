@@ -51,11 +51,11 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
-from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
+from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
-from fairlead.whatif.planner.cluster_size.size_result import SizeResult, SpreadBlock
+from fairlead.whatif.planner.cluster_size.requirement import Requirements
+from fairlead.whatif.planner.cluster_size.size_result import SizeBound, SizeResult, SpreadBlock
 from fairlead.whatif.planner.cluster_size.survival import Survival
-from fairlead.whatif.planner.node.node_bound import most_exclusive
 from fairlead.whatif.result.spread_rule import hard_words
 from fairlead.whatif.run.progress import Progress
 
@@ -477,26 +477,37 @@ class SizeSearch:
         found += [0.0] * (columns - len(found))
         return [*found, float(free_pods.sum())]
 
-    def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return the proven lower bound on the cost; the nodes to keep cost nothing."""
-        wanted = _less(self._demand(pods), self._free)
-        bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
-        return self._stronger(bound, pods, survival)
+    def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> SizeBound:
+        """Return the proven lower bound on the cost; the nodes to keep cost nothing.
 
-    def _stronger(self, bound: CostBound, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return `bound`, raised for mutually exclusive pods and for the failures to survive."""
-        cheapest = min((offer.price for offer in self._offers), default=0.0)
-        kept = self._kept
-        _, exclusive = most_exclusive(pods)
-        cost = max(bound.cost, (exclusive - kept) * cheapest)
-        if survival.nodes and not kept:
-            cost += survival.nodes * cheapest
+        The unit prices are those of the resources alone, because they serve to compare nodes.
+        """
+        prices = [offer.price for offer in self._offers]
+        wanted = _less(self._demand(pods), self._free)
+        units = cost_bound(wanted, self._rooms, prices).unit_prices
+        found = Requirements(self._model, self._offers, self._rooms)
+        required = list(found.of(pods, self._free, self._kept, self._demand))
+        supplies = [[one.supplies[at] for one in required] for at in range(len(prices))]
+        bound = cost_bound([one.amount for one in required], supplies, prices)
+        causes: dict[str, float] = {}
+        for one, share in zip(required, bound.shares, strict=True):
+            if share:
+                causes[one.cause] = causes.get(one.cause, 0.0) + share
+        return SizeBound(self._whole(self._with_failures(bound.cost, survival)), units, causes)
+
+    def _with_failures(self, bound: float, survival: Survival) -> float:
+        """Return `bound`, a lower bound on the cost, raised for the failures to survive."""
+        if self._kept:
+            return bound
+        cost = bound
+        if survival.nodes:
+            cost += survival.nodes * min((offer.price for offer in self._offers), default=0.0)
         zones = {offer.zone for offer in self._offers}
-        if survival.zones and not kept and len(zones) > 1 and "" not in zones:
+        if survival.zones and len(zones) > 1 and "" not in zones:
             # Any Z - 1 of Z zones must hold all pods: (Z - 1) · cost >= Z · bound. This does not
             # hold if nodes can be in no zone, because they run after the failure of any zone.
-            cost = max(cost, bound.cost * len(zones) / (len(zones) - 1))
-        return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
+            cost = max(cost, bound * len(zones) / (len(zones) - 1))
+        return cost
 
     def _whole(self, cost: float) -> float:
         """Return `cost`, rounded up to a multiple of the greatest common divisor of the prices."""

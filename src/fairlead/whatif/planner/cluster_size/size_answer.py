@@ -15,7 +15,6 @@ from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.control_plane import CONTROL_PLANE
-from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -80,7 +79,7 @@ def size_answer(
     }
     tables = (
         _nodes(question, found),
-        _binds(question, found),
+        _binds(found),
         _obstacles(found),
         _pods("unplaceable", "pods that fit no new or kept node", found.unplaceable.items(), "why"),
         _failure_table("pinned", "pods that do not survive a failure", found.pinned),
@@ -275,15 +274,12 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
     return ResultTable("fleet", "the nodes", columns, rows, 12)
 
 
-def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
-    """Return a table with the share of each resource in the lower bound on the cost."""
-    names = (*question.resources, PODS_PER_NODE)
-    causes = sorted(
-        (-share, name) for name, share in zip(names, found.bound.shares, strict=False) if share > 0
-    )
+def _binds(found: SizeResult) -> ResultTable:
+    """Return a table with the share of each cause in the lower bound on the cost."""
+    causes = sorted((-share, cause) for cause, share in found.bound.causes.items() if share > 0)
     rows = [
-        {"resource": name, "share": round(-share, 4), "percent": f"{-share:.0%}"}
-        for share, name in causes
+        {"resource": cause, "share": round(-share, 4), "percent": f"{-share:.0%}"}
+        for share, cause in causes
     ]
     columns = (
         ResultColumn("percent", "share of the bound", NUMBER),

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from fairlead.whatif.planner.cluster_size.cost_bound import CostBound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+
+
+class SizeBound(Struct, frozen=True):
+    """The proven minimum `cost` per hour of any nodes that run the pods.
+
+    `causes` contains, by cause, the fraction of `cost` that it determines (`Requirement.cause`).
+    `unit_prices` are prices of one unit of each resource at which no node is worth more than it
+    costs (see `cost_bound`).
+    """
+
+    cost: float
+    unit_prices: tuple[float, ...] = ()
+    causes: dict[str, float] = field(default_factory=dict)
 
 
 class SpreadBlock(Struct, frozen=True):
@@ -35,7 +47,7 @@ class SizeResult(Struct):
     pinned: dict[tuple[str, str], str] = field(default_factory=dict)
     held: dict[tuple[str, str], SpreadBlock] = field(default_factory=dict)
     obstacles: dict[str, int] = field(default_factory=dict)
-    bound: CostBound = field(default_factory=lambda: CostBound(0.0))
+    bound: SizeBound = field(default_factory=lambda: SizeBound(0.0))
     tried: int = 0
     survives: bool = True
     sets_covered: int = 0
