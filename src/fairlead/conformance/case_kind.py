@@ -69,10 +69,10 @@ class CaseKind(Protocol):
 class ExpectationCases(Struct, frozen=True):
     """Lines of the form `{subject: input, "expect": …}`.
 
-    `decide(input)` returns Fairlead's decision, and `compare(expect, decision)` the first
+    `decide(input)` returns Fairlead's decision. `compare(expect, decision)` returns the first
     mismatch. `recognize(input)` returns whether the line is of this kind; lines of other kinds may
-    have the same `subject`. If `judgement` is set, `judge` calls `judgement(line)` and
-    uses neither `decide` nor `compare`.
+    have the same `subject`. If `judgement` is set, `judge` calls `judgement(line)` and uses neither
+    `decide` nor `compare`.
     """
 
     subject: str

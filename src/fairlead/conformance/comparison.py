@@ -90,8 +90,8 @@ class CaseFileError(ValueError):
 def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int:
     """Return the member `name` of `form`, a duration in ms.
 
-    Raises ValueError unless it is between `least` and one day, because the replay of a longer time
-    would hardly end. Raises KeyError if it is missing.
+    Raises KeyError if the member is missing. Raises ValueError if the duration is less than `least`
+    or more than one day: the replay of a longer time would hardly end.
     """
     return _limited(form, name, least, _DAY_MS)
 
@@ -99,7 +99,8 @@ def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int
 def duration_ns(form: Json, name: str) -> DurationNs:
     """Return the member `name` of `form`, a duration in ns.
 
-    Raises ValueError unless it is between 0 and one day, and KeyError if it is missing.
+    Raises KeyError if the member is missing, and ValueError if the duration is negative or more
+    than one day.
     """
     return _limited(form, name, 0, _DAY_MS * NANOSECONDS_PER_MILLISECOND)
 

@@ -3,8 +3,8 @@
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. If the name is in `_BOUND`, the placeholder is bound to the first value that a response has in
 its place. Later responses must have the same value wherever the placeholder occurs, and later
-requests are sent with this value. Resource versions can also be compared in this way; in addition,
-a resource version with a greater key must then be greater. For all other placeholders, such as
+requests are sent with this value. Resource versions can also be compared in this way. Then, of two
+resource versions, the one with the greater key must be greater. For all other placeholders, such as
 times, only the form of the value is compared.
 """
 
@@ -99,8 +99,9 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. For resource versions, only the form is compared, unless `exact_version` is set.
-        If it is set, resource versions must also have the same order as their keys.
+        `found`. If `exact_version` is set, resource versions with the same key must be equal, and a
+        greater key must have a greater version. Otherwise only the form of resource versions is
+        compared.
         """
         form = _form(recorded)
         if form is None:
@@ -118,11 +119,11 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` is `recorded` with any known generated names.
+        """Return whether `found` is `recorded` with known generated names as placeholder values.
 
-        A generated name is known if a placeholder `gen` is bound to it. In `found`, any of these
-        names may replace each `gen` of `recorded`. Returns False if `recorded` contains no
-        placeholder, or a placeholder other than `gen`.
+        A generated name is known if a placeholder `gen` is bound to it. Each `gen` in `recorded`
+        may stand for any of these names. Returns False if `recorded` contains no placeholder, or a
+        placeholder other than `gen`.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

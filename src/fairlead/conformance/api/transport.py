@@ -42,7 +42,7 @@ class Watching(Protocol):
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch, and end it.
 
-        If `until_end` is set, wait until the server ends the watch, otherwise until `events`
+        If `until_end` is set, wait until the server ends the watch. Otherwise wait until `events`
         events have arrived. The wait for an event is limited.
         """
         ...

@@ -54,7 +54,7 @@ def _loops(case: Json) -> Json:
 def _take_log(world: FleetWorld, entry: Json) -> None:
     """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
 
-    Events that are neither warnings nor about pods are dropped.
+    Of the events, only warnings and events about pods are kept.
     """
     if world.actions:
         entry["actions"] = [*world.actions]

@@ -407,7 +407,7 @@ class _Timeline(Scene):
         return "" if exists else f'pods "{name}" not found'
 
     def _terminate(self) -> Json:
-        """Remove the NodeClaims with a deletion timestamp, with their nodes and pods.
+        """Remove the NodeClaims that have a deletion timestamp, and remove their nodes and pods.
 
         Pods of DaemonSets are not recreated; all other pods are recreated as pending pods.
         """

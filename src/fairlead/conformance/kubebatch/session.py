@@ -70,7 +70,7 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 
 
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Compare the recording with a session with Fairlead's defaults.
+    """Compare the recording with a session that uses Fairlead's defaults.
 
     A case depends on a defect if the correction of the defect in kube-batch changed a projection.
     If the case depends on a corrected defect, the result is a remark, even if the projections

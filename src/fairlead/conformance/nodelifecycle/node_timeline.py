@@ -191,7 +191,7 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Compare a recording with a replay with Fairlead's defaults; return None if they agree.
+    """Compare a recording with a replay that uses Fairlead's defaults; return None if they agree.
 
     If they differ, compare the recording with a second replay, which has upstream's defects. Return
     a remark if the second replay agrees, otherwise its first mismatch. `case` is one line of a case

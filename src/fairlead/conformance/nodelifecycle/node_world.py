@@ -1,8 +1,8 @@
 """NodeWorld: the scripted cluster of recorded node timelines, in virtual time, with a write log.
 
 Requests of the controllers follow the store's rules and take no time. The script and the simulated
-kubelets write directly, as in the recorder. Changes made by a controller's request are logged with
-the controller's name in the recorder's format; see `write_log`.
+kubelets write directly, as in the recorder. The changes that a controller's request makes are
+logged in the recorder's format, with the name of the controller (`write_log`).
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def build(
 ) -> BuiltProfile:
     """Return `profile`, built for the cluster of `case`.
 
-    Besides the usual lists of objects in `case`, read the lists that are named in `more_kinds`. It
-    maps the name of each list to the type of its objects.
+    Besides the usual lists of objects in `case`, read the lists that are named in `more_kinds`.
+    `more_kinds` maps the name of each list to the type of its objects.
     """
     cluster, nominator = Cluster(), Nominator()
     objects = [

@@ -64,7 +64,7 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(built: BuiltProfile, pod: PodInfo, found: Evaluation) -> Json:
-    """Return the claims that the pod needs bound or provisioned on each feasible node.
+    """Return, for each feasible node, the claims of the pod to bind or provision there.
 
     Nodes for which there are no such claims are left out.
     """

@@ -304,12 +304,13 @@ class TimelineWorld:
     def _delete_pod(
         self, pod: Json, grace_s: int | None, terminate_ms: int | None, now: Instant
     ) -> None:
-        """Delete `pod`; its kubelet removes it later, if the store does not remove it now.
+        """Delete `pod`: the store removes it now, or its kubelet removes it later.
 
-        The store removes it now if it is not bound or has finished, or if `grace_s` is 0. Otherwise
-        the kubelet removes it after `terminate_ms`. If that is None, the kubelet takes the time
-        that the scenario sets for this pod, or else the grace period plus `kubelet_stop_ms`. If
-        `pod` is already terminating, nothing happens, unless `grace_s` is 0.
+        If the pod is already terminating and `grace_s` is not 0, nothing happens. The store removes
+        the pod now if `grace_s` is 0, or if the pod is not bound or has finished. Otherwise the
+        kubelet removes the pod after `terminate_ms`. If `terminate_ms` is None, the kubelet takes
+        the time that the scenario sets for this pod. If the scenario sets none, it takes the grace
+        period plus `kubelet_stop_ms`.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

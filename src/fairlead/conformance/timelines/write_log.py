@@ -91,7 +91,7 @@ def _conditions(pod: Json) -> dict[str, tuple[str, str, str]]:
 
 
 def cut(note: str) -> str:
-    """Return an event note cut to at most 1,024 characters.
+    """Return the event note `note`, cut to at most 1,024 characters.
 
     upstream: pkg/scheduler/schedule_one.go:truncateMessage
     """

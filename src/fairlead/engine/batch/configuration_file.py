@@ -13,8 +13,8 @@ Fairlead also reads these keys:
     rules             `kube-batch` or `fairlead` (`engine.batch.rules`)
     defects           `upstream` reproduces kube-batch's bugs, `fixed` does not
                       (`engine.batch.defect`)
-    victims           `gangs` if a gang that cannot spare a member may be evicted as a whole, else
-                      `pods`; the default depends on `rules`
+    victims           `gangs` allows evicting a gang as a whole if it cannot spare single members;
+                      `pods` does not; the default depends on `rules`
     starvationBound   time after which a waiting gang gets a reservation; by default never
     brokenGangGrace   time for which a gang may run with too few members before the remaining
                       members are evicted; by default forever

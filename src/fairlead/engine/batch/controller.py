@@ -204,7 +204,7 @@ class Batch:
 def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
     """Return the event for a bound pod.
 
-    It is written in the core group. The pod scheduler's event is written in events.k8s.io.
+    The event belongs to the core API group. The default scheduler's events belong to events.k8s.io.
 
     upstream: kube-batch and Volcano, cache.go: Bind
     """

@@ -167,8 +167,8 @@ def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
 def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
     """Return a method like `safe` that returns a default if `safe` raises a PluginFault.
 
-    For `predicates` and `node_prioritizers`, the PluginFault is raised, and the scheduler plugins
-    that these methods return are guarded.
+    For `predicates` and `node_prioritizers`, there is no default: the returned method raises the
+    PluginFault. The scheduler plugins that these two methods return are guarded.
     """
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:

@@ -1,4 +1,4 @@
-"""The scheduler names of the pods that a batch scheduler places by default."""
+"""The scheduler names whose pods a batch scheduler places if its configuration names none."""
 
 from __future__ import annotations
 

@@ -71,9 +71,10 @@ class TaintToleration:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        A new node may make the pod schedulable if the pod tolerates the node's taints. A changed
-        node may do so if the pod tolerates its current taints but not its former taints. A change
-        of the pod itself always may.
+        This is so in the following cases:
+        - A node was added, and the pod tolerates its taints.
+        - A node was changed, and the pod tolerates its current taints but not its former taints.
+        - The pod itself was changed.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):

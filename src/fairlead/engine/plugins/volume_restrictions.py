@@ -140,8 +140,8 @@ class VolumeRestrictions:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        A removal can make a node feasible, but never infeasible. Only removing a pod with volumes
-        can change a verdict.
+        A removal can make a node feasible, but never infeasible. Removing a pod without volumes
+        changes no verdict.
         """
         return RemovalEffect(has_volumes)
 

@@ -101,8 +101,9 @@ class VolumeZone:
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Return SKIP if no volume of the pod's claims has a zone or region label.
 
-        Returns a rejection if a claim or its volume does not exist. Also returns one if a claim
-        names no volume, unless its StorageClass has the volumeBindingMode WaitForFirstConsumer.
+        Returns a rejection if a claim or its volume does not exist. Also returns a rejection if a
+        claim names no volume and the volumeBindingMode of its StorageClass is not
+        WaitForFirstConsumer.
         """
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):

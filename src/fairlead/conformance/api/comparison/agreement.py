@@ -54,8 +54,8 @@ class Agreement(Struct, frozen=True):
     ignored in a recorded list of names (`$names`).
 
     `mismatch` does not read `encodings` and `structure`, but its callers do. If `encodings` is set,
-    they compare content encodings. If `structure` is set, they compare only status classes and
-    kinds, because the recording depends on unknown initial objects.
+    the callers compare content encodings. If `structure` is set, they compare only status classes
+    and kinds; set it if the recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues
@@ -175,7 +175,8 @@ class Agreement(Struct, frozen=True):
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
         """Return the first mismatch of two lists of managedFields, or None.
 
-        The entries may be in any order. Times only have to be present in both lists.
+        The entries may be in any order. A time must be present in both lists, but its value may
+        differ.
         """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)

@@ -2,7 +2,7 @@
 
 The JSON library of the recorded server writes an embedded Go struct as a member that has the name
 of the struct's type (`SchemaProps`, `OperationProps`, ...). Clients expect the fields of the struct
-instead, so `as_published` moves them to the parent. Descriptions were not recorded.
+in the parent object instead. So `as_published` moves them there. Descriptions were not recorded.
 """
 
 from __future__ import annotations

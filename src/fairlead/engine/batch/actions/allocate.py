@@ -103,8 +103,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job. The result
-    is then (False, []) even if earlier tasks were placed, so that the job gets no further turn.
+    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job. Then the
+    result is always (False, []), and the job gets no further turn.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -153,10 +153,10 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Allocate or pipeline `task` on the best node that can hold it now or later.
+    """Allocate or pipeline `task` on the best node with enough resources for it now or later.
 
-    "Later" means with the releasing resources of the node. Returns False if there is no such node.
-    Used only with kube-batch's defect `pipeline-over-idle`.
+    "Later" means once the releasing resources of the node are free. Returns False if there is no
+    such node. Used only with kube-batch's defect `pipeline-over-idle`.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
@@ -171,11 +171,12 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 
 
 def _commit_or_discard(session: Session, statement: TaskOperations, job: JobInfo) -> None:
-    """Commit `statement` if `job` is ready; discard it if `job` cannot start.
+    """Commit or discard `statement`, or leave its placements uncommitted until the session ends.
 
-    Otherwise do neither, so that the tasks of `job` keep their resources until the session ends.
-    That is the case if `job` is pipelined, or if it lacks only best-effort members and the action
-    `backfill` is configured.
+    - If `job` is ready, `statement` is committed.
+    - If `job` is pipelined, its placements stay uncommitted. The same happens if `job` lacks only
+      best-effort members and the action `backfill` is configured.
+    - Otherwise `statement` is discarded.
     """
     if session.tiers.is_ready(job):
         statement.commit()

@@ -9,15 +9,15 @@ search is the same:
     2  if a node already has enough idle and releasing resources, pipeline the task there
     3  otherwise, take the first node on which the task fits after the evictions that all plugins
        allow; evict the candidates there, least important first, until the task fits
-    4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang
-       without which the task fits on a node
+    4  otherwise, if the rules allow evicting whole gangs, evict the least important gang without
+       which the task fits on a node
 
 If nothing was evicted for a job, its placements from step 2 are undone (`commit_or_discard`): the
 action `allocate` places these tasks.
 
 In step 3, the plugins are called for each node. To save most of these calls, plugins first exclude
-whole jobs (`VictimPool`). Then a node is searched only if the task would fit there after the
-eviction of all running members of the remaining jobs.
+whole jobs (`VictimPool`). Then the search skips each node on which the task would not fit even if
+all running members of the remaining jobs were evicted.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -249,10 +249,10 @@ class EvictionSearch:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, ranked: RankedNodes) -> bool:
-        """Evict the least important gang without which `task` fits on a node in `ranked`.
+        """Evict a gang to make room for `task` on a node in `ranked`, and pipeline `task` there.
 
-        Gangs with allocated or bound members that do not run yet are skipped. Returns whether a
-        gang was evicted and `task` was pipelined.
+        The gang is the least important one whose eviction makes enough room. Gangs with allocated
+        or bound members that do not run yet are skipped. Returns whether a gang was evicted.
         """
         if self._whole is None:
             return False
@@ -309,7 +309,8 @@ def _allowed_by(
 def without_gang_protection(voters: Voters) -> Voters:
     """Return `voters` without the plugins whose attribute `protects_gangs` is True.
 
-    Their votes matter only if a gang would lose some of its members and keep the others.
+    Those plugins prevent evictions that would leave a gang with too few members. They do not count
+    when a gang is evicted as a whole.
     """
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))

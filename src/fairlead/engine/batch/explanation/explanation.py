@@ -78,12 +78,12 @@ class GroupExplanation(Struct, frozen=True):
     members. `placeable` is the number of additional members that would fit now. `member` is the
     first member that could not be placed. `summary` says why the group or `member` does not start.
     `nodes` contains up to ten nodes, each with the reason why `member` cannot run there. Nodes that
-    lack only resources come first, and of these the nodes that lack least. `starts_at` is the
+    lack only resources come first, in ascending order of what they lack. `starts_at` is the
     estimated start, None if unknown. `is_too_large` is set if the missing members of the group
-    would not fit even if all pods ended.
-    `victims` are the pods that the next session evicts for the group, and `rule` is the action that
-    evicts them. `remedies` are changes that would let the group start. `title` is the group's
-    namespace and name, or the name of the pods' controller if the pods have no PodGroup.
+    would not fit even if all pods ended. `victims` are the pods that the next session evicts for
+    the group, and `rule` is the action that evicts them. `remedies` are changes that would let the
+    group start. `title` is the group's namespace and name, or the name of the pods' controller if
+    the pods have no PodGroup.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""Estimates when waiting jobs will start, from the run times that pods declare.
+"""Estimates the start times of waiting jobs from the run times that pods declare.
 
     running tasks   end after their declared run time, or never if they declare none
     at each end     waiting jobs get the freed resources in allocate's order: the queue with the

@@ -107,7 +107,7 @@ def group_name(pod: Pod) -> str:
 
 
 def labelled_group(pod: Pod) -> str:
-    """Return the group that a label of `pod` names, as for the plugin Coscheduling; "" if none."""
+    """Return the group named by a label of `pod` that the plugin Coscheduling reads; "" if none."""
     labels = pod.metadata.labels
     if labels.keys().isdisjoint(GROUP_LABELS):
         return ""

@@ -52,10 +52,10 @@ class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
-    `odd` contains the placed pods whose amounts in the sums of their node (`NodeInfo`) differ from
-    the amounts by the configured rule (`requests`). `releasing_pods` and `odd` are keyed by
-    `PodInfo.id` and include pods of other schedulers. `touched` contains the ids of jobs that
-    changed since the last session.
+    `requests` computes the request of each pod by the configured rule. `odd` contains the placed
+    pods for which the sums of their node (`NodeInfo`) count other amounts. `releasing_pods` and
+    `odd` are keyed by `PodInfo.id` and include pods of other schedulers. `touched` contains the ids
+    of jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -245,8 +245,8 @@ class JobTable:
         """Return the job of `pod`, and mark the job as changed; create the job if it is missing.
 
         A pod whose schedulerName is in `scheduler_names` always has a job. Any other pod has a job
-        only if it names a group and is neither PENDING nor GATED; if not, the result is None
-        (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        if it names a group and its status is not PENDING or GATED. The result is None for a pod
+        without a job (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = self.owns(pod)
         name = group_name(pod)
@@ -324,8 +324,7 @@ class JobTable:
     def status_write_failed(self, target: ObjectRef) -> bool:
         """Mark a job as changed if `target` is its group or one of its pending tasks.
 
-        The next session then writes the status again. Return False if `target` is neither a group
-        of this table nor a pending task.
+        The next session then writes the status again. Returns whether a job was marked.
         """
         if target.kind == Pod.__name__:
             task = self.tasks.get(target.uid or target.key)

@@ -1,8 +1,8 @@
 """TaskRequest: the resources that a task uses, and the resources that must be free to start it.
 
-There are two rules. Kubernetes' rule counts effective requests, as the kubelet does. kube-batch's
-rule sums the requests of the containers and ignores overhead. It counts init containers only in the
-resources that must be free to start the task.
+One of two rules computes them. Kubernetes' rule counts effective requests, as the kubelet does.
+kube-batch's rule sums the requests of the containers and ignores overhead. It counts init
+containers only in the resources that must be free to start the task.
 """
 
 from __future__ import annotations
@@ -62,18 +62,17 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """The resources that a task uses (`running`), and that must be free to start it (`starting`).
+    """What a task uses (`running`), and what must be free on a node to start the task (`starting`).
 
     Both consist of pairs (column, amount); cpu is in millicores. `floors` are pairs (column,
     smallest free amount that a node needs to start the task). `is_best_effort` is set if all
     amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero.
     `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
 
-    The sums that a node keeps of the requests of its pods (`NodeInfo`) may count this pod with
-    amounts other than `running` and `nonzero`. `surplus` contains the amounts that the sums count
-    for this pod, minus `running`. `nonzero_surplus` is the cpu and memory that the sums with
-    defaults count for this pod, minus `nonzero`. For nearly all pods, `surplus` is empty and
-    `nonzero_surplus` is (0, 0).
+    The node of the pod keeps sums of its pods' requests (`NodeInfo`). These sums may count other
+    amounts for this pod. `surplus` contains the counted amounts minus `running`. `nonzero_surplus`
+    contains the counted cpu and memory, with defaults, minus `nonzero`. For nearly all pods,
+    `surplus` is empty and `nonzero_surplus` is (0, 0).
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Preparations: reserves and prepares the volumes and devices of tasks before their Bind.
+"""Preparations: reserves and prepares the volumes and devices of tasks before the tasks are bound.
 
     reserve ──▶ (dispatched) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
@@ -201,8 +201,8 @@ class Preparations:
     def left(self, pod_id: str) -> PreparationCommands:
         """Handle the deletion of the pod with the ID `pod_id`.
 
-        The other tasks of its dispatch group continue if they still form a gang. Otherwise their
-        placement must be undone.
+        The tasks that were dispatched together with this pod are still bound if their gang has
+        enough members left. Otherwise their placements must be undone.
         """
         group = self._groups.get(pod_id)
         self.release(pod_id)

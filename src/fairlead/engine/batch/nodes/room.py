@@ -156,8 +156,8 @@ class RoomView:
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        Amounts that pipelined tasks will take are not included. If the job may not use the reserved
-        amount, the part of it that exceeds the idle amount is not included, either.
+        Amounts that pipelined tasks will take are already subtracted. If the job may not use the
+        reserved amount, the part of it that exceeds the idle amount is also subtracted.
         """
         room = self._room
         uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)

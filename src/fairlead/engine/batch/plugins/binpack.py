@@ -2,9 +2,9 @@
 
     score = weight × best × Σ (weight(r) × (used + requested) ÷ offered)  ÷  Σ weight(r)
 
-The sums are over the resources r that the task requests and that have a weight, weight(r). A
-resource of which too little is free for the task adds 0 to the first sum. `weight` is the weight of
-the plugin, and `best` the highest score that a plugin can give (`BatchRules.best_score`).
+The sums are over the resources r that the task requests and that have a weight, weight(r). If too
+little of a resource is free for the task, this resource adds 0 to the first sum. `weight` is the
+weight of the plugin, and `best` the highest score that a plugin can give (`BatchRules.best_score`).
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -34,9 +34,10 @@ class Binpack:
     name = "binpack"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """Read the weights from the `binpack.` arguments.
+        """Read the weights from the arguments whose names start with `binpack.`.
 
-        These are `weight`, `cpu`, `memory`, `resources` (a list of names) and `resources.NAME`.
+        After this prefix comes `weight`, `cpu`, `memory`, `resources` (a list of names) or
+        `resources.NAME`.
         """
         self._best = rules.best_score
         self._weight = _number(arguments.get("binpack.weight"))

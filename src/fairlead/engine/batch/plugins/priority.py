@@ -43,7 +43,8 @@ class Priority:
         """Return the jobs with a lower priority than `preemptor`.
 
         If `jobs` contains `preemptor`, the result does, too, because a task may preempt less
-        important tasks of its own job; with kube-batch's defect `intra-job-priority`, it does not.
+        important tasks of its own job. With kube-batch's defect `intra-job-priority`, the result
+        does not contain `preemptor`.
         """
         priority = preemptor.priority
         return [

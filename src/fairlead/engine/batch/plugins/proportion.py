@@ -137,8 +137,8 @@ class Proportion:
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
         """Return the amounts that `jobs` have allocated plus their pending requests, by column.
 
-        The resources in `uncounted` are left out. A resource with the amount 0 is left out, too,
-        unless `_named` returns its column.
+        The resources in `uncounted` are left out. Of the resources with the amount 0, only those
+        that `_named` returns are included.
         """
         named = self._named(jobs)
         total: list[int] = []
@@ -193,9 +193,9 @@ class Proportion:
     def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
-        The capabilities of the queue and its ancestors are limits, unless the defect `capability`
-        is switched on. The queue's deserved amounts are limits only if the defect `overshoot`,
-        which is on by default, is switched off.
+        The limits are the capabilities of the queue and its ancestors. The defect `capability`
+        removes these limits. Without the defect `overshoot`, the queue's deserved amounts are
+        limits, too. By default, `capability` is off and `overshoot` is on.
         """
         requested = task.request.running
         return all(
@@ -327,7 +327,8 @@ class Proportion:
     def _stays_fair(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
         """Return whether the queue keeps its deserved amount of at least one resource of `task`.
 
-        `without` are the amounts that the queue has allocated after `task` is evicted, by column.
+        `without` contains the amounts, by column, that the queue still holds once `task` is
+        evicted.
         """
         known = len(without)
         taken = dict(task.request.running)

@@ -126,7 +126,8 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
     """Return the group's conditions.
 
-    If `found` is not None, it replaces the condition Unschedulable, or is added as this condition.
+    If `found` is not None, the result contains it as the condition Unschedulable. An earlier
+    condition Unschedulable is replaced.
     """
     assert job.group is not None
     before = job.group.status.conditions

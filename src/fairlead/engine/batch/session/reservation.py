@@ -1,10 +1,10 @@
 """Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
-become free. The gang that has waited longest, and for which `StartSearch` finds a start, gets the
-reservation. If a job waits in a queue that is below its share, gangs of queues that already have
-their share get no reservation, because the waiting job would reclaim the reserved resources at
-once. The reservation is computed again in each session:
+become free. Of the gangs for which `StartSearch` finds a start, the one that has waited longest
+gets the reservation. If a job waits in a queue that is below its share, gangs of queues that
+already have their share get no reservation, because the waiting job would reclaim the reserved
+resources at once. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -129,8 +129,8 @@ class StartSearch:
         """Return a reservation for the earliest start of `job`.
 
         Returns None if `job` already has enough members, if its members do not fit even into an
-        empty cluster, or if its queue still exceeds its limits after all pods with a declared end
-        have ended.
+        empty cluster, or if its queue would exceed its limits even after all pods with a declared
+        end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):
@@ -159,8 +159,8 @@ class StartSearch:
     def exceeded_limits(self, job: JobInfo, gone: Sequence[PodUsage] = ()) -> list[str]:
         """Return the queues that would exceed their limits if `job` started.
 
-        The result is as `Tiers.exceeded_limits` describes it. The pods in `gone` are assumed to
-        have ended, and all `lacking_tasks` of `job` to start.
+        The result is as `Tiers.exceeded_limits` describes it. The limits are checked as if the pods
+        in `gone` had ended and all `lacking_tasks` of `job` had started.
         """
         changes: dict[str, list[int]] = {}
         for one in gone:
@@ -199,7 +199,7 @@ def total_request(tasks: Sequence[TaskInfo]) -> Amounts:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """Return the pending tasks that `job` still needs to reach its minimum, in task order.
+    """Return the pending tasks with which `job` would reach its minimum, in task order.
 
     If too few tasks are pending, all of them are returned. Best-effort tasks are not included.
     """

@@ -411,7 +411,7 @@ class Session:
     def choices(self, job: JobInfo) -> NodeChoices:
         """Return the node choices for tasks of `job`.
 
-        The choices also count resources that are reserved for `job` as available.
+        Resources that are reserved for `job` count as available.
         """
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
@@ -428,8 +428,8 @@ class Session:
     def limits_held_for_another(self, task: TaskInfo) -> list[str]:
         """Return the queues whose limits exclude `task` because of another job's reservation.
 
-        The result is [] if there is no such reservation. It is useful only if the limits allow
-        `task` without the reservation.
+        The result is [] if there is no such reservation. Call this method only for a task that the
+        limits allow without the reservation.
         """
         reserved = self.reservation
         if reserved is None or reserved.job is task.job:

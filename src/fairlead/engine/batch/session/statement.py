@@ -1,7 +1,7 @@
 """Statement: several operations that are committed or discarded together.
 
 Each operation changes the session immediately. `discard` reverts the operations in reverse order.
-`commit` executes the irreversible parts in order.
+`commit` executes the irreversible parts of the operations, in order.
 
 upstream: pkg/scheduler/framework/statement.go
 """

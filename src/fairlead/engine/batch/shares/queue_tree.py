@@ -5,8 +5,8 @@
     a queue is given     1  its guarantee, even if it wants less, because no other queue may use
                             the guarantee
                          2  amounts up to its spec.deserved
-                         3  a share of what remains of its parent's amount, in proportion to its
-                            weight, up to what it wants
+                         3  a share, in proportion to its weight, of what remains of its parent's
+                            amount; at most what the queue wants
     a queue deserves     the amount that it is given or the amount that it wants, whichever is
                          smaller
 

@@ -160,7 +160,8 @@ class Allocator:
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         """Search the devices of `node`; cache the result unless it is an error.
 
-        An error message can name the claim, but claims with equal requests share cached results.
+        Errors are not cached, because their messages can name the claim, and claims with equal
+        requests share cached results.
         """
         try:
             found = self._search(demand, node)
@@ -291,9 +292,9 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
     """Return one entry of `allocation.devices.config`.
 
-    `names` are the requests to which `config` applies; no names mean all requests. `requests` is
-    the number of requests of the claim. If `config` applies to all of them, the entry does not list
-    them.
+    `names` are the requests to which `config` applies. If `names` is empty, `config` applies to all
+    requests. `requests` is the number of requests of the claim. If `config` applies to all
+    requests, the entry names none.
     """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}

@@ -74,7 +74,9 @@ def has_capacity(
 
 
 def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
-    """Return the amount that a request consumes of a capacity; None for `wanted` means the default.
+    """Return the amount that a request for `wanted` consumes of a capacity.
+
+    If `wanted` is None, the amount is the default, or the whole capacity without a default.
 
     upstream: calculateConsumedCapacity, fillEmptyRequest.
     """
@@ -91,7 +93,9 @@ def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
 
 
 def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quantity:
-    """Return `wanted`, rounded up to `least` plus a whole number of steps of `valid`.
+    """Round `wanted` up to the next of `least`, `least` + step, `least` + 2 × step, ...
+
+    If `valid` has no step, every amount from `least` on is allowed.
 
     upstream: roundUpRange
     """

@@ -219,9 +219,9 @@ class DeviceSearch:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
         With allocationMode All, only the candidate at `start` is yielded. `lacking` is the number
-        of devices that `request` still needs. If fewer candidates remain, nothing is yielded,
-        unless a selector failed for one of them. In that case, the candidates before the failed one
-        are yielded, and then the selector's error is raised.
+        of devices that `request` still needs. If fewer candidates remain, and no selector failed
+        for any of them, nothing is yielded. If a selector failed for a candidate, the candidates
+        before it are yielded, then the selector's error is raised.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -275,9 +275,9 @@ class DeviceSearch:
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device `one` to all constraints of a claim; return whether all accept it.
 
-        `at` is the index of the claim. If a constraint refuses the device, it is removed from the
-        other constraints. With allocationMode All, a refusal then raises AllocationError instead of
-        returning False.
+        `at` is the index of the claim. If a constraint refuses the device, the device is removed
+        again from the other constraints. The result is then False. With allocationMode All,
+        AllocationError is raised instead.
         """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:
@@ -428,7 +428,7 @@ class SharedCapacity:
         return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
-        """Return how much of each capacity of the device the request consumes.
+        """Return, for each capacity of the device, the amount that the request consumes.
 
         Returns {} if the device cannot be shared and the request states no capacity. Returns None
         if the device lacks a requested capacity, does not allow a requested amount, or has too

@@ -1,4 +1,4 @@
-"""Counts placed pods by affinity terms: those of the incoming pod and those of the placed pods.
+"""Counts placed pods by the incoming pod's affinity terms and by the placed pods' own terms.
 
 `OwnTerms` counts the placed pods that match the incoming pod's terms. For required affinity, it
 counts the pods that match all terms together, per distinct topology key. For required anti-affinity
@@ -154,8 +154,8 @@ class NamespaceLabels:
 class _Match(Struct):
     """The placed pods' terms that match one PodClass, and the counts of the pods that have them.
 
-    `term_version` and `namespace_version` are the versions of the pod index's terms and of the
-    namespace labels from which `terms` was computed.
+    `terms` was computed when the pod index's terms had the version `term_version`, and the
+    namespace labels had the version `namespace_version`.
     """
 
     term_version: int
@@ -180,7 +180,8 @@ class ExistingTerms:
     ) -> None:
         """`kinds` are the kinds of terms to consider.
 
-        For each matching `term` that a placed pod has, the counts grow by `weigh(term)`.
+        For each term `t` of a placed pod that matches the incoming pod, the counts grow by
+        `weigh(t)`.
         """
         self._table = table
         self._namespaces = namespaces

@@ -73,8 +73,8 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The result is (keys of affinity terms, keys of anti-affinity terms). The first part is empty
-        unless all affinity terms match.
+        The result is (keys of affinity terms, keys of anti-affinity terms). If not all affinity
+        terms match, the first part is empty.
         """
         known = self._known.get(others)
         if known is None:

@@ -167,8 +167,8 @@ class InterPodAffinity:
 
         A pod affects the verdict on a node only if both are in the same domain of one of these
         keys. Returns None if the pod has required affinity, because then any pod in the cluster can
-        affect the verdict: As long as no pod matches the affinity, a pod that matches its own
-        affinity fits every node with the topology keys.
+        affect the verdict: as long as no pod in the cluster matches the affinity, the incoming pod
+        fits every node with the topology keys if it matches its own affinity.
         """
         return state.read(AffinityState).reach()
 

@@ -111,7 +111,7 @@ class NodeResourcesFit:
     def _reasons(
         self, table: NodeTable, rows: Rows, wanted: list[tuple[int, int]]
     ) -> tuple[npt.NDArray[np.int64], list[Status]]:
-        """Return (codes, statuses) for the nodes at `rows`; the pod must not fit any of them.
+        """Return (codes, statuses) for the nodes at `rows`, which the pod does not fit.
 
         `wanted` are the (column, amount) pairs of the requested resources. A code is an index into
         the statuses. Index 0 is SUCCESS, which the caller uses for other nodes. A bit mask records
@@ -232,8 +232,9 @@ class NodeResourcesFit:
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
-        Returns None if a DeviceClass is mapped to one of these resources, because such a
-        resource is checked only on nodes that list it.
+        Returns None if a DeviceClass is mapped to one of these resources, because then the
+        resources to check differ between nodes: such a resource is checked only on nodes that list
+        it.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -263,8 +264,9 @@ class NodeResourcesFit:
         This is so in the following cases:
         - A pod was removed, or `pod` itself was scaled down.
         - Another pod was scaled down, and now requests less of a resource that `pod` requests.
-        - A node is new, has more of a requested resource than before or accepts more pods than
-          before, and `pod` would fit the node if the node were empty.
+        - A node was added, and `pod` would fit the node if the node were empty.
+        - A node now has more of a requested resource or accepts more pods, and `pod` would fit the
+          node if the node were empty.
         - A DeviceClass is newly mapped to a requested resource.
         """
         old, new = event.old, event.new

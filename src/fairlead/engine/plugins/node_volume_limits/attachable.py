@@ -46,8 +46,8 @@ class Attachables:
         """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
 
         `note` is called with the key of each claim, volume and class that the result depends on.
-        `is_new` is set for a pod that is not placed yet. Only such a pod is rejected if a claim is
-        missing.
+        `is_new` is set for a pod that is not placed yet. If a claim is missing, such a pod is
+        rejected, but a placed pod is not.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

@@ -1,8 +1,8 @@
 """AttachedVolumes: live counts of attached volumes by driver and node.
 
 The count of a node includes the volumes of its pods, and volumes that are attached although no pod
-on the node uses them. A node is counted again after a change of the node, of its pods, or of a
-claim, volume, class or VolumeAttachment that affects its count.
+on the node uses them. The count is computed again when the node, its pods, or an object that
+affects the count changes. Such objects are claims, volumes, storage classes and VolumeAttachments.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ class NodeVolumeLimits:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        Only the removal of a pod with volumes can change a verdict, and it can only make a node
-        feasible.
+        A removal can make a node feasible, but never infeasible. Removing a pod without volumes
+        changes no verdict.
         """
         return RemovalEffect(has_volumes)
 
@@ -167,7 +167,7 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        Most events may do so. For these kinds of events, it depends on a condition:
+        Most events may do so. An event on the left may do so if the condition on the right holds:
 
             a new or changed claim        the pod uses the claim
             a changed CSINode             a limit was raised or added

@@ -180,10 +180,11 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        Removing a pod from a node can change the verdict on that node only if a constraint selects
-        the removed pod, and only from rejection to acceptance. The reason: the removal lowers the
-        count of the node's own domain by at least as much as it lowers the lowest count of all
-        domains. So the difference of the two counts, which is compared with maxSkew, never grows.
+        If no constraint selects a removed pod, its removal does not change the verdict on its node.
+        Otherwise, the removal can change this verdict from rejection to acceptance, but not from
+        acceptance to rejection. The reason: the removal lowers the count of the node's own domain
+        by at least as much as it lowers the lowest count of all domains. So the difference of the
+        two counts, which is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index.classes())]

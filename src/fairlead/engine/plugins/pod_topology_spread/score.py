@@ -110,7 +110,7 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
 def _added(one: ConstraintCounts, kept: Rows) -> Floats:
     """Return the amount that each domain of the constraint `one` adds to the score.
 
-    `kept` are the feasible rows that lack no required topology key.
+    `kept` are the feasible rows that have all required topology keys.
     """
     constraint = one.constraint
     is_by_node = constraint.topology_key == HOSTNAME

@@ -1,8 +1,8 @@
 """SpreadCounts: live counts of pods per domain for a set of constraints.
 
 A node counts for a constraint if it passes the constraint's node inclusion policies. The node must
-also have the topology keys of all constraints in the set, unless they are the system's default
-constraints. The set of nodes that count is recomputed only when Node objects change.
+also have the topology keys of all constraints in the set. The system's default constraints do not
+require this. The set of nodes that count is recomputed only when Node objects change.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
-    The arrays `labels`, `ids` and `included` hold a domain for each row. `labels` holds the domain
-    that the node's label names, or ABSENT if the node lacks the label. `ids` equals `labels` for
-    nodes with the label. For a node without the label, `ids` holds a domain if nodes without the
-    label may count, otherwise ABSENT. `included` equals `ids`, except that it holds ABSENT for
-    nodes that do not count. Exception: for the topology key `node_key` (see `SpreadCounts`), `ids`
-    and `included` both hold each row's own number. `present` lists the domains that occur in
-    `included`, in ascending order.
+    The arrays `labels`, `ids` and `included` hold a domain for each row, or ABSENT. `present` lists
+    the domains that occur in `included`, in ascending order.
+
+    - `labels`: the domain that the node's label names; ABSENT if the node lacks the label.
+    - `ids`: the same for nodes with the label. A node without the label has a domain if such nodes
+      may count, else ABSENT.
+    - `included`: the same as `ids` for nodes that count; ABSENT for all other nodes.
+
+    If the topology key is the `node_key` of `SpreadCounts`, the domain of each row is the number of
+    the row. Then `ids` and `included` contain every row.
     """
 
     __slots__ = (
@@ -71,7 +74,7 @@ class ConstraintCounts:
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return (domain in `labels` of each of `rows`, whether any of `rows` lacks the label).
+        """Return (the entries of `labels` for `rows`, whether one of these entries is ABSENT).
 
         The result is cached if `rows` is a read-only array.
         """

@@ -1,6 +1,6 @@
 """InterPodAffinityPriority: scores from 0 to 10 that count only the pods on feasible nodes.
 
-The range of raw scores always includes 0 (priorities/interpod_affinity.go).
+The raw scores are scaled from a range that always includes 0 (priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations

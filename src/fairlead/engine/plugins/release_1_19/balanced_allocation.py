@@ -1,8 +1,8 @@
 """NodeResourcesBalancedAllocation of 1.19: prefers equal used fractions of cpu and memory.
 
 The score is int((1 - |cpu fraction - memory fraction|) × 100), or 0 if cpu or memory is used up. A
-container without a request counts as requesting 100m and 200 MiB. The current plugin instead scores
-how much the pod improves the balance.
+container without a request counts as requesting 100m and 200 MiB. The score of the current plugin
+depends on how much the pod improves the balance.
 upstream: v1.19 noderesources/balanced_allocation.go: balancedResourceScorer
 """
 

@@ -51,7 +51,7 @@ class ClassCapacities:
 
         The volume is of the StorageClass `class_name`, whose CSI driver is `provisioner`.
 
-        Returns None if the driver does not publish its capacity, so that no node is excluded.
+        Returns None if the driver does not publish its capacity. Then no node is excluded.
         """
         driver = self._related.get(CSIDriver, provisioner)
         if driver is None or not driver.spec.storage_capacity:

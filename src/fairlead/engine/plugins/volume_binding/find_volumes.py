@@ -164,8 +164,8 @@ class VolumeFinder:
     ) -> tuple[Ints, Mask]:
         """Choose for each row the first volume of `reserved` that the pod has not taken there.
 
-        Several volumes of the pod can name the same claim. `again` holds the choices for the
-        earlier of these volumes.
+        Several entries of the pod's spec.volumes can name the same claim. `again` holds the choices
+        for the earlier of these entries.
 
         Returns (choices, mask). The mask marks the rows on which the pod has already taken all of
         `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach the chosen
