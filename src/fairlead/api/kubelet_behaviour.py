@@ -55,9 +55,9 @@ class Report(StrEnum):
 class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation `fairlead.dev/kubelet`.
 
-    `every` (ns) is the interval of the mode SLOW. In the mode FLAP, the kubelet is off for `off`
-    (ns), then on for `on` (ns), repeatedly. Each of these fields is 0 in all other modes. `reports`
-    are in the order in which the class `Report` lists them, without repetitions.
+    `every` (ns) is the interval of the mode SLOW, and 0 in other modes. In the mode FLAP, the
+    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly; in other modes, both are 0.
+    `reports` are in the order in which the class `Report` lists them, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING

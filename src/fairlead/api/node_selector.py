@@ -82,9 +82,8 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None if the names are not restricted.
 
-    Names are restricted only if every required term has a `metadata.name In` requirement. An empty
-    result means that no node can match, because the requirements of each term contradict each
-    other.
+    The names are restricted if every required term has a `metadata.name In` requirement. The result
+    is () if the requirements of each term contradict each other, so that no node can match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = _required(spec)

@@ -876,7 +876,7 @@ class CrossVersionObjectReference(_View, frozen=True):
 class MetricTarget(_View, frozen=True):
     """The field target of a metric; `average_utilization` is a percentage of the requests.
 
-    `type` is only checked: the amount that is set says which type the target has.
+    `type` is validated but not used otherwise: the amount that is set determines the target.
     """
 
     type: str = ""

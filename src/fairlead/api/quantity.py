@@ -174,10 +174,10 @@ def round_up(nano: int, unit: int) -> int:
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
     """Return the text of `quantity` with a suffix of `family`.
 
-    If `family` is None, the family of `quantity` is used. If `quantity` already has this family, a
-    text that upstream considers canonical is returned as it was written. Otherwise the result is
-    the shortest form that has no fraction. If the binary form cannot represent the value (below 1
-    Ki, fractions, beyond int64), the decimal form is used.
+    If `family` is None, the family of `quantity` is used. If `quantity` has this family and was
+    parsed from a text that upstream considers canonical, this text is returned. Otherwise the
+    result is the shortest form that has no fraction. Values that the binary form cannot represent
+    (below 1 Ki, fractions, beyond int64) get the decimal form.
     """
     # upstream: quantity.go:CanonicalizeBytes. Upstream drops the suffix of a decimal number beyond
     # exa (E) and of a binary number beyond exbi (Ei), which changes the value. Here the number gets

@@ -19,7 +19,7 @@ def is_native_resource(name: str) -> bool:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Return True if `name` is that of an extended resource, such as `nvidia.com/gpu`.
+    """Return True if `name` is the name of an extended resource, such as `nvidia.com/gpu`.
 
     As in upstream, the name must also be valid with the prefix that quotas use, as in
     `requests.nvidia.com/gpu`.

@@ -66,9 +66,8 @@ class Program(Struct, frozen=True):
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """Evaluate the expression with the variables `known`.
 
-        The evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget. Raises
-        OutOfBudgetError if the remaining budget is too small. Otherwise, the result of a stopped
-        evaluation contains an error message.
+        The cost is taken from `budget`; raises OutOfBudgetError if too little is left. If the
+        cost exceeds CALL_COST_MAX, the evaluation stops, and the result contains an error message.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""

@@ -43,8 +43,8 @@ def is_terminating(pod: Pod) -> bool:
 def differs_in_status_only(before: Pod, after: Pod) -> bool:
     """Return True if two versions of a pod certainly differ only in status and resourceVersion.
 
-    Most parts are compared by identity, for speed, so the result can be False although these parts
-    are equal.
+    For speed, most other parts are compared by identity, so equal parts can count as different.
+    Then the result is False.
     """
     old, new = before.metadata, after.metadata
     return (

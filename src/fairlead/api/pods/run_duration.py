@@ -12,10 +12,10 @@ FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Return the time in ns from the pod's start to its success; None if it never succeeds.
+    """Return the time in ns from the pod's start to its success, as the pod's annotation states.
 
-    The annotation `fairlead.dev/run-duration` is a Go duration or `forever`. If it is absent or
-    invalid, the pod runs forever.
+    The annotation `fairlead.dev/run-duration` is a Go duration or `forever`. Returns None for
+    `forever`, and if the annotation is absent or invalid.
     """
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None or text == FOREVER:

@@ -87,9 +87,9 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if `claim`, found by the name of an ephemeral volume's claim, is owned by `pod`.
+    """Return True if `pod` owns `claim`, a claim with the right name for its ephemeral volume.
 
-    The UID of the owner decides, because an earlier pod can have had the same name.
+    The UID of the owner decides, because the claim may belong to an earlier pod of the same name.
     """
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references

@@ -17,7 +17,8 @@
 kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-Of the texts over several lines, this module reads only common literal blocks (`key: |`).
+A text that continues over several lines is read by this module only if it is a common literal block
+(`key: |`).
 
 `yaml_documents`, the general parser, reads everything else: other texts over several lines, flow
 collections other than {} and [], anchors, tags, comments and escapes. If an item contains one of

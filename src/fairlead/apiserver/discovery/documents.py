@@ -196,9 +196,10 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Return None if the client prefers a supported clause without the parameter `as`, or if no
-    supported clause requests aggregated discovery. In the second case, raises ApiError 406 instead
-    if all clauses have the parameter `as` and at least one has a known media type.
+    Supported clauses are tried in the client's order of preference. If a clause without the
+    parameter `as` comes first, return None. If neither such a clause nor a request for aggregated
+    discovery is found, return None too, but raise ApiError 406 if all clauses have the parameter
+    `as` and at least one has a known media type.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -278,10 +279,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return a responseKind whose member `kind` is `name`.
+    """Return a responseKind: an object with `group`, `version`, and `name` as its `kind`.
 
-    `group` and `version` are "" if they equal those of the document. For custom resources, the
-    responseKind then contains the group and version of `kind` instead of "".
+    `group` and `version` are "" if they equal those of the document. If `kind` is a custom resource
+    and `group` is "", the responseKind contains the group and version of `kind` instead.
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version

@@ -158,10 +158,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. If the word is then
-    `Completed`, it can change once more. If a container is running and ready, the word becomes
-    `Running` for a ready pod, and `NotReady` for any other pod. If no container is running and
-    ready, the word becomes the outcome of the first failed container, if there is one.
+    The first container that waits or has terminated sets the status word. A word other than
+    `Completed` is final. If a container is running and ready, `Completed` is replaced by `Running`
+    for a ready pod, and by `NotReady` for any other pod. Otherwise, `Completed` is replaced by the
+    outcome of the first failed container, if there is one.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -50,8 +50,8 @@ class _Member(Struct, frozen=True):
 def check_view_facts(view: ApiObject) -> Causes:
     """Yield an error for each unknown enum value, number out of bounds and malformed time.
 
-    Nothing is checked if several kinds share the class of `view`, as they share `PodGroup`, or if
-    the kind has no schema.
+    Nothing is checked if several kinds share the class of `view` (such as the class `PodGroup`), or
+    if the kind has no schema.
     """
     members = _members_of_view(type(view))
     if members:

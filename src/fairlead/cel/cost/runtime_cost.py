@@ -63,8 +63,8 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation, and the `work` that upstream's units do not count.
 
-    `charge` adds to `cost` and compares it with the limit. Loops must call it, and so must nodes
-    whose cost depends on sizes. Nodes of fixed cost may add to `cost` directly.
+    `charge` adds to `cost` and checks the limit. Loops must call `charge`, and so must nodes whose
+    cost depends on sizes. Nodes of fixed cost may add to `cost` directly.
     """
 
     __slots__ = ("cost", "limit", "work")

@@ -308,7 +308,7 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
     """Return the closure of `&&` or `||`.
 
-    One operand with the value `decisive` decides the result: false for `&&`, true for `||`.
+    `decisive` is False for `&&` and True for `||`. If one operand has this value, it is the result.
     """
 
     def logical(run: Run) -> bool:

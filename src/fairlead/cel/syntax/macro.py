@@ -72,7 +72,7 @@ class _Expansion:
 
     @property
     def target(self) -> Node:
-        """The value on which the macro is called. Raises ValueError if the macro has none."""
+        """The value on which the macro is called. Raises ValueError if there is no such value."""
         if self._target is None:
             raise ValueError("a macro without a target")
         return self._target

@@ -113,8 +113,8 @@ class PluginChoice(Struct, frozen=True):
     def _weight(self, field: str, entry: PluginForm) -> int:
         """Return the weight of a plugin; 0 for a plugin that does not implement Score.
 
-        If the file states no weight, the result is the default weight for a user's plugin, and 1
-        for any other plugin.
+        If the file states no weight, a user's plugin has its default weight (`usual_weight`), and
+        any other plugin has the weight 1.
         """
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")

@@ -146,8 +146,8 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError with the field `field` if an entry has no value, or has a value other
-    than true and false.
+    Raises ConfigurationError with the field `field` if an entry has no value, or if its value is
+    neither true nor false.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -124,7 +124,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 
 class _OldSettings(Struct, frozen=True):
-    """The settings that apply to all profiles of an old form.
+    """The settings that apply to all profiles of a configuration in an old version.
 
     `by_plugins` tells whether the version has a separate plugin for each scoring strategy.
     """
@@ -172,7 +172,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """Return the provider's arguments for NodeResourcesFit; None for DefaultProvider.
+    """Return the NodeResourcesFit arguments that the provider implies; None for DefaultProvider.
 
     Raises ConfigurationError if the provider is unknown or a Policy is given.
     """

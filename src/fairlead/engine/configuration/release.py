@@ -1,7 +1,8 @@
 """Release: the Kubernetes version that the parts of the engine follow.
 
-Some parts have rules for several versions. Such a part uses its newest version that is not newer
-than the requested version, or its oldest version if all are newer. All other parts follow 1.36.
+Some parts have rules for several versions. Such a part uses its rules for the requested version or,
+if it has none, those for the last version before it. If it has rules only for later versions, it
+uses the oldest of these. All other parts follow 1.36.
 """
 
 from __future__ import annotations
@@ -182,9 +183,9 @@ def _scheduler_version(version: str) -> SchedulerVersion:
 
 
 def newest_described(described: Iterable[str], version: str) -> str:
-    """Return the newest version in `described` that is not newer than `version`.
+    """Return `version` if it is in `described`, otherwise the last version before it.
 
-    Returns the oldest version in `described` if all are newer.
+    If all versions in `described` are later than `version`, returns the oldest of them.
     """
     ordered = sorted(described, key=_number)
     return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])

@@ -37,8 +37,8 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """Return the problems of the pod's annotations.
 
-    Each problem is a text for users. An invalid annotation is ignored, but an invalid run duration
-    means `forever`.
+    Each problem is a text for users. Invalid annotations are ignored, with one exception: a pod
+    with an invalid run duration runs forever, whatever the configuration says.
     """
     annotations = pod.metadata.annotations
     if annotations.keys().isdisjoint(_DURATIONS):

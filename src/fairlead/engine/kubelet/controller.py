@@ -129,10 +129,10 @@ class Kubelets:
         return self._workers.awaiting_volumes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do one kind of work that is due at `now`, and return its commands.
+        """Do the first kind of work that is due at `now`, and return its commands.
 
-        The kinds are, in order: all heartbeats, all pressure checks, the next pods (see
-        `PodWorkers.act`).
+        The kinds are, in this order: all heartbeats, all pressure checks, the next acts of pods
+        (see `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

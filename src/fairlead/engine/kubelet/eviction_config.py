@@ -80,8 +80,9 @@ class Threshold(Struct, frozen=True):
 class EvictionConfig(Struct, frozen=True, kw_only=True):
     """The kubelet's eviction thresholds and their delays.
 
-    `pressure_transition` is the time in ns for which a pressure is reported after it was last
-    observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
+    `pressure_transition` is the time in ns for which a pressure is still reported after it was last
+    observed. `max_pod_grace_s` limits the grace period (in seconds) of a pod that is evicted
+    because of a soft threshold.
     """
 
     thresholds: tuple[Threshold, ...] = (

@@ -102,9 +102,9 @@ class Heartbeats(Struct):
     def see_lease(self, lease: Lease, now: Instant) -> list[Command]:
         """Store `lease`, the newest version of the Lease of a node; return the write, if any.
 
-        The write ends renewals that `lease` states although its kubelet is stopped: the kubelet
-        stopped before it saw that its lease had been created. If another client has changed the
-        renewals of a working kubelet, the next renewal writes them again.
+        If the kubelet stopped before it saw that its lease had been created, `lease` states that
+        the renewals continue; the write ends them. If another client has changed the renewals of a
+        working kubelet, the kubelet corrects them at its next renewal.
         """
         if lease.metadata.namespace != NODE_LEASES:
             return []

@@ -86,10 +86,11 @@ def ready_status(node: Node) -> str:
 def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
     """Return the conditions that the kubelet of a new or loaded node posts by itself.
 
-    These are the conditions in the node's status. Missing and Unknown conditions, and the Ready
-    condition of a starting node, become healthy. So do the conditions that the node's annotation
-    `stated`: they end when it does. On a node that Fairlead created, all conditions come from the
-    annotation or from the usage of the pods, which is measured again.
+    These are the conditions in the node's status, with some of them replaced by healthy ones:
+    missing and Unknown conditions, the Ready condition of a starting node, and the conditions
+    `stated` by the node's annotation, because they hold only as long as the annotation does. On a
+    node that Fairlead created, all of them are healthy: its unhealthy conditions come only from the
+    annotation, or from the usage of its pods, which is measured again.
     """
     conditions = dict(HEALTHY)
     if node.status.node_info.container_runtime_version == SIMULATED_RUNTIME:
@@ -110,7 +111,7 @@ def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Condition
 
 
 def needs_post(node: Node, conditions: Conditions) -> bool:
-    """Return whether the conditions of `node` differ from `conditions`.
+    """Return whether the conditions of `node` differ in status from `conditions`.
 
     A pressure condition that is missing on `node` counts as False.
     """

@@ -9,9 +9,9 @@ A pod can fail these checks if it was created with spec.nodeName, or bound by a 
 rules. The kubelet then sets the pod to Failed, with the first failure as the reason. For the
 checks, only pods that the kubelet has already admitted occupy resources.
 
-If a critical pod lacks only resources, the kubelet first ends less important pods to free them
-(`find_victims`): preferably BestEffort pods, then Burstable pods, then Guaranteed pods, and in each
-class the pods that free most of the lacking amounts (`_closest`).
+If resources are the only thing that a critical pod lacks, the kubelet first ends less important
+pods to free them (`find_victims`): preferably BestEffort pods, then Burstable pods, then Guaranteed
+pods, and in each class the pods that free most of the lacking amounts (`_closest`).
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;
@@ -61,7 +61,7 @@ class PodRejection(Struct, frozen=True):
 
 
 class InsufficientResource(Struct, frozen=True):
-    """A resource of which a node has less than a pod requests. Amounts are in base units."""
+    """A resource that a node lacks for a pod. Amounts are in base units."""
 
     column: int
     name: str
@@ -158,7 +158,7 @@ def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:
 def _insufficient(
     pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo], resources: Sequence[str]
 ) -> Iterator[InsufficientResource]:
-    """Yield each resource of which the pods `others` leave too little for `pod`.
+    """Yield each resource of `node` that does not suffice for `pod` and `others` together.
 
     An extended resource that the node does not list is ignored.
     """
@@ -227,8 +227,8 @@ def _preempt(
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
-    `lacking` contains the missing amounts. Returns None if they would not all become free even if
-    all less important pods ended.
+    `lacking` contains the missing amounts. Returns None if the end of all less important pods would
+    not free these amounts.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:
@@ -264,10 +264,10 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance. For each lacking amount, the pod would
-    leave a share between 0 and 1 still lacking; the distance is the sum of the squares of these
-    shares. Among pods with equal distance, the pod that requests less memory is chosen, then the
-    pod that requests less cpu.
+    Each step chooses the pod with the smallest distance. To compute the distance of a pod, assume
+    that the pod ends: then a share (0 to 1) of each amount is still lacking. The distance is the
+    sum of the squares of these shares. Among pods with equal distance, the pod that requests less
+    memory is chosen, then the pod that requests less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

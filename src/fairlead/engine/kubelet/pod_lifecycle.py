@@ -132,9 +132,10 @@ def start_failure(pod: Pod) -> str:
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
-    """Return True only if a loaded pod needs no act and has no annotation that a kubelet reads.
+    """Return whether a fast test shows that the loaded `pod` needs no act of its kubelet.
 
-    This is a fast test: if the result is False, the pod may still need no act.
+    The test returns False for some pods that need no act, such as running pods with an annotation
+    that kubelets read.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:
@@ -161,8 +162,8 @@ def earlier(first: Due | None, second: Due | None) -> Due | None:
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """Return the act that reports the containers of the running `pod` as ready.
 
-    `ready_at` is the time at which they become ready (None: never). Returns None if nothing needs
-    to be reported, or if the status has no Ready condition.
+    `ready_at` is the time at which the containers become ready (None: never). Returns None if
+    nothing needs to be reported, or if the status has no Ready condition.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -240,9 +241,10 @@ def is_killed(pod: Pod, config: KubeletConfig) -> bool:
 
 
 def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
-    """Return the exit code of the containers of the terminating `pod`: 128 plus the last signal.
+    """Return the exit code of the containers of the terminating `pod`.
 
-    If the pod does not run yet, the signal is SIGKILL.
+    The exit code is 128 plus the number of the last signal. If the pod does not run yet, this is
+    SIGKILL.
     """
     is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
     return TERMINATED_EXIT_CODE if is_stopped else KILLED_EXIT_CODE
@@ -251,8 +253,8 @@ def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 
-    The result is never longer than the grace period: the one in the pod's spec, but at least one
-    second.
+    The result is at most the grace period in the pod's spec. A grace period of less than one second
+    counts as one second.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))

@@ -201,8 +201,9 @@ def stopped(ref: ObjectRef, pod: Pod, exit_code: int) -> PatchStatus:
 def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
     """Return the container status lists of `pod`, whose containers were lost with their machine.
 
-    Init containers run again in a new sandbox, even those that had completed. A completed main
-    container runs again only if restartPolicy is Always.
+    If `is_restarted` is False, no container runs again. Otherwise all init containers run again in
+    a new sandbox, even those that had completed. Main containers run again, except that a completed
+    one stays completed if restartPolicy is not Always.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
     spec, status = pod.spec, pod.status

@@ -190,9 +190,9 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Usually a call handles one act, so that its effects are observed before the next pod acts.
-        Only acts of the kinds READY and RESTART, which have no effect on other pods, are handled
-        together: one call handles all such acts that follow one another.
+        Usually a call handles one act, so that its effects are observed before the next act. But
+        acts of the kinds READY and RESTART have no effect on other pods, so one call handles all
+        such acts that follow one another.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):
@@ -325,9 +325,11 @@ class PodWorkers(Struct):
         return commands
 
     def _restart(self, worker: _PodWorker, now: Instant) -> list[Command]:
-        """Start the containers of a pod again after its machine was down.
+        """Plan how the pod continues after its machine was down.
 
-        Return the status patch that marks a ready pod as not ready.
+        A running pod with restartPolicy Never fails, unless it is static. The containers of any
+        other running pod start again; if it is ready, return the status patch that marks it as not
+        ready. A pod that does not run yet waits for its start delay again.
         """
         pod, commands = worker.pod, list[Command]()
         if pod.status.phase != "Running":
@@ -655,7 +657,7 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
-    """Store the new version of the pod.
+    """Store `pod`, the new version of the worker's pod.
 
     A grace period that begins or is shortened counts from `now`.
     """
@@ -679,8 +681,8 @@ def _was_ready(worker: _PodWorker) -> bool:
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
     """Return whether `pending`, the act for which the pod waits, makes the act `due` unnecessary.
 
-    Both must be the same act at the same time. A removal is never postponed, so a pending removal
-    also makes a later removal unnecessary.
+    This is the case if both are the same act at the same time. It is also the case if both are
+    removals and `due` is later, because a removal is never postponed.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:

@@ -31,24 +31,26 @@ class DefectPolicy(StrEnum):
 class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
-    If `node_monitor_grace_period` is None, the default of the profile applies. If
-    `taint_based_evictions` or `enable_taint_manager` is False, the pods of a not-ready node are
-    deleted after the node's timeout `pod_eviction_timeout` has expired, at the zone's rate
-    (`PodEvictionMode`). Otherwise this timeout has no effect, and the tolerations of a pod
-    determine how long it stays (`TaintEviction`). If `enable_taint_manager` is False, NoExecute
-    taints evict no pods. `node_eviction_rate` is in nodes per second, for each zone. In partially
-    disrupted zones of more than `large_cluster_size_threshold` nodes, the rate is
-    `secondary_node_eviction_rate` instead. In smaller ones, evictions stop
-    (`zone_state.eviction_rate`).
+    If `node_monitor_grace_period` is None, the default of `profile` applies. If both
+    `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready node stay
+    as long as their tolerations allow (`TaintEviction`), and `pod_eviction_timeout` has no effect.
+    Otherwise the pods are deleted after the node's timeout `pod_eviction_timeout` has expired, at
+    the zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict
+    no pods.
+
+    `node_eviction_rate` is in nodes per second, for each zone. It does not apply to partially
+    disrupted zones (`zone_state.eviction_rate`). If such a zone has more than
+    `large_cluster_size_threshold` nodes, its rate is `secondary_node_eviction_rate`; otherwise its
+    evictions stop.
 
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous pass. A node becomes Unknown in the first pass that comes more than the grace
-    period after the pass that noticed its last heartbeat. With the default grace period of 50 s and
-    passes every 5 s, this is the tenth pass after that one if `pass_cost` is small but positive,
-    because the tenth pass comes slightly more than 50 s later. With a `pass_cost` of 0, the tenth
-    pass comes exactly 50 s later, so the node becomes Unknown only in the eleventh.
+    the previous pass. Let P be the pass that noticed the last heartbeat of a node. The node becomes
+    Unknown in the first pass that starts more than the grace period after P. Example: a grace
+    period of 50 s and a period of 5 s. If `pass_cost` is small but positive, the tenth pass after P
+    starts slightly more than 50 s after P, so it sets the node to Unknown. If `pass_cost` is 0, the
+    tenth pass starts exactly 50 s after P, so only the eleventh sets the node to Unknown.
 
     `eviction_offset` is the delay from the start to the first processing of the eviction queues,
     which repeats every 100 ms. `gc_offset` is the delay from the start to the first pod garbage

@@ -265,9 +265,9 @@ class Monitor:
             self._shared.eviction.queues.swap_limiter(zone, rate, now)
 
     def _stop(self, now: Instant) -> list[Command]:
-        """Treat every node as ready: remove its NoExecute taints and its queue entry.
+        """Treat every node as ready: remove its NoExecute taints and its entry in the queue.
 
-        Let the next pass examine every node.
+        The next pass examines all nodes again.
         """
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():
@@ -284,9 +284,9 @@ class Monitor:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Schedule the not-ready nodes of untracked zones for examination by the next pass.
+        """Let the next pass examine the not-ready nodes of untracked zones.
 
-        That pass opens these zones again.
+        An untracked zone has no counted nodes (see `ZoneStates`). The next pass opens it again.
         """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):

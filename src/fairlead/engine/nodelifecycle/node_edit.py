@@ -1,7 +1,8 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit that would have no effect produces no write. A merge patch replaces the whole taint list, so
-it contains the resourceVersion from which it was computed.
+An edit that would have no effect produces no write. A merge patch replaces the whole taint list.
+It contains the resourceVersion from which it was computed, so the server refuses it if another
+client has changed the node since.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
 reconciles these taints, whoever added or removed them. The eviction mode adds and removes NoExecute
@@ -134,10 +135,10 @@ class CopyLabels(Struct, frozen=True):
 
 
 class MarkUnknown(Struct, frozen=True):
-    """Sets `conditions` to Unknown, unless Ready has changed since the decision.
+    """Sets `conditions` to Unknown if the node's Ready condition is still `ready`.
 
-    `ready` is the Ready condition at the decision (None: missing). `health` replaces the node's
-    saved health once the write has succeeded.
+    `ready` is the Ready condition in the pass that found the heartbeat overdue (None: missing).
+    `health` replaces the node's saved health once the write has succeeded.
     """
 
     conditions: tuple[Condition, ...]
@@ -171,9 +172,10 @@ def has_no_execute(node: Node, key: str) -> bool:
 def with_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str, now: Instant
 ) -> tuple[Taint, ...]:
-    """Return `taints` with a taint of `effect`, added at `now`, for each of `keys`.
+    """Return `taints` plus one taint for each of `keys`, with the effect `effect`.
 
-    An existing taint with the same key and effect is replaced in place.
+    The time of the new taints is `now`. An existing taint with the same key and effect is replaced
+    in place.
     """
     result = list(taints)
     for key in keys:

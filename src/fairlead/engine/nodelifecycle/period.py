@@ -1,6 +1,6 @@
 """Period: the times of a periodic task, computed without running the task.
 
-So a controller can skip the runs that would change nothing.
+With these times, a controller can skip the runs that would change nothing.
 """
 
 from __future__ import annotations

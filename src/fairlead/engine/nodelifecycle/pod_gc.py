@@ -2,7 +2,8 @@
 
 Each pass (every 20 s) collects, in this order:
 
-    terminated      the oldest finished pods over the threshold, evicted pods first
+    terminated      the finished pods beyond the number that the threshold allows: evicted pods
+                    first, then the oldest
     out of service  terminating pods on not-ready nodes with the out-of-service taint
     orphaned        pods whose node has been missing for the quarantine period
     unscheduled     terminating pods that were never bound
@@ -200,7 +201,10 @@ class PodGarbageCollector:
             self._wake(due)
 
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
-        """Yield (pod, reason) for each pod to delete, in order. A pod may occur more than once."""
+        """Yield (pod, reason) for each pod to delete. A pod may occur more than once.
+
+        The reasons come in the order of the list in the module's docstring.
+        """
         yield from ((pod, TERMINATED) for pod in self._excess())
         terminating = sorted(self._terminating.values(), key=_age)
         if self._profile.collects_out_of_service:
@@ -210,10 +214,10 @@ class PodGarbageCollector:
         yield from ((pod, UNSCHEDULED) for pod in terminating if not pod.spec.node_name)
 
     def _excess(self) -> list[Pod]:
-        """Return as many finished pods as there are over the threshold.
+        """Return the finished pods beyond the number that the threshold allows.
 
-        Evicted pods are chosen before other pods, and older pods before newer pods. Returns no pods
-        if the threshold is 0 or negative.
+        Evicted pods are chosen before other pods, and older pods before newer pods. If the
+        threshold is 0 or negative, it does not apply, and the result is [].
         """
         count = len(self._terminated) - self._threshold
         if self._threshold <= 0 or count <= 0:

@@ -1,8 +1,8 @@
 """Evaluates x-kubernetes-validations: the CEL rules in the schema of a custom resource.
 
 In a rule, `self` is the value that the rule validates, and `oldSelf` is the old value. A rule that
-uses oldSelf (a transition rule) is evaluated only if there is an old value, unless the rule sets
-optionalOldSelf.
+uses oldSelf is a transition rule. If there is no old value, transition rules are skipped, except
+those that set optionalOldSelf.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """

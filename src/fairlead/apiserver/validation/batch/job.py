@@ -182,8 +182,8 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    The name is limited to NAME_MAX characters. The controller makes the name of each Job from it,
-    by appending a suffix of up to eleven characters.
+    Its name is limited to NAME_MAX characters, because the controller appends a suffix of up to
+    eleven characters to make the names of Jobs.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -390,7 +390,11 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether updates may change resources and scheduling directives in the pod template."""
+    """Return whether `job` is suspended and has no active pods.
+
+    In addition, its status must have no startTime, or the condition Suspended must be True. In this
+    state, updates may change resources and scheduling directives in the pod template.
+    """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
     status = job.get("status") or {}

@@ -26,7 +26,8 @@ class KindRules(Struct, frozen=True, kw_only=True):
     """The validation rules of one kind. The defaults are the rules that all kinds share.
 
     The check `new` is for new objects, and the check `changed` is for the results of updates. Both
-    take the object's JSON and its typed view.
+    take the object's JSON and its typed view. The check `update` compares the JSON of the old and
+    the new object.
     """
 
     # --- metadata ----------------------------------------------------------------------------

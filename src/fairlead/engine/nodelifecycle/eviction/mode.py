@@ -21,8 +21,8 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 class Observation(Struct, frozen=True):
     """What the monitor pass at `now` found about a node.
 
-    `status` is the Ready status on which the mode acts; `last_pass` is the time of the previous
-    pass.
+    `status` is the Ready status on which the eviction mode acts. `last_pass` is the time of the
+    previous pass.
     """
 
     node: Node
@@ -51,7 +51,7 @@ class EvictionMode(Protocol):
         ...
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Return the writes for a ready or new node of `zone`.
+        """Remove a ready or new node from the queue of `zone`; return the resulting writes.
 
         When all evictions stop, the monitor calls this for every node, ready or not.
         """
@@ -64,6 +64,6 @@ class EvictionMode(Protocol):
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
         """Process the node `name`, which the rate limiter accepted; return the writes.
 
-        Also finishes the node's queue entry, or schedules its retry.
+        Also marks the node's queue entry as handled, or schedules a retry.
         """
         ...

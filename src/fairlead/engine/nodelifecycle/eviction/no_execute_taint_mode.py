@@ -6,8 +6,8 @@
 
 The not-ready taint and the unreachable taint are opposites: a node should have only one of them. If
 `requeues` is set, each pass gives every not-ready node that has no taint yet a new entry in the
-queue. So its place in the queue depends on the time of the last pass, not on the time of the
-failure.
+queue. So the node's place in the queue depends on the time of the last pass, not on the time at
+which the node failed.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass
@@ -47,7 +47,10 @@ class NoExecuteTaintMode:
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """Taints are written through `writer`. `find` returns the newest version of a node."""
+        """Taints are written through `writer`. `find` returns the newest version of a node.
+
+        If `requeues` is set, each pass queues a not-ready node again until it has its taint.
+        """
         self._queues = queues
         self._writer = writer
         self._find = find

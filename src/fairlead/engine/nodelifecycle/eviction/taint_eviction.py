@@ -6,8 +6,9 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-Only the tainting of nodes is rate-limited, and PodDisruptionBudgets do not apply. A terminating pod
-is evaluated like any other, so it may be deleted again when the taints of its node change.
+These evictions have no rate limit (the tainting of nodes has one), and ignore
+PodDisruptionBudgets. A terminating pod is evaluated like any other pod, so it may be deleted again
+when the taints of its node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
@@ -166,8 +167,8 @@ class TaintEviction:
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        A new node is evaluated even without taints, because its pods may have timers from an
-        earlier node of the same name.
+        The pods of a new node are evaluated even if it has no taints, because they may have timers
+        from an earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
@@ -338,8 +339,9 @@ ENDLESS: Final = None
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
-    `taints` must not be empty. If the pod does not tolerate all of them, it is evicted immediately.
-    For each taint, the first matching toleration applies, even if a later one lasts longer.
+    `taints` must not be empty. If the pod does not tolerate one of them, it is evicted immediately.
+    For each taint, the first matching toleration applies, even if a later one lasts longer. The
+    taint whose toleration ends first determines the result.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

@@ -1,8 +1,8 @@
 """ExaminationQueue: the nodes that the next monitor passes must examine.
 
-Upstream examines every node every five seconds. The result for a node differs from its previous
-result only if the node, its lease or its zone changed (`add`), or if a deadline passed
-(`schedule`). The other nodes are not examined.
+Upstream examines every node every five seconds. Here, a pass examines a node if the node, its
+lease or its zone changed (`add`), or if a deadline of the node passed (`schedule`). For all other
+nodes, the result would be the same as before, so they are not examined.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ExaminationQueue:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Let the pass at `due` examine the node, in place of the pass scheduled so far.
+        """Let the pass at `due` examine the node `name`; replace its earlier schedule.
 
-        If `due` is None, the node has no scheduled pass any more.
+        If `due` is None, no pass is scheduled for the node any more.
         """
         if due is None:
             self._planned.pop(name, None)

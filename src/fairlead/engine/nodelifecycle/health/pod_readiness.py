@@ -57,11 +57,11 @@ class NotReadyMarker:
         return [mark]
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the NodeNotReady event of the pod whose mark has the outcome `outcome`.
+        """Handle the outcome of a command of `mark`; return the NodeNotReady event of its pod.
 
-        Returns [] if `outcome` belongs to no mark, if the constructor's `reports` is False, or if
-        the pod no longer exists. If the mark failed for another reason, the pod's node is added to
-        `nodes_to_retry`, and the event is returned as after a success.
+        Returns [] if `outcome` belongs to another command, if the pod no longer exists, or if the
+        constructor's `reports` is False. If the command failed although the pod exists, the pod's
+        node is added to `nodes_to_retry`, and the event is returned as after a success.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

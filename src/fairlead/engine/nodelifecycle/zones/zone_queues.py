@@ -29,7 +29,7 @@ Ready condition of a is removed, so pass 2 does not requeue a: timed = [(5 s, a)
 The head is a, because 5 s is before 10 s, the implicit time of b.
 
 upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go; entries with equal times
-are ordered by name here and in heap order there
+are ordered by name here, but in heap order in upstream
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@
     └────────────────────────────────┘ ◀──────────────── └───────────────────────┘
                                         ResumeEvictions
 
-If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
-of all nodes are removed, and when a heartbeat arrives again, every node gets a new grace period. At
-the end of each pass, zones without counted nodes are dropped. (Upstream
-visits the zones in the random order of a Go map. It stops at the first zone that has counted nodes
-and was not fully disrupted before, and does not drop the zones that it has not visited.)
+If every zone is fully disrupted, the likely cause is the control plane's own network. So evictions
+stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
+node gets a new grace period. At the end of each pass, zones without counted nodes are dropped.
+(Upstream visits the zones in the random order of a Go map. It stops at the first zone that has
+counted nodes and was not fully disrupted before, and does not drop the zones that it has not
+visited.)
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect: the check whether all zones were fully
 disrupted before the pass ignores zones that the pass drops. Suppose that the pass drops the only
@@ -54,7 +55,7 @@ class StopEvictions(Struct, frozen=True):
 
 
 class ResumeEvictions(Struct, frozen=True):
-    """At least one zone is no longer fully disrupted, after all zones were.
+    """All zones were fully disrupted before the pass, and now at least one of them is not.
 
     The monitor sets `rates` and restarts the grace periods of all nodes.
     """
@@ -135,7 +136,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the untracked zones that have nodes. None of these nodes is counted."""
+        """Return the zones that have nodes but are not tracked. None of the nodes is counted."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:

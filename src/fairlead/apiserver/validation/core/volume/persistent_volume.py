@@ -201,9 +201,9 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """Return `new`; if `old` has no controllerExpandSecretRef, return `new` without this field.
+    """Return `new`, but without controllerExpandSecretRef if the CSI volume in `old` lacks it.
 
-    The caller compares the result with `old`, so that an update may add the field to a CSI volume.
+    The caller compares the result with `old`. So an update that adds this field is allowed.
     """
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:
