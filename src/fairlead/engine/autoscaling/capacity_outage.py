@@ -41,8 +41,8 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
         )
 
     def stops(self, group: str, labels: Mapping[str, str], elapsed: DurationNs) -> bool:
-        """Return whether the outage stops a machine of `group` that is being created.
+        """Return whether the outage keeps a new machine of `group` from becoming a Node.
 
-        The Node of the machine would have `labels`. The run began `elapsed` ns ago.
+        `labels` are the labels of the machine's future Node. The run began `elapsed` ns ago.
         """
         return self.stops_machines and self.is_active(elapsed) and self.affects(group, labels)

@@ -84,9 +84,10 @@ def copied_dependent(one: Json, like: str, name: str) -> Json:
 
 
 def device_pool_name(pool: str, node: str, name: str) -> str:
-    """Return the name of the device pool for the new node `name`, which is modelled on `node`.
+    """Return the name of the device pool of the new node `name`, given the pool of `node`.
 
-    `pool` is the name of the device pool of `node`. Drivers usually name a pool after its node.
+    The new node is a copy of `node`, whose device pool is named `pool`. Drivers usually name a pool
+    after its node.
     """
     return name if pool == node else f"{pool}-{name}"
 

@@ -17,9 +17,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 
 
 def flags_of_command_line(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of each flag; the value of a flag without a value is "true".
+    """Yield (name, value) for each flag in `words`.
 
-    The value follows an equals sign or, except for boolean flags, is the next word.
+    A flag and its value are written as --name=value or, unless the flag is boolean, as two words.
+    If no value is written, the value is "true".
     """
     name = ""  # the last flag, if its value may be the next word
     for word in words:

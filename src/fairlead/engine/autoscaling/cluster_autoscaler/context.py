@@ -70,8 +70,8 @@ class AutoscalingContext(Struct):
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
         """Return (node, group id) for each node of the snapshot.
 
-        Only a node that does not exist yet has a group id here (see `placeholders`). For an
-        existing node, the group id is None; `group_of` returns its group.
+        The group id of a node that does not exist yet is taken from `placeholders`. The group id of
+        an existing node is None here; `group_of` returns its group.
         """
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

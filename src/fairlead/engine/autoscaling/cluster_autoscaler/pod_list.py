@@ -76,7 +76,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """Return the pods older than `delay`, and older than their annotated delay if they have one."""
+    """Return the pods whose age exceeds the result of `scale_up_delay`."""
     return [pod for pod in pods if now - created_at(pod.pod) > scale_up_delay(pod.pod, delay)]
 
 
@@ -94,8 +94,8 @@ def scale_up_delay(pod: Pod, delay: DurationNs) -> DurationNs:
 def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
     """Return whether more pods are probably about to arrive, so that scale-up should wait.
 
-    This is the case if the oldest pod is less than 2 s old, or the oldest GPU pod less than 30 s
-    old.
+    This is the case if all pods are less than 2 s old, or if there are pods that request a GPU and
+    all of these are less than 30 s old.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

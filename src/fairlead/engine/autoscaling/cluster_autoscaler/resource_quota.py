@@ -49,7 +49,8 @@ class NodeResources:
     def __init__(self, provider: CloudProvider) -> None:
         """`provider` determines the group of a node.
 
-        The cached resources of a group are never updated. Each loop must create a new object.
+        The cached resources of a group are never updated, so each loop must create its own
+        NodeResources.
         """
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}

@@ -301,8 +301,9 @@ class StaticAutoscaler:
     ) -> None:
         """Try to scale up for `pods`.
 
-        By default, this is one attempt. With --salvo-scale-up, attempts are repeated until one
-        fails, no pods remain, or a helped pod does not fit on the new nodes.
+        By default, there is one attempt. With --salvo-scale-up, attempts are repeated until an
+        attempt fails, no pods remain, or one of the pods for which an attempt adds nodes does not
+        fit these nodes.
         upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:

@@ -339,8 +339,8 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        Call this only if `serves_resources` is not set. Without that setting, the garbage collector
-        cannot see all NodeClaims.
+        Call this if `serves_resources` is False. In this case, the garbage collector cannot see all
+        NodeClaims.
         """
         for claim in list(self.cluster.node_claims.values()):
             if claim.node_pool == pool:

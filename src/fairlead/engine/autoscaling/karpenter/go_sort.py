@@ -242,9 +242,9 @@ class _Sort:
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
-    Go sorts most of these lists by insertion, which is stable, so Python's sort gives the same
-    result. `go_sorted` sorts the others: lists of 13 to 49 elements, and longer lists in which the
-    samples from which Go chooses the pivot are not in increasing order.
+    Go sorts most such lists by insertion. Insertion is stable, so Python's sort gives the same
+    result. Two kinds of lists are passed to `go_sorted` instead: lists of 13 to 49 elements, and
+    longer lists whose pivot samples (see `choose_pivot`) are not in increasing order.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -22,8 +22,8 @@ class PodBudgets:
     ) -> None:
         """Store `budgets`; each must have the number of allowed disruptions in its status.
 
-        `before` is an earlier PodBudgets. Its cached matches are used again for each namespace
-        whose budgets have the same selectors as before.
+        `before` is an earlier PodBudgets. Its cached matches are used again for each namespace in
+        which the selectors of the budgets have not changed.
         """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):

@@ -240,7 +240,8 @@ class ServedResources:
     def _pool_status(self, pool: NodePool) -> Iterator[Command]:
         """Yield a write of the pool's status if its resources or conditions have changed.
 
-        The first call for a pool, and the first call after `pool_changed`, also write its hash.
+        The first call for a pool, and the first call after `pool_changed`, also yield a write of
+        the hash of the pool's template.
         """
         claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
         resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])
@@ -338,8 +339,9 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. If the NodeClaim was created by a user and
-    has just been launched, the result also contains its finalizers, with Karpenter's added.
+    The result contains the labels if they have changed. If the NodeClaim has just been launched and
+    lacks Karpenter's finalizer, because a user created it, the result also contains its finalizers
+    and Karpenter's finalizer.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

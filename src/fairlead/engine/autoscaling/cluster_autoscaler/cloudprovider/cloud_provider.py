@@ -88,7 +88,7 @@ class NodeGroup(Protocol):
         ...
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target size by -`delta` (`delta` is negative) without deleting nodes.
+        """Add `delta`, a negative number, to the target size. No existing node is deleted.
 
         Raises ProviderError if the provider refuses.
         """

@@ -224,9 +224,9 @@ class SimulatedProvider:
     ) -> None:
         """Create groups in the order of `specs`; `seed` determines provision times.
 
-        The times of `outages` and of periods without capacity are relative to `start`, the start of
-        the run. `cloud_provider` is upstream's name of the provider, such as "gce"; it determines
-        the attribute `gpu_label`.
+        The times in `outages` and in the field `out_of_capacity` of `specs` count from `start`, the
+        start of the run. `cloud_provider` is the value of the flag --cloud-provider, such as "gce".
+        It determines the attribute `gpu_label`.
         """
         self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
         self._outages = list(outages)
@@ -275,9 +275,10 @@ class SimulatedProvider:
     # --- nodes -----------------------------------------------------------------------------
 
     def adopt(self, node: Node) -> Node:
-        """Return `node` with a providerID; register it as a machine of its group if it is new.
+        """Return `node` with a providerID; add its machine to the node's group.
 
-        A Node that is in no group, or that is registered already, only gets a providerID.
+        If `node` already has a providerID, the providerID is kept. The machine is not added if it
+        is already known, or if `node` belongs to no group.
         """
         name, provider_id = node.metadata.name, node.spec.provider_id
         if not provider_id:

@@ -5,9 +5,9 @@ For the numbers of nodes of a group, these equations hold:
     target     = Ready + Unready + Suspended + long unregistered + upcoming
     registered = Ready + Unready + Suspended + NotStarted + Deleted
 
-The upcoming nodes include the NotStarted nodes, and the instances that have no Node yet. An
-instance that has had no Node for longer than `max_node_provision_time` is long unregistered, not
-upcoming. A node is Deleted if its instance is gone.
+The upcoming nodes include the NotStarted nodes, and the instances that still wait for their Node.
+After `max_node_provision_time` without a Node, an instance counts as long unregistered instead. A
+node is Deleted if its instance is gone.
 
 A scale-up request is open until its group has no upcoming nodes, or until the request times out.
 
@@ -129,10 +129,10 @@ class ClusterStateRegistry:
     # --- requests --------------------------------------------------------------------------
 
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
-        """Add `delta` nodes to the open request of `group`.
+        """Add `delta`, which may be negative, to the size of the open request of `group`.
 
         If no request is open, a positive `delta` opens one. A positive `delta` also restarts the
-        timeout of an open request. A request that falls to zero nodes is deleted.
+        timeout of an open request. If the size falls to zero, the request is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -285,10 +285,10 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Subtract newly failed instances from the group's open scale-up request.
+        """Subtract the number of newly failed instances from the group's open scale-up request.
 
-        If there are any, the group is also put into backoff. `before` are the group's instances at
-        the previous update. Nothing happens if the group is not scaling up.
+        If an instance has newly failed, the group is also put into backoff. `before` are the
+        group's instances at the previous update. Nothing happens if the group is not scaling up.
         """
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}
@@ -338,7 +338,7 @@ class ClusterStateRegistry:
         return unready <= options.ok_total_unready_count or unready <= share
 
     def is_group_healthy(self, group: str) -> bool:
-        """Return False if too many of the group's expected nodes are not ready, else True.
+        """Return whether enough of the group's expected nodes are ready.
 
         Suspended nodes count as ready. Returns False for an unknown group.
         """

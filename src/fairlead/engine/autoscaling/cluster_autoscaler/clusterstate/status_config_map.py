@@ -1,7 +1,7 @@
 """The status ConfigMap `cluster-autoscaler-status`: the state of all node groups as YAML.
 
-Upstream writes the ConfigMap in every loop. Here it is written only if something other than the
-time of the last probe has changed since the last write.
+Upstream writes the ConfigMap in every loop. Here, the ConfigMap is not written if only the probe
+times would change.
 
 upstream: clusterstate/clusterstate.go:GetStatus, clusterstate/utils/status.go:WriteStatusConfigMap,
 clusterstate/api/types.go
@@ -145,7 +145,7 @@ class StatusConfigMap:
         return self._timed(group, "scaleDown", found, now)
 
     def _timed(self, group: str, part: str, found: Json, now: str) -> Json:
-        """Return a copy of the condition `found`, with its probe and last transition times added.
+        """Return a copy of the condition `found` with lastProbeTime and lastTransitionTime added.
 
         `part` is the name of the condition. `group` is "" for the whole cluster.
         """

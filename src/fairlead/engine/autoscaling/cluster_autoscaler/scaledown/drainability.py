@@ -122,10 +122,10 @@ class DrainRules:
     def emptiness(self, pods: Iterable[Pod], now: Instant) -> tuple[tuple[bool, bool], bool]:
         """Return ((is empty, must wait), is lasting) for a node with `pods`.
 
-        The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
-        An empty node must wait if some pods must complete first. If `is lasting` is true, the first
-        two values stay the same until `pods` change; otherwise, they may also change with time.
-        Controllers and budgets are not looked up.
+        The node is empty if all pods that have to move are DaemonSet pods, and no pod blocks the
+        removal. An empty node must wait if some pods must complete first. If `is lasting` is true,
+        the first two values stay the same until `pods` change; otherwise, they may also change with
+        time. Controllers and budgets are not looked up.
         """
         context = _DrainContext(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True

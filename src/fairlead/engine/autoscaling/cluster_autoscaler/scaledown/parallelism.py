@@ -18,7 +18,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import Nod
 
 
 class NodeGroupView(Struct, frozen=True):
-    """Nodes of one group to delete.
+    """The nodes to delete in one group.
 
     `batch_size` is the number of nodes of the group that must be deleted together; 0 if each node
     can be deleted alone.
@@ -39,8 +39,8 @@ class Cropped(Struct):
 class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
-    The first group that must be deleted as a whole may exceed the budget, unless the budget is used
-    up. Without this exception, a group that exceeds the remaining budget could wait forever.
+    The first group that must be deleted as a whole may exceed the budget if any budget is left.
+    Otherwise, a group that is larger than the budget could wait forever.
     """
 
     all: int
@@ -67,10 +67,14 @@ def crop_nodes(
 ) -> Cropped:
     """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
-    Node groups that must be deleted as a whole are taken first: those with empty nodes, then those
-    without. The empty nodes of the other groups are taken next, and the nodes to drain of these
-    groups last. Within each of these steps, groups keep the order in which they first appear in
-    `chosen`.
+    Nodes are taken in four steps:
+
+    1. all nodes of each group that must be deleted as a whole and has empty nodes
+    2. all nodes of each other group that must be deleted as a whole
+    3. the empty nodes of the remaining groups
+    4. the nodes to drain in the remaining groups
+
+    Within a step, groups keep the order in which they first appear in `chosen`.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)
@@ -108,7 +112,7 @@ _Groups = dict[str, list[NodeToBeRemoved]]
 def _by_group(
     context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
 ) -> tuple[_Groups, _Groups]:
-    """Return ({group id: nodes} of ordinary groups, the same of groups deleted only as a whole)."""
+    """Return two maps {group id: nodes}: of ordinary groups, and of groups deleted as a whole."""
     single: _Groups = {}
     whole: _Groups = {}
     for one in nodes:

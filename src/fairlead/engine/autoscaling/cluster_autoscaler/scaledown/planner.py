@@ -180,7 +180,7 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return `nodes` without the nodes of atomic groups that are incomplete.
+        """Return `nodes` without the nodes of incomplete atomic groups.
 
         An atomic group must be deleted as a whole. It is complete if the number of its nodes in
         `nodes` equals its target size or the number that `_registered` returns. In the result, the

@@ -191,7 +191,10 @@ class ScaleDown:
     def _update_soft_taints(
         self, nodes: Sequence[Node], written: Sequence[str], now: Instant
     ) -> None:
-        """Update the soft taints of nodes. Writes that upstream delays become background tasks."""
+        """Update the soft taints of nodes.
+
+        If upstream makes a write after a delay, a background task makes it after the same delay.
+        """
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name
         # A node that is needed and has no taints is never written.

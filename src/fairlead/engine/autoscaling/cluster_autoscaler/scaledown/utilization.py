@@ -93,10 +93,10 @@ def _share(
 ) -> float:
     """Return the requested amount of `resource` divided by the node's allocatable amount.
 
-    The requests of ignored pods do not count as requested; they are subtracted from the allocatable
-    amount. The requests of pods that have been terminating for too long do not count as requested
-    either, but they are not subtracted. Raises UtilizationError if the node has no allocatable
-    amount of `resource`.
+    The requests of pods that `rules` ignore are not counted; they are subtracted from the
+    allocatable amount. The requests of pods that have been terminating for too long are neither
+    counted nor subtracted. Raises UtilizationError if the node has no allocatable amount of
+    `resource`.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

@@ -214,7 +214,8 @@ class _Attempt:
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """Return the pod groups whose first pod fits a new node of the node group `group`.
 
-        Records in every pod group whether `group` accepts its first pod, or why not.
+        Each pod group records the result: the id of the node group in `accepted`, or the reasons of
+        the rejection in `rejected`.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -315,7 +316,7 @@ class _Attempt:
         return status
 
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
-        """Return the distribution of `nodes` over `group` and its similar groups.
+        """Distribute `nodes` new nodes over `group` and its similar groups; return the new sizes.
 
         If the quota allows a group fewer nodes than its share, the other groups do not get more.
         """

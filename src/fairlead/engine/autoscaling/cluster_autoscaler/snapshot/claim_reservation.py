@@ -1,4 +1,4 @@
-"""The ResourceClaims of a pod after the snapshot has added the pod to a node or removed it.
+"""The ResourceClaims of a pod after a simulation has put the pod on a node or removed the pod.
 
 upstream: simulator/dynamicresources/snapshot/snapshot.go
 """
@@ -40,7 +40,7 @@ def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim
     """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
     If `pod` owns a claim, or no other pod has reserved it, the allocated devices are also removed
-    from the copy. Yields nothing if any claim is missing, or if `pod` must not use it.
+    from the copy. Yields nothing if `pod` has a claim that is missing or that it must not use.
 
     upstream: snapshot.go: UnreservePodClaims
     """

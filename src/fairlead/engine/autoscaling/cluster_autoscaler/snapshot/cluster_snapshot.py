@@ -359,11 +359,11 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return whether `pod` fits equal nodes alike, except for differences in free resources.
+        """Return whether free resources alone decide which of several equal nodes `pod` fits.
 
-        Nodes are equal here if only their names and pods differ. Returns False if a filter might
-        also check something else for `pod`, such as spread, pod affinity, volumes, host ports or
-        node names.
+        Nodes are equal here if they differ only in their names and pods. Returns False if a filter
+        might also check something else for `pod`, such as spread, pod affinity, volumes, host ports
+        or node names.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:
@@ -408,9 +408,10 @@ class ClusterSnapshot:
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
-    """Return the filter code of each row in `rows`, shape (rows,); 0 means that the pod fits.
+    """Return the result of the filters for each row in `rows`; 0 means that the pod fits.
 
-    Rows that the plan does not contain get -1, as if the pod did not fit.
+    A row that the filters did not examine gets -1, as if the pod did not fit. The result has the
+    shape (rows,).
     """
     if found.plan.node_names is None:
         return found.codes[rows]

@@ -66,8 +66,8 @@ class UnavailableOfferings:
     ) -> None:
         """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
 
-        `is_temporary` tells whether the provider's lack of capacity will end. The three minutes do
-        not depend on it.
+        Set `is_temporary` if the provider's lack of capacity will end. This affects `has_temporary`
+        only; the offering is marked for three minutes in any case.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS
@@ -84,9 +84,9 @@ class UnavailableOfferings:
         return min(self._until.values(), default=None)
 
     def expire(self, now: Instant) -> bool:
-        """Make the offerings available that were marked at least three minutes before `now`.
+        """Make each offering available again if its three minutes have passed at `now`.
 
-        Returns whether there were any.
+        Returns whether any offering has become available.
         """
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:

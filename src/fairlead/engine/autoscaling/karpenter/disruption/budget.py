@@ -28,9 +28,9 @@ UNLIMITED: Final = 2**31 - 1
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    Nodes without a NodeClaim, nodes that are not initialized, and nodes whose instance is
-    terminating do not count. Any other node counts as disrupted if it is not ready or is being
-    removed.
+    A node counts as already disrupted if it is not ready or is being removed. Nodes without a
+    NodeClaim, nodes that are not initialized, and nodes whose instance is terminating count neither
+    as disrupted nor as nodes of the pool.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}

@@ -344,9 +344,10 @@ class DisruptionController:
                 self._revisit_at = None if change is None else max(change, now + LOOP_PERIOD_NS)
 
     def _next_check(self, now: Instant) -> Instant | None:
-        """Return the time of the next loop if the cluster does not change; None for no loop.
+        """Return the time at which the next loop runs even if the cluster does not change.
 
-        The returned time is at least one period after `now`.
+        Returns None if no loop needs to run. Otherwise, the time is at least one period after
+        `now`.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

@@ -151,7 +151,7 @@ class Simulator:
         removed. With `stops_early`, the pass may end at the first such pod of the candidates; the
         result then contains only the error of this pod.
 
-        Raises NoNodePoolsError if no NodePool is Ready for pods.
+        Raises NoNodePoolsError if no NodePool can create nodes for pods.
         """
         inputs = self._current(now)
         if any(one.node.key in inputs.deleting for one in candidates):

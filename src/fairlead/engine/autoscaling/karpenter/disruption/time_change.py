@@ -37,7 +37,7 @@ def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
 def next_budget_change(pools: Iterable[NodePool], now: Instant) -> Instant | None:
     """Return the first time after `now` at which a budget of `pools` starts or ends.
 
-    Returns None if no budget ever does.
+    Returns None if there is no such time.
     """
     budgets = (budget for pool in pools for budget in pool.spec.disruption.budgets)
     return min((time for one in budgets for time in _budget_times(one, now)), default=None)

@@ -232,11 +232,11 @@ class NodeClaimLifecycle:
                 self._made.add(name)
 
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
-        """Return whether an outage stops the machine of `claim`; if so, postpone the Node.
+        """Return whether an outage prevents the Node of `claim`, which is due at `now`.
 
-        The Node of `claim` is due at `now`. It is postponed to the end of the outage, or to the
-        registration timeout of the NodeClaim if the timeout is earlier. If the timeout has already
-        been reached, the NodeClaim is removed instead.
+        If so, the Node is postponed to the end of the outage, or to the registration timeout of the
+        NodeClaim if the timeout is earlier. If the timeout has already been reached, the NodeClaim
+        is removed instead.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:
@@ -397,9 +397,10 @@ class NodeClaimLifecycle:
             self._machines.register_again(name, now)
 
     def see_refused_eviction(self, pod: Pod, now: Instant) -> None:
-        """Do not repeat the refused eviction of `pod` while its budgets would refuse it again.
+        """Record that the eviction of `pod` was refused, so that it is not repeated in vain.
 
-        They would not if a budget changed while the refusal was on its way.
+        Nothing is recorded if a budget has changed since the refusal and no budget blocks the
+        eviction any more.
         """
         if self._context.cluster.pod_budgets.blocking(pod, now) is not None:
             self.refused_evictions.add(pod)

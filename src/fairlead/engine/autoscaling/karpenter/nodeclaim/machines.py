@@ -165,10 +165,10 @@ class Machines:
         self._due[name] = now + REGISTRATION_RETRY_NS
 
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
-        """Return the time until which outages stop the machine of `claim`; None if no outage does.
+        """Return the time until which outages keep the Node of `claim` from appearing.
 
-        Only outages that stop the machine at `now` are considered. At the returned time, an outage
-        may still stop the machine, so the caller must ask again. The result is never later than the
+        Returns None if no outage does so at `now`. Outages that begin later are not considered, so
+        the caller must ask again at the returned time. The result is never later than the
         registration timeout: the time at which Karpenter deletes `claim` if its Node has not
         appeared.
         """

@@ -2,7 +2,7 @@
 
     trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
     window           opens at a new trigger; by default, closes one second after the last new
-                     trigger, or ten seconds after the first
+                     trigger, but at the latest ten seconds after the first
     repetition       while a trigger is left, a pass runs 10 s after a change of the cluster
 
 Upstream repeats passes every 10 s while a trigger is left, even if nothing changes. Here, the
@@ -80,7 +80,7 @@ class Batcher:
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the time of the last pass that upstream would have run until `now`.
+        """Return the latest time, not after `now`, at which upstream would have run a pass.
 
         Upstream would have repeated the last pass every 10 s. If no pass has run, returns `now`.
         """

@@ -97,7 +97,9 @@ class Provisioned(Struct):
     `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
     `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
-    them. `has_pools` is False if no NodePool is usable. `misplaced` is as in PassResult.
+    them. `has_pools` is False if no NodePool is usable. `misplaced` is set if the pass ended early
+    because it placed a running pod on a node that is not initialized. It contains this node and the
+    key of the pod.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -507,7 +509,7 @@ def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[
 
 
 def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
-    """Return (the DaemonSet's pod after the comparison with the pool, whether it runs there).
+    """Return (`daemon` after the comparison with the pool, whether it runs on the pool's nodes).
 
     `_compared_daemons` explains how the comparison changes the pod.
     """

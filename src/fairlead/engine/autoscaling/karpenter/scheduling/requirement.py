@@ -1,7 +1,7 @@
 """A requirement on one label: the values that a node's label may have.
 
-A requirement is a set of values or the complement of a set, bounded by integers. `In a b` is the
-set {a, b}; `NotIn a` is the complement of {a}; `Exists` is the complement of the empty set;
+A requirement is a set of values or the complement of a set, and may have integer bounds. `In a b`
+is the set {a, b}; `NotIn a` is the complement of {a}; `Exists` is the complement of the empty set;
 `DoesNotExist` is the empty set; `Gt 4` is Exists with the lower bound 5. Two requirements combine
 by intersection.
 
@@ -143,8 +143,9 @@ def requirement(
 ) -> LabelRequirement:
     """Return the requirement on the label `key` that an API object states.
 
-    Aliases of labels become their stable names. Gt, Gte, Lt and Lte take one integer. An unknown
-    operator allows no value. `min_values` is the value of the field `minValues`.
+    An alias of a label is replaced by the label's stable name. Gt, Gte, Lt and Lte take one
+    integer. An unknown operator allows no value. `min_values` is the value of the field
+    `minValues`.
     """
     # upstream: requirement.go:NewRequirementWithFlexibility
     key = normalized_label(key)

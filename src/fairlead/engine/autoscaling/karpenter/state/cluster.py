@@ -158,8 +158,9 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` differs from its last version in a part that a pass reads.
 
-        The result is always False for a PodDisruptionBudget. A budget affects only which pods of
-        removed nodes a pass has to place, and `Simulator` itself compares these pods.
+        The result is always False for a PodDisruptionBudget. A pass does not read budgets. They
+        determine which pods of removed nodes a simulated pass has to place; `Simulator` itself
+        checks whether these pods have changed.
         """
         match obj:
             case Pod():
@@ -318,10 +319,10 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Release the nodes that `hold_nominations` protects.
+        """Set an end to the protection that `hold_nominations` has given to nodes.
 
-        Their protection now ends one nomination window after `renewed`. Returns whether there were
-        such nodes.
+        The protection ends one nomination window after `renewed`. Returns whether there were such
+        nodes.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

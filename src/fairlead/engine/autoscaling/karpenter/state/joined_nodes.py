@@ -105,10 +105,10 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Release the nodes that `hold_nominations` keeps nominated.
+        """Set an end to the nominations that `hold_nominations` has prolonged.
 
-        Their nominations now end one nomination window after `renewed`. Returns whether there were
-        such nodes.
+        These nominations end one nomination window after `renewed`. Returns whether there were such
+        nominations.
         """
         held, self._held = self._held, set()
         for key in held:

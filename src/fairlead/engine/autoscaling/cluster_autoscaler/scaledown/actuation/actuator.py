@@ -6,16 +6,15 @@
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
 
-Annotations can delay the deletion of a node. The node then becomes ready when these annotations are
-gone, or after a timeout. If a batch interval is configured, the first ready node of a group opens a
-batch. The nodes of a batch are deleted at the end of the interval. Without an interval, each ready
-node is deleted immediately.
+Here, *ready* means ready to be deleted. Annotations can delay the deletion of a node. The node then
+becomes ready when these annotations are gone, or after a timeout. If a batch interval is
+configured, the first ready node of a group opens a batch. The nodes of a batch are deleted at the
+end of the interval. Without an interval, each ready node is deleted immediately.
 
-*Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
-nodes of the group are ready. If the deletion of one node fails, the deletions of the other nodes
-are cancelled, too: for nodes that already wait, at once; for all others, when they become ready. As
-in upstream, the failure is forgotten at the next scale-down: nodes that become ready later wait
-again.
+The nodes of an *atomic* group are deleted together: a ready node waits until all nodes of the group
+are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled at
+once. The deletion of each other node of the group is cancelled when the node becomes ready. As in
+upstream, the failure is forgotten at the next scale-down: nodes that become ready later wait again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -150,7 +149,7 @@ class Actuator:
     def forget_failures(self) -> None:
         """Forget the atomic groups in which a deletion failed.
 
-        Call this before each choice of nodes to delete.
+        Call this in each scale-down, before `start_deletion`.
 
         upstream: group_deletion_scheduler.go: ResetAndReportMetrics
         """
@@ -320,9 +319,9 @@ class Actuator:
             self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
 
     def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
-        """Delete nodes of one group in a single call of the provider.
+        """Delete `nodes`, which belong to one group, in a single call of the provider.
 
-        Success ends the deletion, even while the Node object still exists.
+        If the call succeeds, the deletions are complete, even if the Node objects still exist.
         """
         context, name = self._context, nodes[0].group
         try:

@@ -210,7 +210,7 @@ def _priority_groups(
 def daemon_set_eviction_of(
     context: AutoscalingContext, node: str, pods: Sequence[Pod]
 ) -> NodeDrain:
-    """Return a drain of a node that has no pods to evict except DaemonSet pods.
+    """Return a drain that evicts DaemonSet pods from a node whose other pods need no eviction.
 
     `pods` are the pods of the node. The drain evicts those that `daemon_set_pods_to_evict` selects.
     Failed evictions are ignored.

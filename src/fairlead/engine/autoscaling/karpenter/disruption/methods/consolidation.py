@@ -155,7 +155,7 @@ class Consolidation:
         """Return upstream's reason to keep each of `candidates` now, by the name of the node.
 
         Candidates that could be removed alone are left out. Raises NoNodePoolsError if no NodePool
-        is Ready for pods.
+        can create nodes for pods.
         """
         self._search = self._new_search(now)
         try:

@@ -36,11 +36,11 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return a command for the first node that budgets allow and whose pods fit elsewhere.
+        """Return a list with the command for the first node that can be replaced, or [].
 
-        The pods may go to existing nodes or to new ones. Returns [] if there is no such node. Empty
-        nodes are tried before other nodes. Within both groups, the node that drifted first is tried
-        first.
+        A node can be replaced if the budgets allow its disruption and its pods fit existing or new
+        nodes. Empty nodes are tried before nodes with pods. Among the empty nodes, the node that
+        drifted first is tried first; the same applies to the nodes with pods.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

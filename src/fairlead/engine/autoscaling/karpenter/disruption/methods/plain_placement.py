@@ -17,9 +17,9 @@ all pods are placed one by one.
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A placement by count depends only on the number of pods of each size, their facts, and which of the
-removed nodes had room for a pod. Results are stored until the cluster changes, so hundreds of
-candidates with equal pods share one result.
+The result of a placement by count is stored until the cluster changes. It is used again if the
+number of pods of each size, their facts, and the removed nodes with room for a pod are the same. So
+hundreds of candidates with equal pods share one result.
 """
 
 from __future__ import annotations

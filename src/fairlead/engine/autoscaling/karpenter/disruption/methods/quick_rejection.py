@@ -1,4 +1,4 @@
-"""QuickRejection: rejects removals that a simulation would reject, without simulating them.
+"""QuickRejection: rejects, without a simulation, removals that a simulation would reject.
 
 A search rejects most candidates, because their pods need a new node that is not cheaper. If all
 pods of a pass are plain (no spread constraints, affinity to pods, volumes, ports or preferences),

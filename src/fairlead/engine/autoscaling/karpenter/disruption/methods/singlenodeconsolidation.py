@@ -1,8 +1,8 @@
 """SingleNodeConsolidation: removes one node, or replaces it with a cheaper node.
 
-First, the candidate with the lowest cost of each NodePool is examined, then the next candidate of
-each NodePool, and so on. So no NodePool has to wait until all candidates of another NodePool have
-been examined.
+The candidates of each NodePool are sorted by cost. First, the first candidate of each NodePool is
+examined, then the second candidate of each NodePool, and so on. So no NodePool has to wait until
+all candidates of another NodePool have been examined.
 
 upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 """

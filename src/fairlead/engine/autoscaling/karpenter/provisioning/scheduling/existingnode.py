@@ -162,10 +162,10 @@ class ExistingNodes:
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
-    """Return the free resources of a node, minus those kept for DaemonSet pods yet to start.
+    """Return the free resources of a node, minus an amount reserved for DaemonSet pods.
 
-    The amount that is kept of a resource is the total request of `daemons`, minus the total request
-    of the DaemonSet pods that already run on the node (at least 0).
+    For each resource, the reserved amount is the total request of `daemons`, minus the total
+    request of the DaemonSet pods that already run on the node (at least 0).
     """
     available = _minus(state.allocatable, on_node.requests)
     missing = {

@@ -4,9 +4,10 @@ A failed attempt places nothing. As long as the pass places no other pod, an att
 the same constraints fails in the same way. A pass with thousands of equal pods that fit nowhere
 therefore searches the nodes only once for them.
 
-An attempt whose texts can name the placeholder of a hostname, or whose pod mounts volumes, depends
-on the single pod. Such attempts are not remembered. If the limits of all NodePools are reached, an
-attempt uses no placeholder, so no text names one.
+The results of some attempts can differ between equal pods: of attempts for pods that mount volumes,
+and of attempts whose error texts can contain the hostname of a new NodeClaim. Such attempts are not
+remembered. The hostname is a placeholder with a number that differs in each attempt. If the limits
+of all NodePools are reached, an attempt uses no placeholder and can be remembered.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FailedAttempt(Struct, frozen=True):
-    """The `refusals` of a pod after the relaxation steps `reasons`; `hosts` placeholders were used.
+    """A failed attempt to place a pod.
 
-    Each step had its own round over all nodes, and so had the pod before the first step.
+    All nodes were tried before the first relaxation step, and again after each step. `reasons` are
+    the texts of these steps, and `refusals` are the results of the last try. `hosts` is the number
+    of placeholders for hostnames that the attempt used.
     """
 
     refusals: list[AddRefusal]

@@ -66,7 +66,7 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The `counts` of a group if no pod is moved and no node leaves.
+    """The `counts` of a group before a pass moves pods and removes nodes.
 
     `possible` are the domains that NodePools provide, `registered` is the number of nodes in each
     domain, and `occupied` are the domains with pods.
@@ -227,9 +227,10 @@ class InitialTopology:
         group.counts = dict(self._possible_domains(group.key, tolerations))
 
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
-        """Return {identity: inverse group} for running pods, except pods with keys in `moved`.
+        """Return the inverse groups of running pods, by identity of the group.
 
-        The groups are sorted by the key of their first pod. Each group contains the domains of the
+        The module `topology` explains inverse groups. Pods with keys in `moved` are left out. The
+        groups are sorted by the key of their first pod. Each group contains the domains of the
         NodePools whose taints its first pod tolerates, and the domains of its pods.
         """
         found: list[tuple[str, int, TopologyGroup]] = []

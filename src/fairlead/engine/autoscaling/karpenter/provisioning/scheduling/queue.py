@@ -1,4 +1,4 @@
-"""The queue of a pass: returns the largest pods first, until a full round has placed no pod.
+"""The queue of a pass: returns the largest pods first; ends when a full round has placed no pod.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """

@@ -223,9 +223,9 @@ class ProvisioningScheduler:
         return {key: texts[id(refusals)] for key, refusals in self._refusals.items()}
 
     def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Place the pod, relaxing it if necessary.
+        """Place the pod; if it does not fit, relax its constraints step by step.
 
-        Returns None if the pod was placed, otherwise the refusals of the last attempt.
+        Returns None if the pod was placed, otherwise the refusals after the last step.
         """
         key = self._failed.key_of(pod)
         known = self._failed.find(key)
@@ -388,9 +388,10 @@ class ProvisioningScheduler:
         return options
 
     def _take_largest(self, claim: InFlightNodeClaim) -> None:
-        """Subtract the capacity of the claim's largest possible type from the NodePool's limits.
+        """Subtract the largest possible capacity of `claim` from the NodePool's remaining limits.
 
-        Call this once for each NodeClaim.
+        For each resource, this is the largest capacity among the possible types of `claim`. Call
+        this once for each NodeClaim.
         """
         # upstream: scheduler.go:subtractMax
         remaining = self._remaining.get(claim.template.pool_name)
@@ -401,9 +402,9 @@ class ProvisioningScheduler:
 
 
 def _is_closed(node: StateNode, closed: Sequence[tuple[str, Collection[str]]]) -> bool:
-    """Return whether any label of the node has a closed value.
+    """Return whether a label of the node has a value that `closed` forbids.
 
-    `closed` contains (label, closed values of the label).
+    `closed` contains (label, forbidden values of the label).
     """
     values = node.single_values
     for key, domains in closed:  # noqa: SIM110 - twice as fast as a generator

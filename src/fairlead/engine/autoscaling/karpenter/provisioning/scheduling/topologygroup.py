@@ -35,8 +35,8 @@ class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
     `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
-    number of pods that have the term. Methods with a parameter `selects` take True if the term
-    selects the pod to place.
+    number of pods that have the term. In the methods, the parameter `selects` tells whether the
+    term selects the pod to place.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
@@ -185,10 +185,10 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains in which the term selects a pod and which both pod and node allow.
+        """Return the occupied domains that both the pod to place and the node allow.
 
-        If no domain that the pod to place allows has a selected pod yet, and the term selects the
-        pod to place, this pod may be the first in a domain.
+        A domain is occupied if it contains a pod that the term selects. If the pod to place allows
+        no occupied domain and is itself selected by the term, it may be the first in a domain.
         """
         found = [
             domain
@@ -204,9 +204,9 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether none of `pod_domains` has a pod that the term selects.
+        """Return whether none of `pod_domains` contains a pod that the term selects.
 
-        If so, a pod whose term selects the pod itself may be the first.
+        If so, a pod that is selected by its own term may be the first in a domain.
         """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
