@@ -183,6 +183,8 @@ class TemplateRows:
 
     def part(self, begin: int, end: int) -> TemplateRows:
         """Return the texts from `begin` to before `end`."""
+        if end - begin == self._count:
+            return self
         columns = [column[begin:end] for column in self.columns]
         return TemplateRows(self.template, columns, end - begin)
 
@@ -196,7 +198,9 @@ class TemplateRows:
         if order == list(range(self._count)):
             return self
         in_order = itemgetter(*order)
-        columns = [list(in_order(column)) for column in self.columns]
+        # Columns that are the same list stay one list.
+        made = {id(column): list(in_order(column)) for column in self.columns}
+        columns = [made[id(column)] for column in self.columns]
         return TemplateRows(self.template, columns, self._count)
 
 

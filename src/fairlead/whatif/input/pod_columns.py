@@ -62,7 +62,7 @@ class _PodColumns(msgspec.Struct):
     like: msgspec.Raw
     positions: list[int]
     strings: list[int]
-    columns: list[list[str]]
+    columns: list[msgspec.Raw]
 
 
 class _Kind(msgspec.Struct):
@@ -70,6 +70,7 @@ class _Kind(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(list[_PodColumns]).decode
+_decode_column: Final = msgspec.json.Decoder(list[str]).decode
 _kind_of: Final = msgspec.json.Decoder(_Kind).decode
 
 
@@ -154,7 +155,7 @@ def objects_of(value: Json) -> list[Any]:
 def _rows(group: _PodColumns, field: str) -> TemplateRows:
     """Return the texts of the pods in `group`. Raises ColumnError."""
     pieces = pieces_of(bytes(group.like))
-    strings, columns = group.strings, group.columns
+    strings, columns = group.strings, _decoded(group.columns, field)
     if len(strings) != len(columns):
         raise ColumnError(f"{field}.columns", f"has {len(columns)} columns, not {len(strings)}")
     if strings != sorted({*strings}) or any(not 0 <= one < len(pieces) // 2 for one in strings):
@@ -165,13 +166,36 @@ def _rows(group: _PodColumns, field: str) -> TemplateRows:
             problem = f"has {len(column)} entries, not {len(group.positions)}"
             raise ColumnError(f"{field}.columns[{number}]", problem)
     variable = frozenset(2 * one + 1 for one in strings)
+    are_plain = {
+        id(column): _are_plain(column, f"{field}.columns[{number}]")
+        for number, column in {id(one): (at, one) for at, one in enumerate(columns)}.values()
+    }
     opaque = frozenset(
         number
         for number, (index, column) in enumerate(zip(sorted(variable), columns, strict=True))
-        if not _are_plain(column, f"{field}.columns[{number}]") or _is_key(pieces, index)
+        if not are_plain[id(column)] or _is_key(pieces, index)
     )
     template = JsonTemplate(pieces, variable, opaque)
     return TemplateRows(template, columns, len(group.positions))
+
+
+def _decoded(columns: Sequence[msgspec.Raw], field: str) -> list[list[str]]:
+    """Return the strings of `columns`. Equal columns, which are frequent, become one list.
+
+    Raises ColumnError for a column that is not a list of strings.
+    """
+    # The name of a volume occurs in several fields of a pod, and so does its address.
+    known: dict[bytes, list[str]] = {}
+    found = []
+    for number, column in enumerate(columns):
+        text = bytes(column)
+        if text not in known:
+            try:
+                known[text] = _decode_column(text)
+            except msgspec.ValidationError as cause:
+                raise ColumnError(f"{field}.columns[{number}]", str(cause)) from None
+        found.append(known[text])
+    return found
 
 
 def _are_plain(column: Sequence[str], field: str) -> bool:
@@ -250,7 +274,8 @@ class _Group:
         rows = [[pieces[index].decode() for index in indices] for pieces in split]
         columns = [list(column) for column in zip(*rows, strict=True)] if indices else []
         strings = [index // 2 for index in indices]
-        return _PodColumns(msgspec.Raw(items[self.positions[0]]), self.positions, strings, columns)
+        texts = [msgspec.Raw(msgspec.json.encode(column)) for column in columns]
+        return _PodColumns(msgspec.Raw(items[self.positions[0]]), self.positions, strings, texts)
 
 
 def _generate_name(text: bytes) -> bytes:

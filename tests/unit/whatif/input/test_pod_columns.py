@@ -62,6 +62,17 @@ def test_pods_that_differ_only_in_strings_become_one_pod_with_columns():
     assert group["columns"] == [["a", "b"], ["n1", "n2"]]
 
 
+def test_equal_columns_share_their_strings():
+    """Also after the pods are sorted; a name that a label repeats is stored once."""
+    texts = texts_of([pod("b", app="b"), pod("a", "n2", app="a")])
+    (rows,) = split(encode_columns(texts, {})).items
+    name, label, node = rows.columns
+    assert name is label
+    name, label, node = rows.sorted_by(0).columns
+    assert (name, node) == (["a", "b"], ["n2", "n1"])
+    assert name is label
+
+
 def test_the_file_is_a_list_that_other_programs_can_read():
     objects = [NODE, pod("a"), pod("b")]
     found = json.loads(encode_list(texts_of(objects), {"annotations": {}}))
