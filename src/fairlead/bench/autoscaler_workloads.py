@@ -85,8 +85,8 @@ class AutoscalingWorkload(Struct, frozen=True):
     """An autoscaling benchmark.
 
     `prepare` builds the cluster and returns a function, which executes the measured part and
-    returns the number of pods. `virtual_s` is the simulated time in seconds; None if no day is
-    simulated.
+    returns the number of pods. `virtual_s` is the simulated time in seconds, or None if the
+    benchmark measures a single scale-up or provisioning pass.
     """
 
     name: str

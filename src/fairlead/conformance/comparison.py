@@ -91,7 +91,7 @@ def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int
     """Return the member `name` of `form`, a duration in ms.
 
     Raises KeyError if the member is missing. Raises ValueError if the duration is less than `least`
-    or more than one day: the replay of a longer time would hardly end.
+    or more than one day, because replaying a longer time would take too long.
     """
     return _limited(form, name, least, _DAY_MS)
 

@@ -142,10 +142,11 @@ class LoopDetector:
 
 
 def is_doubled(wasted_times: int) -> bool:
-    """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
+    """Return whether a warning is due after `wasted_times`, which is a multiple of WASTED_AFTER.
 
-    The warnings become rarer, because a pod can be nominated again and again without a pause: this
-    happens if the API server forbids the eviction of the pod's victims.
+    Warnings are due after 3, 6, 12, 24, … times. They become rarer, because a pod can be nominated
+    again and again without a pause. This happens if the API server forbids the eviction of the
+    pod's victims.
     """
     multiple = wasted_times // WASTED_AFTER
     return multiple & (multiple - 1) == 0

@@ -74,7 +74,7 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with its resources field `of` as its requests.
+    """Return `container` with the amounts in `resources[of]` as its requests and without limits.
 
     `of` is "requests" or "limits".
     """

@@ -47,7 +47,7 @@ class Call(Struct, frozen=True):
 
 
 class ListLiteral(Struct, frozen=True):
-    """A list literal; `optional` contains the indexes of optional items, as `x` in `[?x]`."""
+    """A list literal; `optional` contains the indexes of optional items, such as `x` in `[?x]`."""
 
     id: int
     items: tuple[Node, ...]

@@ -101,7 +101,10 @@ def write_anonymised(
 def _objects(
     source: str, live: LiveObjects | None, max_input: int | None
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
-    """Return the objects of `live`, else of the dump `source`, and the snapshot's annotations."""
+    """Return (objects, annotations of the snapshot).
+
+    The objects are those of `live`, or those of the dump `source` if `live` is None.
+    """
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())

@@ -86,10 +86,11 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
-    """Return a text about a case that depends on the defects `corrected` of kube-batch.
+    """Return a text about a case that depends on defects of kube-batch.
 
-    The text states how Fairlead's result differs from the recording. For each difference, it lists
-    the results of kube-batch after the correction of a single defect.
+    `corrected` contains those of these defects that Fairlead corrects by default. The text states
+    how Fairlead's result differs from the recording. For each difference, it lists the results of
+    kube-batch after the correction of a single defect.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

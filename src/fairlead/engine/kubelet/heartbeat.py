@@ -100,11 +100,12 @@ class Heartbeats(Struct):
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
     def see_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """Store `lease`, the newest version of the Lease of a node; return the write, if any.
+        """Store `lease`, the newest version of a node's Lease; return the writes that it requires.
 
-        If the kubelet stopped before it saw that its lease had been created, `lease` states that
-        the renewals continue; the write ends them. If another client has changed the renewals of a
-        working kubelet, the kubelet corrects them at its next renewal.
+        If the kubelet has stopped, but `lease` states that its renewals continue, a write ends the
+        renewals. This happens if the kubelet stopped before it saw that its lease had been created.
+        If another client has changed the renewals of a working kubelet, the kubelet corrects them
+        at its next renewal.
         """
         if lease.metadata.namespace != NODE_LEASES:
             return []

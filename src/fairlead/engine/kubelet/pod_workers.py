@@ -415,7 +415,10 @@ class PodWorkers(Struct):
     # --- admission -----------------------------------------------------------------------------
 
     def _admit(self, worker: _PodWorker, now: Instant) -> list[Command]:
-        """Decide whether the kubelet admits the pod; return the events of pods that must stop."""
+        """Decide whether the kubelet admits the pod, and record the decision in `worker`.
+
+        Returns the events of the pods that must stop to make room for the pod.
+        """
         if not _awaits_admission(worker.pod):
             worker.is_admitted = True
             return []

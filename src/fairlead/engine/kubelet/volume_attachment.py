@@ -65,9 +65,10 @@ class SingleNodeVolumes(Struct):
         return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
 
     def lose(self, pod: Pod, now: Instant) -> None:
-        """Keep the volumes of `pod`, whose node is lost, attached for DETACH_TIMEOUT from `now`.
+        """Record that the volumes of `pod` stay attached for DETACH_TIMEOUT after `now`.
 
-        Does nothing if the pod is not Running or the node has the out-of-service taint.
+        The node of `pod` is lost. Does nothing if the pod is not Running, or if the node has the
+        out-of-service taint.
         """
         node = self.cluster.table.find(pod.spec.node_name)
         taints = () if node is None else node.node.spec.taints

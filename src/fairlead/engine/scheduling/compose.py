@@ -3,7 +3,7 @@
 build    build each plugin of the profile, in order, from its arguments
 check    check that a user's plugin has valid methods, and wrap it to catch its exceptions
 meter    wrap each plugin to measure its durations, if a meter is given
-wire     build the framework, the plan cache and preemption with the policy of the plugins
+wire     build the framework, the plan cache, the preemption policy and DefaultPreemption
 """
 
 from __future__ import annotations

@@ -256,7 +256,10 @@ def _leading_verdicts(
 
 
 def _leading_state(plan: ShapePlan) -> CycleState:
-    """Return a copy of the plan's CycleState that skips all Filters except the leading ones."""
+    """Return a copy of the plan's CycleState that skips all Filters except the leading Filters.
+
+    The leading Filters are those before the first Filter that depends on other nodes.
+    """
     state = plan.state.clone()
     split = plan.split
     for one in (*split.cluster_filters, *split.cluster_pre_filters):

@@ -161,7 +161,10 @@ class NodeTable:
     # --- nodes -----------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> NodeInfo:
-        """Add `node`, or update the node of the same name, whose pods stay; return its NodeInfo."""
+        """Add `node`, or update the node of the same name, and return its NodeInfo.
+
+        An updated node keeps its pods.
+        """
         name = node.metadata.name
         info = self.find(name)
         if info is None:

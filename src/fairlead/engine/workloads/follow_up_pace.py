@@ -17,9 +17,10 @@ class FollowUpPace:
     """The owners that wait for a follow-up, and the time of each owner's last follow-up."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
-        """Set the limit: one follow-up of a large owner per `interval` (ns); 0 means no limit.
+        """Limit each large owner to one follow-up per `interval` (ns); 0 means no limit.
 
-        `is_large(key)` returns whether the owner `key` has so many pods that the limit applies.
+        A follow-up is the reaction of a controller to changes of the owner's pods. `is_large(key)`
+        returns whether the owner `key` has so many pods that the limit applies.
         """
         self._interval = interval
         self._is_large = is_large

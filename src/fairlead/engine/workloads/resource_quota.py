@@ -6,9 +6,9 @@ decides which quotas to recount and at which time; the API server then counts th
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this when it recounts all quotas, every 5 minutes. This controller
-skips such periodic recounts, with one exception: at the time of the first one after the pod's grace
-period, it recounts the quotas of the pod's namespace.
+still exists. Upstream notices this at the next of its periodic recounts of all quotas, which happen
+every 5 minutes. At the time of this periodic recount, this controller recounts only the quotas of
+the pod's namespace. It skips all other periodic recounts.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);
@@ -101,7 +101,10 @@ class ResourceQuotas(Struct):
         return earliest(self._retries.next_due(), *self._stuck_at)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return a recount of each quota in namespaces that changed or whose recount is due."""
+        """Return commands that recount all quotas of some namespaces.
+
+        These are the namespaces in which usage may have changed, and those with a recount due.
+        """
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
         for due in [due for due in self._stuck_at if due <= now]:
             stuck = self._stuck_at.pop(due)

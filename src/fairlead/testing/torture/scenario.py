@@ -90,9 +90,10 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
 
 
 class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
-    """A client deletes a cluster-scoped object: number `nth` modulo the number of objects.
+    """A client deletes one of the cluster-scoped objects of `kind`.
 
-    Only objects of `kind` are counted, and if `has_label` is set, only those with this label.
+    If `has_label` is set, only the objects with this label are considered. The index of the deleted
+    object in their list is `nth` modulo their number.
     """
 
     at_ms: int

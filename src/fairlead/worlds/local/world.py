@@ -64,8 +64,9 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """The caller must pass an `ObjectsLoaded` with the contents of `store` to `enqueue`.
+        """Create a world that performs commands on `store`.
 
+        The caller must then call `enqueue` with an `ObjectsLoaded` of all objects in `store`.
         `host` is the host name that controllers report. If `has_kubelets` is True, container events
         are recorded.
         """

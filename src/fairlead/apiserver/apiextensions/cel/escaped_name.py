@@ -1,4 +1,4 @@
-"""Escapes the names of fields that are not CEL identifiers.
+"""Escapes field names so that they become CEL identifiers.
 
 upstream: apiserver/pkg/cel/escaping.go
 """

@@ -33,10 +33,10 @@ _NOT_ESTABLISHED: Final = {
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
     """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
-    A name is in use if one of `others` in the same group has accepted it, and `definition` has not.
-    Return None if no name of `definition` is in use. Otherwise, the status of the result also
-    records, as accepted, the names that are not in use. If the status does not change, return
-    `definition` itself. `now` is in ns since 1970.
+    A name is in use if one of `others` in the same group has it in its acceptedNames, and
+    `definition` does not. Return None if no name of `definition` is in use. Otherwise, the
+    names that are not in use are added to the acceptedNames of the result. If the status does not
+    change, return `definition` itself. `now` is in ns since 1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}

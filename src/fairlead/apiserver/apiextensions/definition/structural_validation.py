@@ -223,8 +223,9 @@ def _undeclared_in_junctions(
 ) -> Iterator[Cause]:
     """Yield an error for each field that junctions validate but the schema does not declare.
 
-    `raw` contains the junctions, and its path is `validation_path`. `declared` is the schema that
-    must declare the fields, and its path is `declared_path`.
+    Junctions are `allOf`, `anyOf`, `oneOf` and `not`. They are in `raw`, which is at
+    `validation_path`. `declared` is the schema that must declare the fields, and its path is
+    `declared_path`.
     """
     if raw.get("not") is not None:
         yield from _undeclared_causes(raw["not"], declared, declared_path, f"{validation_path}.not")

@@ -70,7 +70,10 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Return whether `path` ends in `watch` or `proxy` with no resource: `/api/v1/watch`."""
+    """Return whether `path` ends in `watch` or `proxy` and names no resource.
+
+    An example is `/api/v1/watch`.
+    """
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])

@@ -112,7 +112,7 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> OwnedVersion:
-        """The API version in which the object is written, with its schema and its reset fields."""
+        """The schema and the reset fields of the API version in which the object is written."""
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:

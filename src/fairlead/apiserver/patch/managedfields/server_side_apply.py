@@ -256,7 +256,10 @@ def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> Fiel
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """Return `obj` with its last-applied annotation, if `obj` has one, set to `config`."""
+    """Return `obj` with the last-applied annotation set to `config`.
+
+    If `obj` has no such annotation, return `obj` unchanged.
+    """
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj

@@ -210,10 +210,10 @@ def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> St
 def _with_starts(
     answer: TabularAnswer, request: ExplainRequest, snapshot: Snapshot, release: Release
 ) -> TabularAnswer:
-    """Return `answer`, which explains a workload, with the start times of its pending pods added.
+    """Return `answer` with the start times of the pending pods added.
 
-    If no start times are known, `answer` is returned as it is. Raises InputError if
-    `answer` explains anything but a workload.
+    `answer` explains a workload. If no start times are known, `answer` is returned as it is. Raises
+    InputError if `answer` explains anything but a workload.
     """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"

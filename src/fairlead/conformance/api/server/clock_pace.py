@@ -78,7 +78,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` by at most one step if, at `real_ns`, the command waits for an event."""
+        """Advance `now` by at most WAITING_STEP if the command waits for an event at `real_ns`."""
         if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

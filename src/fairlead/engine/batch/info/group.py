@@ -107,7 +107,10 @@ def group_name(pod: Pod) -> str:
 
 
 def labelled_group(pod: Pod) -> str:
-    """Return the group named by a label of `pod` that the plugin Coscheduling reads; "" if none."""
+    """Return the name of the group in the labels of `pod`; "" if the labels name no group.
+
+    The labels are those that the plugin Coscheduling reads.
+    """
     labels = pod.metadata.labels
     if labels.keys().isdisjoint(GROUP_LABELS):
         return ""

@@ -128,7 +128,10 @@ RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
 
 
 def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """Return the request by Kubernetes' rule: init containers, sidecars, overhead and resize."""
+    """Return the request of `pod` as the Kubernetes scheduler computes it.
+
+    It takes init containers, sidecars, overhead and in-place resizes into account.
+    """
     shape = pod.shape
     running = tuple((column, amount) for column, amount in shape.load if amount)
     return TaskRequest(running, shape.wanted, slack, shape, shape.nonzero_load)

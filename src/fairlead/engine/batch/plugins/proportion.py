@@ -1,7 +1,7 @@
 """proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      amount to which the queue is entitled: water filling divides the cluster by
-                  weight
+    deserved      amount to which the queue is entitled: the cluster is divided by weight, and what
+                  a queue does not request is divided between the other queues
     allocated     sum of the requests of the tasks that have a node or are pipelined, in the queue
                   and in the queues below it
     share         largest allocated ÷ deserved of any resource; smaller shares are served first

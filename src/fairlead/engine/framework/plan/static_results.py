@@ -1,7 +1,8 @@
 """StaticResults: the results of NODE plugins on every node, shared by many plans.
 
-Most NODE plugins read little of a pod: its tolerations, node affinity or images. They name what
-they read (`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their
+NODE plugins have the locality NODE: their results depend only on the pod and the Node object. Most
+of them read little of a pod: its tolerations, node affinity or images. They name what they read
+(`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their
 plans share one StaticResults. A plan does not share its StaticResults if a NODE plugin does not
 name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore fails.
 

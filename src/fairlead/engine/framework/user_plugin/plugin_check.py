@@ -34,7 +34,7 @@ def _problems(plugin: object) -> Iterator[str]:
 
 
 def _misspelt(plugin: object) -> Iterator[str]:
-    """Yield an error for each method name that is nearly right: `preFilter` for `pre_filter`."""
+    """Yield an error for each misspelt method name, such as `preFilter` instead of `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())

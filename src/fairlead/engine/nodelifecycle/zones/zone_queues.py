@@ -84,8 +84,9 @@ class ZoneQueues:
     def next_attempt(self, now: Instant) -> Instant | None:
         """Return the first time at which a queue with entries has a token.
 
-        The result is one of the constructor's `ticks`, at or after `now` and after the last
-        processing. Returns None if no queue with entries will ever have a token.
+        The result is one of the constructor's `ticks`. It is not before `now`, and it is later than
+        the last time at which the queues were processed. Returns None if no queue with entries will
+        ever have a token.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -161,9 +162,9 @@ class RateLimitedQueue:
         self._due.pop(name, None)
 
     def head(self, last_pass: Instant) -> str | None:
-        """Return the next waiting name; None if no name is waiting.
+        """Return the waiting name with the earliest time; None if no name is waiting.
 
-        Requeued entries count as if they had the time `last_pass`.
+        Requeued entries have no time of their own; `last_pass` is used as their time.
         """
         if not self._timed:
             return self._requeued[0] if self._requeued else None

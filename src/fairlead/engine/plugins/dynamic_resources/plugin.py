@@ -477,6 +477,8 @@ class DynamicResources:
     def release_commands(self, state: CycleState, pod: PodInfo, node: str) -> Writes:
         """Return the commands that remove the pod's reservations and delete its special claim.
 
+        The special claim is the claim for the pod's extended resources.
+
         upstream: Unreserve, unreserveExtendedResourceClaim
         """
         claims = state.find(_Claims)

@@ -257,7 +257,9 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Return, as keys of a dict, the rows in domains that changed since the last `codes` call.
+        """Return the rows whose verdicts must be computed again, as the keys of a dict.
+
+        These are the rows in the domains that have changed since the last call of `codes`.
 
         Returns None if computing all rows is faster, or if a change log does not contain all
         changes.

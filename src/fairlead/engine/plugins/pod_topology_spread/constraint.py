@@ -51,7 +51,7 @@ class Constraint(Struct, frozen=True, eq=False):
 
     @property
     def counts_existing(self) -> bool:
-        """True if placed pods are counted; with an empty selector, no placed pods are counted.
+        """Whether placed pods are counted: False if the selector is missing or empty.
 
         upstream: common.go: countPodsMatchSelector
         """

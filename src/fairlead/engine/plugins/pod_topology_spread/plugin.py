@@ -266,8 +266,8 @@ def _changes_counting(constraints: Sequence[Constraint], before: Node, after: No
     """Return whether the change of a node from `before` to `after` may change a verdict.
 
     A verdict may change if only one of `before` and `after` has the topology keys of all
-    constraints. If both have all these keys, a verdict may change if the value of one of the keys
-    or the taints changed.
+    constraints. If both have all these keys, a verdict may change if the taints have changed, or if
+    the value of one of the keys has changed.
     """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

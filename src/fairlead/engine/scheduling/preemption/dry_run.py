@@ -230,7 +230,7 @@ class DryRuns:
         return kept.columns
 
     def _by_sums(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns for dry runs without the Filters that depend on other nodes."""
+        """Return the cached columns for dry runs in which no Filter depends on other nodes."""
         kept = self._entry((pod.shape.id, pod.priority))
         self._mark_changed(kept, table, frozenset(), is_local=True)
         return kept.columns
@@ -424,10 +424,11 @@ class DryRuns:
     def _evaluate(
         self, pod: PodInfo, found: Feasibility, fit: NodeResourcesFit | None, row: int
     ) -> Candidate | Status:
-        """Evaluate one row.
+        """Return the candidate for the node at `row`, or a status that says why there is none.
 
-        If `fit` is given, it is the only Filter that depends on the pods of the node, and the
-        victims are found without a trial. A node that a NODE plugin rejects always gets a trial.
+        If `fit` is not None, it is the only Filter that depends on the pods of the node. The
+        victims are then found by comparing sums of requests, without calling the Filters. The
+        Filters are always called for a node that a plugin with the locality NODE rejects.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()

@@ -196,7 +196,7 @@ def new_execution(
 ) -> PreemptionExecution | None:
     """Return the execution that evicts `victims`; None if all of them are already being deleted.
 
-    In that case, nominations of lower-priority pods are not cleared either, as in upstream.
+    If the result is None, the nominations of lower-priority pods are kept, as in upstream.
     """
     leaving = tuple(victim for victim in victims if not victim.terminating)
     if not leaving:

@@ -86,7 +86,10 @@ class Preemptions:
     def start(
         self, pod: PodInfo, result: PostFilterResult
     ) -> tuple[list[Command], Execution | None]:
-        """Start a preemption; return its commands, and the execution if the cycle must wait."""
+        """Start a preemption; return (its first commands, its Execution).
+
+        The Execution is None if the cycle need not wait for the end of the preemption.
+        """
         node = result.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)

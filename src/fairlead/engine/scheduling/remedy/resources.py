@@ -45,10 +45,10 @@ def lower_requests(
 def free_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield deletions of single pods on the node, then of several pods.
+    """Yield changes that each delete one pod on the node, then changes that delete several pods.
 
-    Both start with terminating pods and continue with the least important pods. Yields nothing for
-    a node that is too small even without pods.
+    Terminating pods are chosen first, then the least important pods. Yields nothing if the node is
+    too small even without pods.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -377,7 +377,10 @@ class GarbageCollector(Struct):
         return [command for one in dependents for command in self._handle_owner_deletion(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """Forget the deleted dependent `uid`; return patches for owners that waited only for it."""
+        """Forget the deleted dependent `uid`.
+
+        Returns the patches of the owners whose deletion waited for this dependent and no other.
+        """
         dependent = self._dependent(uid)
         self._by_uid.pop(uid, None)
         commands: list[Command] = []

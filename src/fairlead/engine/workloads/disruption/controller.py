@@ -124,7 +124,10 @@ class Disruption:
         return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next budget must be recounted or the next condition reset, or None."""
+        """Return the time of the next recount of a budget or the next reset of a condition.
+
+        Returns None if neither is scheduled.
+        """
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -47,7 +47,10 @@ def _count(subsets: Sequence[Json], key: str) -> int:
 
 
 def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
-    """Return `subsets` with the lists under `key` cut in proportion, to `room` in total."""
+    """Return `subsets` after shortening their lists under `key` to `room` addresses in total.
+
+    Each list keeps a share in proportion to its length.
+    """
     total, left = _count(subsets, key), room
     found: list[Json] = []
     for one in subsets:

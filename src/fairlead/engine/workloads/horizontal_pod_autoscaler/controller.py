@@ -151,7 +151,7 @@ class HorizontalPodAutoscalers:
             yield from namespace.autoscalers.values()
 
     def replicas_of(self, autoscaler: Autoscaler) -> int | None:
-        """Return the number of replicas of the autoscaler's target, or None without a scale."""
+        """Return the replicas of the autoscaler's target; None if the target has no scale."""
         try:
             namespace = autoscaler.view.metadata.namespace
             return self._targets.find(autoscaler.view.spec.scale_target_ref, namespace).replicas

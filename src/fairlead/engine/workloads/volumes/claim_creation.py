@@ -205,7 +205,7 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def templates_by_name(templates: Iterable[Json]) -> dict[str, Json]:
-    """Return claim templates by name; of several templates with one name, the last counts."""
+    """Return a dict from each name to the last of the `templates` with this name."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go: getPersistentVolumeClaims
     return {(one.get("metadata") or {}).get("name", ""): one for one in templates}
 

@@ -57,8 +57,8 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
-    If the claimRef of `volume` does not refer to `claim` yet, the only write returned is the one
-    that sets it. This write fails with a conflict if the volume has changed in the meantime, for
+    If the claimRef of `volume` does not refer to `claim` yet, only the write that sets the claimRef
+    is returned. This write fails with a conflict if the volume has changed in the meantime, for
     example because it was bound to another claim.
     """
     reference = volume.spec.claim_ref

@@ -102,7 +102,10 @@ def _delay_of(call: WebhookCall) -> DurationNs:
 
 
 def _honest(call: WebhookCall) -> WebhookAnswer:
-    """Return an answer that admits the object; the answer of `mark` adds an annotation."""
+    """Return an answer that admits the object.
+
+    If the called webhook is the mutating one, the answer adds an annotation.
+    """
     review: Json = msgspec.json.decode(call.body)
     response: Json = {"uid": review["request"]["uid"], "allowed": True}
     if call.url == f"{_URL}{_MUTATES}":

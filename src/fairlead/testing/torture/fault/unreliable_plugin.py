@@ -23,10 +23,10 @@ _PATIENCE: Final = seconds(30)
 
 
 class UnreliablePlugin:
-    """Raises RuntimeError in one call of 40, or delays one pod of 40, until `is_calm` returns true.
+    """A plugin that misbehaves until `is_calm` returns True.
 
-    A delayed pod waits for a permission that never comes. `filter`, which is called for each node,
-    raises in one call of 400.
+    It either raises RuntimeError in one call of 40, or makes one pod of 40 wait for a permission
+    that never comes. `filter`, which is called for each node, raises in one call of 400.
     """
 
     name: ClassVar[str] = NAME

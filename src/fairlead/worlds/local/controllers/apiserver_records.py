@@ -87,7 +87,10 @@ class ApiServerRecords(ReactiveController):
         self._is_renewed = False
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Write missing or outdated records if one of them or the namespace PLACE has changed."""
+        """Return the commands that write the missing and outdated records.
+
+        Returns [] if neither a record nor the namespace PLACE has changed.
+        """
         for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE and not is_deleted

@@ -69,7 +69,10 @@ class _SpamFilter(Struct):
 
 
 class CorrelatedEvent(Struct, frozen=True):
-    """The message `note` to write, and the `key` of the stored event to create or increment."""
+    """The message `note` and the `key` of an event to write.
+
+    If an event with an equal key is stored, its count is incremented; otherwise, it is created.
+    """
 
     key: Key
     note: str

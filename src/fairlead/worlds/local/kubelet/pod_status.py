@@ -376,7 +376,10 @@ class _Report(Struct, frozen=True):
         return {"waiting": {"reason": waiting}}
 
     def _stated_end(self, container: Json) -> tuple[int, str] | None:
-        """Return (exit code, reason) in the write's status of the ended `container`, or None."""
+        """Return the (exit code, reason) that the status write contains for `container`.
+
+        Returns None if the status write does not say that `container` has ended.
+        """
         state = self.stated.get(container["name"], {}).get("state") or {}
         ended = state.get("terminated")
         return None if ended is None else (ended["exitCode"], ended["reason"])
