@@ -51,6 +51,20 @@ def test_a_rollout_under_way_is_over_before_an_unrelated_node_is_drained(cluster
     assert min(one.at for one in found.evicted) == answer.changed.started_at
 
 
+def test_a_rollout_is_over_before_the_change_although_a_pod_terminates_for_hours(cluster, make):
+    """The end of the pod is a change after the horizon, so the run itself does not settle."""
+    slow = make.pod("slow", node_name="n3", terminationGracePeriodSeconds=7200)
+    slow["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T02:00:00Z",
+        "deletionGracePeriodSeconds": 7200,
+    }
+    answer = what_if(cluster([*rollout.in_progress(), slow]), ClusterChange(drain=("n5",)))
+    assert not answer.without.settled
+    assert answer.without.rest.after is not None
+    assert {one.node for one in answer.difference.evicted} == {"n5"}
+    assert no_entries(answer.difference, "placed", "gone", "removed", "updated", "pending")
+
+
 def test_a_new_image_updates_pods_and_loses_none(cluster, write):
     image = {"containers": [{"name": "c", "image": "web:2"}]}
     merge = {

@@ -611,7 +611,8 @@ class ExperimentRun:
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions
-        return rest_of(transitions, self._start, self._quiet, settled=settled)
+        start, end = self._start, self._world.now
+        return rest_of(transitions, start, end, self._quiet, settled=settled)
 
     def _readiness(
         self, others: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool

@@ -22,27 +22,35 @@ PAUSE: Final = seconds(1)
 
 
 def rest_of(
-    transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
+    transitions: Iterable[PodTransition],
+    start: Instant,
+    end: Instant,
+    gap: DurationNs,
+    *,
+    settled: bool,
 ) -> Rest:
     """Return the time at which the cluster came to rest, and the activities until then.
 
     The cluster comes to rest at the first pause that is longer than `gap`. A pause is a time in
-    which no pod of a permanent workload has a transition. `settled` is True if the run ended
-    because nothing changed any more. Such a run is at rest after its last transition, even if no
-    pause was long enough.
+    which no pod of a permanent workload has a transition; the last pause lasts until the run ends,
+    at `end`. `settled` is True if the run ended because nothing changed any more. Such a run is at
+    rest after its last transition, even if no pause was long enough.
     """
     episode: list[PodTransition] = []
-    is_over = settled
+    last = start
     for one in transitions:
         if not one.workload.is_permanent:
             continue
-        if one.at - (episode[-1].at if episode else start) > gap:
+        if one.at - last > gap:
             is_over = True
             break
         episode.append(one)
+        last = one.at
+    else:
+        is_over = settled or end - last > gap
     if not episode:
         return AT_REST
-    after = episode[-1].at - start + PAUSE if is_over else None
+    after = last - start + PAUSE if is_over else None
     return Rest(after=after, activities=tuple(_activities(episode)))
 
 
