@@ -723,6 +723,21 @@ def test_the_failure_of_a_failed_node_is_compared_with_its_return(
     assert "five-minutes" not in {one.name for one in answer.changed.outage.misconceptions}
 
 
+def test_a_failed_node_that_is_being_deleted_does_not_return_to_service(
+    make, failed_node, snapshot
+):
+    """It goes in both runs, so the answer is about the other nodes, after a rollout in progress."""
+    going = failed_node("Unknown")
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.io/b"]}
+    change = ClusterChange(failures=Failures(fail_node=("a", "n0")))
+    nodes = (make.node(f"n{n}", cpu="8") for n in range(6))
+    answer = what_if(snapshot(going, *nodes, *rollout.in_progress()), change)
+    assert answer.without.rest.after
+    assert answer.changed.started_at == answer.without.started_at
+    assert not any("not in service" in note for note in answer.changed.notes)
+    assert "a" not in {node.name for node in answer.without.nodes}
+
+
 def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot):
     """The pod was not ready before, and nothing evicts it, so no change of it is recorded."""
     agent = make.workload("DaemonSet")

@@ -22,7 +22,10 @@ from fairlead.whatif.snapshot.samples import samples
 
 
 def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list[str]:
-    """Return the nodes of `outages` that are out of service in `initial`, sorted."""
+    """Return the nodes of `outages` that are out of service in `initial`, sorted.
+
+    Nodes that are being deleted are left out: they go in both runs and cannot return.
+    """
     failing = {name for outage in outages for name in outage.nodes}
     return sorted(
         one.ref.name
@@ -30,6 +33,7 @@ def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list
         if one.kind is NODE
         and one.ref.name in failing
         and ready_status(one.node) in (UNKNOWN, FALSE)
+        and not one.node.metadata.deletion_timestamp
     )
 
 
