@@ -668,6 +668,43 @@ def test_a_drain_waits_for_ever_for_a_kubelet_that_does_not_answer(make, snapsho
     assert check(parse_fail_on("undrained"), answer.effect).holds
 
 
+STOPPING = "1 pod on a has not stopped, and its grace period ends after 2h00m (default/web-1)"
+UNFINISHED = "is not finished after 1h00m, when the simulation ends (--horizon):"
+
+
+@pytest.mark.parametrize(
+    ("drain", "sentence"),
+    [
+        ({}, f"The drain {UNFINISHED} {STOPPING}."),
+        (
+            {"max_unavailable": 1},
+            f"The rolling drain {UNFINISHED} 0 of 1 node are back, {STOPPING}.",
+        ),
+    ],
+    ids=["at once", "in turns"],
+)
+def test_a_drain_is_not_finished_before_the_last_grace_period_ends(make, snapshot, drain, sentence):
+    """kubectl drain waits for the pod, although its replacement already runs elsewhere."""
+    web = make.workload("ReplicaSet")
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web", terminationGracePeriodSeconds=7200)
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    dump = snapshot(make.node("a"), make.node("b"), web, pod)
+    change = ClusterChange(drain=("a",), **drain)
+    answer = what_if(dump, change)
+    assert answer.verdict.first.sentence == sentence
+    [stopping] = whatif_result(answer)["undrained"]
+    assert stopping["pod"] == "default/web-1"
+    assert check(parse_fail_on("undrained"), answer.effect).holds
+    assert "--horizon 3h" in [step.options for step in answer.next_steps]
+    [row] = answer.effect.workloads
+    assert (row.moved, row.undrained) == (1, 0)
+    ended = what_if(dump, change, Conditions(horizon=seconds(3 * 3600)))
+    assert ended.changed.undrained == ()
+    assert ended.changed.settled
+
+
 @pytest.fixture
 def failed_node(make):
     """Return a function that makes the node `a`, which is out of service."""

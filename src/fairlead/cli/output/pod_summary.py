@@ -46,7 +46,7 @@ def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
 
 
 def undrained(rows: Sequence[Undrained]) -> Section:
-    """Return the section of pods that could not be evicted, grouped by reason."""
+    """Return the section of pods that a drain has not removed, grouped by reason."""
     by_reason: dict[str, list[Undrained]] = defaultdict(list)
     for one in rows:
         by_reason[_IN_PARENTHESES.sub("", one.why)].append(one)

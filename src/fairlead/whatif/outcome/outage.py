@@ -190,7 +190,7 @@ class OutagePreemption(Struct, frozen=True, kw_only=True):
 class DrainProgress(Struct, frozen=True, kw_only=True):
     """The progress of a node's rolling drain; the time of a stage that was not reached is None.
 
-    `held_up_by` are the refused evictions that block the drain.
+    `held_up_by` are the reasons why pods are still on the node.
     """
 
     node: str

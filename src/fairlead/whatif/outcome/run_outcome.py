@@ -283,6 +283,7 @@ class UndrainedCause(StrEnum):
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
     KEPT = "kept"  # the pod had ended in the dump, but a finalizer keeps it
     PROTECTED = "protected"  # Karpenter does not evict the pod (engine.workloads.drain)
+    STOPPING = "stopping"  # the pod is still within its grace period
 
 
 UNSTOPPED: Final = "the kubelet of the node does not answer"
@@ -290,15 +291,17 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
-    """A pod that a drain did not remove, and the cause.
+    """A pod that a drain had not removed when the run ended, and the cause.
 
     `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, or a text that
-    names the finalizer that keeps the pod.
+    names the finalizer that keeps the pod, or the end of its grace period. For the cause STOPPING,
+    `stops_at` is this end; a longer run removes the pod.
     """
 
     pod: PodEnd
     cause: UndrainedCause
     why: str
+    stops_at: Instant | None = None
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
@@ -435,6 +438,16 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def virtual_seconds(self) -> float:
         """The duration of the run in virtual time, in seconds."""
         return to_seconds(self.ended_at - self.started_at)
+
+    @property
+    def stopping(self) -> tuple[Undrained, ...]:
+        """The `undrained` pods that a longer run removes."""
+        return tuple(one for one in self.undrained if one.cause is UndrainedCause.STOPPING)
+
+    @property
+    def stuck(self) -> tuple[Undrained, ...]:
+        """The `undrained` pods that no longer run removes."""
+        return tuple(one for one in self.undrained if one.cause is not UndrainedCause.STOPPING)
 
     @property
     def node_names(self) -> frozenset[str]:

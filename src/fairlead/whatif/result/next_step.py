@@ -41,7 +41,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
-from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.result.new_nodes import (
     NewNodes,
@@ -147,19 +147,39 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 
 
 def _unfinished(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if that simulates a rolling drain to its end."""
+    """Yield a what-if that simulates a drain to its end."""
     changed, change = case.answer.changed, case.answer.change
-    if changed.undrained or all(one.back_at is not None for one in changed.drains):
+    is_over = all(one.back_at is not None for one in changed.drains)
+    if changed.stuck or (is_over and not changed.stopping):
         return
     down = option_duration("--for", change.lasts) or 0
     expected = expected_duration(changed.drains, down) or 0
     ran = changed.ended_at - changed.started_at
+    expected = max(expected, _expected_stop(changed, down))
     # Later drains may take longer than the first ones.
     horizon = max(expected * _HORIZON_PERCENT // 100, 2 * ran)
     yield NextStep(
         "ask again with a simulation that includes the end of the drain",
         shlex.join(("--horizon", _rounded_up(horizon))),
     )
+
+
+def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
+    """Return the time until a drain ends if each node takes as long as the stopping pods.
+
+    A node of a rolling drain is assumed to be back at the time `away` after it is empty. Return 0
+    if no pods are stopping. A result that is too long does no harm, because a run ends with the
+    drain.
+    """
+    begun = {one.node: one.begun_at for one in changed.drains}
+    times = [
+        one.stops_at - (begun.get(one.pod.node) or changed.started_at)
+        for one in changed.stopping
+        if one.stops_at is not None
+    ]
+    if not times:
+        return 0
+    return (max(times) + away) * len(changed.drains) if changed.drains else max(times)
 
 
 def _rounded_up(duration: DurationNs) -> str:
@@ -174,7 +194,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
     The eviction API never evicts a pod that several budgets select. For such pods, the last what-if
     deletes the surplus budgets.
     """
-    undrained = case.answer.changed.undrained
+    undrained = case.answer.changed.stuck
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
     exhausted = {
         one.pdb for one in case.answer.changed.budgets if not violating.isdisjoint(one.refused)
@@ -407,7 +427,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
         yield from _more_nodes(case, pending, nodes, change.add_nodes)
         return
     waiting = {pod.workload for pod in pending}
-    kept = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
+    kept = [one.pod for one in answer.changed.stuck if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
     reach = VolumeReach(case.manifests, (*pending, *kept, *later))
     by_name = {node.name: node for node in nodes}
@@ -856,7 +876,7 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """
     change, changed = answer.change, answer.effect.changed
     is_unfinished = any(one.back_at is None for one in changed.drains)
-    if not change.drain or not (changed.undrained or is_unfinished):
+    if not change.drain or not (changed.stuck or is_unfinished):
         return
     # The source of an answer can also be standard input, or the context of a running cluster.
     snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
@@ -864,7 +884,7 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
     if change.max_unavailable is not None:
         words += ["--for", change.lasts or "0s"]
     aim = "find the fastest pace of the drain that is safe"
-    if changed.undrained:
+    if changed.stuck:
         aim = "list everything that blocks the drain, and what would unblock it"
     yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
 

@@ -922,7 +922,7 @@ def test_members_of_a_gang_for_which_nodes_have_room_need_no_new_node(snapshot, 
     [
         ("10m", seconds(1200), "40m"),  # one of three nodes is back: 3 * 10m30s, and 10 %
         ("2h", seconds(1200), "7h"),  # no node is back, but a node is empty after 30 s
-        ("2h", seconds(20), "1m"),  # no node is empty: twice the horizon
+        ("2h", seconds(20), "7h"),  # no node is empty, but the pods on it stop after 30 s
     ],
 )
 def test_an_unfinished_rolling_drain_suggests_a_longer_horizon(

@@ -42,7 +42,7 @@ DISPLACED: Final = "displaced"
 
 
 def _undrained(effect: Effect) -> list[str]:
-    """Return the pods that could not be evicted, and the nodes that were not drained."""
+    """Return the pods that a drain has not removed, and the nodes that were not drained."""
     pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
     named = {one.pod.node for one in effect.changed.undrained}
     drains = [one.node for one in effect.changed.drains if one.back_at is None]

@@ -184,7 +184,7 @@ def _refused(effect: Effect) -> str | None:
 
 
 def _undrained(effect: Effect) -> str | None:
-    undrained, drains = effect.changed.undrained, effect.changed.drains
+    undrained, drains = effect.changed.stuck, effect.changed.drains
     if not undrained:
         return None
     blocking = [one.pdb for one in effect.budgets if one.state is BudgetResult.BLOCKS]
@@ -192,8 +192,9 @@ def _undrained(effect: Effect) -> str | None:
     if not drains:
         return f"The drain does not complete: {', '.join(_causes(undrained, why))}."
     back = sum(one.back_at is not None for one in drains)
-    waiting = sum(bool(one.held_up_by) for one in drains)
-    rest = [one for one in drains if one.back_at is None and not one.held_up_by]
+    blocked = {one.pod.node for one in undrained}
+    waiting = sum(one.back_at is None and one.node in blocked for one in drains)
+    rest = [one for one in drains if one.back_at is None and one.node not in blocked]
     away = sum(one.begun_at is not None for one in rest)
     unbegun = len(rest) - away
     more = f", {away:,} {'is' if away == 1 else 'are'} not back" if away else ""
@@ -220,7 +221,7 @@ def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
                 what = f"cannot be evicted{why}"
             case UndrainedCause.UNSTOPPED:
                 what = f"never stop{ending} ({UNSTOPPED})"
-            case UndrainedCause.KEPT | UndrainedCause.PROTECTED:
+            case UndrainedCause.KEPT | UndrainedCause.PROTECTED | UndrainedCause.STOPPING:
                 what = f"stay{ending}: {found[0].why}"
         nodes = _counted(len({one.pod.node for one in found}), "node")
         yield f"{_pods(len(found))} on {nodes} {what}"
@@ -353,14 +354,20 @@ def _down(effect: Effect) -> str | None:
 def _unfinished(effect: Effect) -> str | None:
     changed, drains = effect.changed, effect.changed.drains
     after = for_readers(seconds(changed.virtual_seconds))
-    if not effect.changed.undrained and any(one.back_at is None for one in drains):
+    stopping = _stopping(changed)
+    if not changed.stuck and any(one.back_at is None for one in drains):
         back = sum(one.back_at is not None for one in drains)
         expected = expected_duration(drains) if back else None
         pace = "" if expected is None else f"; at this pace, it takes {for_readers(expected)}"
         return (
             f"The rolling drain is not finished after {after}, when the simulation ends "
             f"(--horizon): {back:,} of {_counted(len(drains), 'node')} "
-            f"{'is' if back == 1 else 'are'} back{pace}."
+            f"{'is' if back == 1 else 'are'} back{stopping and f', {stopping}'}{pace}."
+        )
+    if not changed.stuck and stopping:
+        return (
+            f"The drain is not finished after {after}, when the simulation ends (--horizon): "
+            f"{stopping}."
         )
     starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
     waiting = len(starting) or _not_running(effect)
@@ -368,6 +375,21 @@ def _unfinished(effect: Effect) -> str | None:
         return None
     verb = "is" if waiting == 1 else "are"
     return f"{_pods(waiting)} {verb} still not running after {after}, when the simulation ends."
+
+
+def _stopping(changed: RunOutcome) -> str:
+    """Return a clause about the evicted pods that have not stopped; "" if there are none."""
+    found = changed.stopping
+    if not found:
+        return ""
+    nodes = listed(sorted({one.pod.node for one in found}), 2)
+    last = max(found, key=lambda one: one.stops_at or 0)
+    left = for_readers(max(0, (last.stops_at or 0) - changed.started_at))
+    have, whose = ("has", "its") if len(found) == 1 else ("have", "the last")
+    return (
+        f"{_pods(len(found))} on {nodes} {have} not stopped, and {whose} grace period ends after "
+        f"{left} ({last.pod.key})"
+    )
 
 
 def _breached(effect: Effect) -> str | None:

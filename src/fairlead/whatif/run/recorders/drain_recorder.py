@@ -44,7 +44,7 @@ class DrainRecorder(Struct):
     def progress(self, undrained: Sequence[Undrained]) -> list[DrainProgress]:
         """Return the progress of all drains.
 
-        `undrained` are the pods whose evictions are still refused at the end.
+        `undrained` are the pods that are still on drained nodes at the end.
         """
         return [
             DrainProgress(

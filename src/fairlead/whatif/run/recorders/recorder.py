@@ -641,9 +641,9 @@ class Recorder(Struct):
         ]
 
     def undrained(self) -> list[Undrained]:
-        """Return the pods that a drain does not remove, sorted by key.
+        """Return the pods that a drain has not removed, sorted by key.
 
-        Their evictions are refused, or they never disappear. Refused evictions of Cluster
+        Their evictions are refused, or they have not stopped. Refused evictions of Cluster
         Autoscaler and of the descheduler do not count: Cluster Autoscaler then keeps the node, and
         the descheduler does not try again.
         """
@@ -667,11 +667,11 @@ class Recorder(Struct):
         return is_drain_requested(node) or node.metadata.deletion_timestamp != ""
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield the pods on drained nodes that will never disappear, and have no refused eviction.
+        """Yield the pods that are still on drained nodes, and have no refused eviction.
 
         Such a pod remains because the kubelet of its node does not answer, because a foreign
-        finalizer keeps it after its end, or because Karpenter does not evict it. Pods of DaemonSets
-        and static pods are left out.
+        finalizer keeps it after its end, because Karpenter does not evict it, or because its grace
+        period is not over. Pods of DaemonSets and static pods are left out.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):
@@ -689,9 +689,17 @@ class Recorder(Struct):
                 elif is_terminal(pod) and (finalizers := foreign_finalizers(pod)):
                     why = f"finalizer {finalizers[0]} keeps it after its end, as in the dump"
                     yield self._undrained(pod, UndrainedCause.KEPT, why)
+                elif not is_terminal(pod):
+                    until = pod.metadata.deletion_timestamp
+                    why = f"its grace period ends at {until}"
+                    end = parse_timestamp(until)
+                    yield self._undrained(pod, UndrainedCause.STOPPING, why, end)
 
-    def _undrained(self, pod: Pod, cause: UndrainedCause, why: str) -> Undrained:
-        return Undrained(pod=self._end_of(self._tracks[pod.key]), cause=cause, why=why)
+    def _undrained(
+        self, pod: Pod, cause: UndrainedCause, why: str, stops_at: Instant | None = None
+    ) -> Undrained:
+        end = self._end_of(self._tracks[pod.key])
+        return Undrained(pod=end, cause=cause, why=why, stops_at=stops_at)
 
     def _refusal(self, track: PodTrack) -> str:
         """Return why the eviction was refused, with the keys of the budgets that cover the pod."""
