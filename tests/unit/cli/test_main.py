@@ -226,7 +226,7 @@ def test_explanations_are_text_or_json(fairlead):
     arguments = ("explain", "pod/search-58f855c4f4-kvqhp", "--snapshot", STORE / "store.yaml")
     code, out, _ = fairlead(*arguments)
     assert code == 0
-    assert "Goes to worker-01, which has the highest score." in out
+    assert "it would go to its own node, which has the highest score." in out
     assert "infeasible nodes (6)" in out
     found = json.loads(fairlead(*arguments, "-o", "json")[1])
     assert found["choices"] == ["worker-01"]

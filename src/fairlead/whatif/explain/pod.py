@@ -18,6 +18,7 @@ from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import (
     condition,
     foreign_finalizers,
+    is_daemon_pod,
     is_static,
     is_terminal,
     is_terminating,
@@ -49,6 +50,7 @@ from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
@@ -102,7 +104,8 @@ class Explanation(Struct, frozen=True):
     says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is
     None for other pods, and for every pod if the scheduler has extenders.
 
-    `is_terminating` says whether the pod is being deleted. `held_group` is the pod's PodGroup if
+    `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
+    it without a scheduler. `held_group` is the pod's PodGroup if
     the group cannot start; the scheduler then does not bind the pod. Otherwise `held_group` is "".
     """
 
@@ -117,6 +120,7 @@ class Explanation(Struct, frozen=True):
     new_node: NewNode | None = None
     held_group: str = ""
     is_terminating: bool = False
+    is_static: bool = False
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
@@ -164,6 +168,8 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
         info = model.find_node(explanation.node)
         node = None if info is None else info.node
         more = (*more, *_state_notes(found, explanation.node, node, inventory))
+        if explanation.node not in explanation.evaluation.choices:
+            more = (*more, *_binding_note(found))
     else:
         more = (*more, *unbound_claims(found, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
@@ -191,6 +197,15 @@ def _state_notes(pod: Pod, name: str, node: Node | None, inventory: Inventory) -
         yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
     elif condition(pod, "Ready") is not None and not is_ready(pod):
         yield f"The pod is not ready: {why_unready(inventory, pod_ref(pod), node)}."
+
+
+def _binding_note(pod: Pod) -> tuple[str, ...]:
+    """Return a note about when `pod` was bound, if a scheduler bound it and the time is known."""
+    found = condition(pod, "PodScheduled")
+    if is_static(pod) or found is None or not found.last_transition_time:
+        return ()
+    what = "This evaluation uses the nodes and pods of the dump, which may have been different then"
+    return (f"The pod was bound at {found.last_transition_time}. {what}.",)
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:
@@ -288,6 +303,7 @@ def _explanation(
         new_node,
         held_group,
         is_terminating(found),
+        is_static(found),
     )
 
 
@@ -309,14 +325,16 @@ def _remedies(
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
     The smallest remedies come first. Remedies are searched for the nodes with the smallest
-    `shortage`. No remedy drops an entry of `selector` from the pod's nodeSelector.
+    `shortage`. No remedy drops an entry of `selector` from the pod's nodeSelector. The pod of a
+    DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
+    own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""
     refused = [
         (node, why)
         for name, why in sorted(evaluation.verdicts.items())
         # The rules of extenders are unknown. The pod would start only on nodes that take pods.
-        if why is not None and why.plugin != REJECTOR
+        if why is not None and why.plugin != REJECTOR and own in ("", name)
         if (node := table.find(name)) is not None and takes_pods(node.node)
     ]
     is_kept = kept_pods_of(pod)

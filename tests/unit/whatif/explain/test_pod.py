@@ -26,6 +26,12 @@ def explained(snapshot):
     return explain_target
 
 
+def printed_lines(found):
+    console = Console(file=StringIO(), width=200)
+    print_explanation(found, console, all_nodes=False)
+    return console.file.getvalue().splitlines()
+
+
 def test_feasible_nodes_have_scores_and_the_best_nodes_are_equal(explained, make):
     found = explained(
         "pod/web", make.node("a"), make.node("b"), make.node("c", cpu="500m"), make.pod("web")
@@ -358,11 +364,76 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
     assert (found.evaluation.gated is not None) is gated
     assert [one.partition("preemption, ")[2] for one in found.notes] == ([note] if note else [])
     assert found.held_group == ("default/g" if "cannot" in note else "")
-    console = Console(file=StringIO(), width=120)
-    print_explanation(found, console, all_nodes=False)
-    lines = console.file.getvalue().splitlines()
+    lines = printed_lines(found)
     if found.held_group:
         assert lines[1] == "Not bound: its PodGroup default/g cannot start now."
         assert lines[2] == "Without its group: Goes to a, the only node that fits."
     elif not gated:
         assert lines[1] == "Goes to a, the only node that fits."
+
+
+WOULD_GO = "If it were pending now, it would go to"
+FITS = "Its own node fits too, with a score of {b} instead of {a}."
+REFUSES = "Its own node would not take it: node(s) were unschedulable."
+BEST = "which has the highest score."
+BOUND = "The pod was bound at 2025-12-31T00:00:00Z."
+DELETED = {"deletionTimestamp": "2026-01-01T02:00:00Z", "deletionGracePeriodSeconds": 7200}
+
+
+@pytest.mark.parametrize(
+    ("node", "metadata", "lines", "note"),
+    [
+        ("a", {}, [f"{WOULD_GO} its own node, {BEST}"], ""),
+        ("b", {}, [f"{WOULD_GO} a, {BEST} {FITS}"], BOUND),
+        ("c", {}, [f"{WOULD_GO} a, {BEST} {REFUSES}"], BOUND),
+        (
+            "a",
+            DELETED,
+            [
+                "It is being deleted, and does not move to another node.",
+                f"{WOULD_GO} its own node, {BEST}",
+            ],
+            "The pod is terminating (deletionTimestamp 2026-01-01T02:00:00Z).",
+        ),
+    ],
+    ids=["chosen again", "another node is better", "own node is cordoned", "terminating"],
+)
+def test_a_bound_pod_is_compared_with_a_pending_one(make, snapshot, node, metadata, lines, note):
+    cordoned = make.node("c")
+    cordoned["spec"] = {"unschedulable": True}
+    pod = make.pod("p", node_name=node)
+    pod["metadata"] |= metadata
+    scheduled = {"type": "PodScheduled", "status": "True"}
+    pod["status"]["conditions"] = [scheduled | {"lastTransitionTime": "2025-12-31T00:00:00Z"}]
+    nodes = (make.node("a", cpu="8"), make.node("b"), cordoned)
+    dump = snapshot(*nodes, make.pod("q", node_name="b"), pod)
+    found = explain_pod(dump, "pod/p", SchedulerConfig())
+    printed = printed_lines(found)
+    assert printed[0].startswith(f"default/p: priority 0, on node {node}")
+    wanted = [line.format(**found.evaluation.totals) for line in lines]
+    assert printed[1 : len(wanted) + 1] == wanted
+    assert " ".join(found.notes).partition(" This evaluation")[0] == note
+
+
+def test_a_static_pod_is_not_evaluated_by_the_scheduler(make, snapshot):
+    """The kubelet starts it, so no other node is better, and no node refuses it."""
+    pod = make.pod("etcd-a", node_name="a")
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "1"}
+    found = explain_pod(snapshot(*map(make.node, "ab"), pod), "pod/etcd-a", SchedulerConfig())
+    title, note = printed_lines(found)
+    assert title == "default/etcd-a: priority 0, on node a"
+    assert note.startswith("Note: This is a static pod.")
+
+
+def test_a_pod_of_a_daemonset_has_no_change_for_the_nodes_of_other_pods(make, snapshot):
+    agent = make.workload("DaemonSet", "agent")
+    agent["metadata"]["uid"] = "agent"
+    pod = make.pod("agent-1", node_name="a", owner="agent", cpu="2")
+    pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    pod["spec"]["affinity"] = {"nodeAffinity": required}
+    other = make.pod("other", node_name="a", cpu="3")
+    objects = (*map(make.node, "ab"), agent, pod, other)
+    found = explain_pod(snapshot(*objects), "pod/agent-1", SchedulerConfig())
+    assert list(found.remedies) == ["a"]

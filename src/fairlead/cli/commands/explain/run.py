@@ -339,20 +339,24 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
-    state = "terminating, " if explanation.is_terminating else ""
-    where = (
-        f"on node {explanation.node}, {state}evaluated as if it were pending"
-        if explanation.node
-        else "pending"
-    )
+    where = f"on node {explanation.node}" if explanation.node else "pending"
+    where += ", terminating" if explanation.is_terminating else ""
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
-    if explanation.held_group and found.via:
+    if explanation.is_static:  # the verdicts of the scheduler mean nothing for it
+        _print_notes(console, explanation)
+        return
+    if explanation.is_terminating:
+        print_line(console, "It is being deleted, and does not move to another node.")
+    if explanation.node:
+        print_line(console, _decision_about_bound(found, explanation.node))
+    elif explanation.held_group and found.via:
         print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
         print_line(console, f"Without its group: {_decision(found)}")
     else:
         print_line(console, _decision(found))
     if found.preemption is not None and found.preemption.nominated:
-        print_line(console, _preempts(found.preemption))
+        verb = "It would preempt" if explanation.node else "Preempts"
+        print_line(console, _preempts(found.preemption, verb))
     _print_feasible(console, found, rows_max)
     _print_infeasible(console, explanation, rows_max)
     if found.preemption is not None:
@@ -361,8 +365,41 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         print_line(console, "Use --all-nodes or -o json to list every node.", "dim")
     if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
         _print_room(console, found.room)
+    _print_notes(console, explanation)
+
+
+def _print_notes(console: Console, explanation: Explanation) -> None:
     for note in explanation.notes:
         print_line(console, f"Note: {note}", "yellow")
+
+
+def _decision_about_bound(found: Evaluation, node: str) -> str:
+    """Return what the scheduler would do with the pod of `node` if the pod were pending now."""
+    if found.fit_error or (found.score_error and not found.via):
+        why = found.fit_error or found.score_error
+        return f"If it were pending now, it would stay pending: {why}"
+    chosen = ["its own node" if one == node else one for one in found.choices]
+    more = " ..." if len(chosen) > NAMES_MAX else ""
+    names = ", ".join(chosen[:NAMES_MAX]) + more
+    if len(chosen) > 1:
+        goes = f"one of {len(chosen)} equal nodes, chosen at random: {names}"
+    else:
+        reasons = {"nominated": "its nominated node", "single": "the only node that fits"}
+        goes = f"{names}, {reasons.get(found.via, 'which has the highest score')}"
+    return f"If it were pending now, it would go to {goes}.{_about_own_node(found, node)}"
+
+
+def _about_own_node(found: Evaluation, node: str) -> str:
+    """Return a sentence about `node` if the scheduler would choose another node, else ""."""
+    if node in found.choices or node not in found.verdicts:
+        return ""
+    refusal = found.verdicts[node]
+    if refusal is not None:
+        return f" Its own node would not take it: {refusal.message}."
+    if node in found.totals:
+        best = max(found.totals.values())
+        return f" Its own node fits too, with a score of {found.totals[node]} instead of {best}."
+    return " Its own node fits too."
 
 
 def _decision(found: Evaluation) -> str:
@@ -386,8 +423,8 @@ def _decision(found: Evaluation) -> str:
             return f"Random choice among {len(found.choices)} equal nodes: {chosen}{more}"
 
 
-def _preempts(found: PreemptionEvaluation) -> str:
-    """Return a sentence that names the preempted pods and their node.
+def _preempts(found: PreemptionEvaluation, verb: str) -> str:
+    """Return a sentence with `verb` that names the preempted pods and their node.
 
     If several nodes are equally good, the sentence names these nodes, but no pods.
     """
@@ -395,11 +432,11 @@ def _preempts(found: PreemptionEvaluation) -> str:
     if len(nodes) > 1:
         more = " ..." if len(nodes) > NAMES_MAX else ""
         return (
-            f"Preempts pods on one of {len(nodes):,} equal nodes: "
+            f"{verb} pods on one of {len(nodes):,} equal nodes: "
             f"{', '.join(nodes[:NAMES_MAX])}{more}"
         )
     victims = [victim.key for victim in found.candidates[nodes[0]].victims]
-    return f"Preempts {counted(len(victims), 'pod')} on {nodes[0]}: {listed(victims)}."
+    return f"{verb} {counted(len(victims), 'pod')} on {nodes[0]}: {listed(victims)}."
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
