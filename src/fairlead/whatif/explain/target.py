@@ -36,7 +36,7 @@ from fairlead.whatif.explain.pod_autoscaler import explain_autoscaler
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.planner.baseline import read_baseline
+from fairlead.whatif.planner.baseline import activity_note, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import (
     NewPods,
@@ -83,13 +83,12 @@ def explain_object(
     if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
     if found.kind is NODE:
-        if found.node.metadata.deletion_timestamp:
-            # In the baseline, other nodes may have taken its pods already.
-            model = ClusterModel(snapshot, scheduler)
-            notes = plan_notes(snapshot, model, release)
-        else:
-            base = read_baseline(snapshot, scheduler, release, NoProgress())
-            model, notes = base.model, base.notes
+        base = read_baseline(snapshot, scheduler, release, NoProgress())
+        model, notes, activity = base.model, base.notes, activity_note(base.dumped)
+        if found.node.metadata.deletion_timestamp or activity:
+            # In the baseline, the node may have other pods, or none.
+            model = base.dumped
+            notes = (*plan_notes(snapshot, model, release), *activity)
         answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot)
         return replace(answer, notes=(*answer.notes, *notes))
     model = ClusterModel(snapshot, scheduler)
@@ -100,7 +99,10 @@ def explain_object(
         answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:
         answer = explain_workload(planner, snapshot, found)
-    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+    notes = plan_notes(snapshot, model, release)
+    if found.kind is POD_DISRUPTION_BUDGET:
+        notes += activity_note(model)
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:

@@ -1,14 +1,16 @@
-"""The baseline of a plan: the snapshot before any change, plus the pods that its workloads lack.
+"""The baseline of a plan: the snapshot at rest, before any change.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan must not treat the resources that the missing pods need as free. So the planners first let the
-simulated controllers create these pods, and start when the cluster is at rest.
+plan must not treat the resources that the missing pods need as free, and must not report a budget
+that refuses evictions only until the rollout is over. So the planners first let the simulated
+controllers act, and start when the cluster is at rest. If there is nothing to wait for, the
+baseline is the snapshot itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +19,7 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Job,
+    Pod,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -36,10 +39,11 @@ from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
+from fairlead.whatif.planner.dump_activity import rollouts_in_progress, starting_pods
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment, with_batch
-from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -50,12 +54,14 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 class Baseline(Struct, frozen=True):
     """The cluster in which a plan begins: a snapshot and its model.
 
-    `created` is the note about created pods, or "" if none were created. `notes` are all notes for
-    the answer.
+    `created` is the note about created pods and about the activity that the plan waits for, or ""
+    if there is none. `notes` are all notes for the answer. `dumped` is the model of the dump as it
+    is.
     """
 
     snapshot: Snapshot
     model: ClusterModel
+    dumped: ClusterModel
     notes: tuple[str, ...]
     created: str = ""
 
@@ -66,17 +72,18 @@ def read_baseline(
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    If workloads lack pods, the baseline is the end of a simulation in which controllers create
-    them. `autoscale` is used only for the notes (`plan_notes`).
+    If workloads lack pods, rollouts were in progress or pods were starting (`dump_activity`), the
+    baseline is the end of a simulation. `autoscale` is used only for the notes (`plan_notes`).
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
     notes = plan_notes(snapshot, model, choice, autoscale)
     before = _pods_by_workload(model)
-    lacking = _lacking(model, before)
-    if not lacking:
-        return Baseline(snapshot, model, notes)
+    lacking, rolling = _lacking(model, before), rollouts_in_progress(model)
+    starting = [pod for pod in starting_pods(model) if workload_of(pod) not in rolling]
+    if not (lacking or rolling or starting):
+        return Baseline(snapshot, model, model, notes)
     experiment = baseline_experiment(snapshot, scheduler, choice, seed)
-    finished = run_experiment(experiment, "creating pods that workloads lack", progress)
+    finished = _run_to_rest(experiment, progress)
     complete = replace(
         snapshot,
         manifests=tuple(
@@ -88,10 +95,43 @@ def read_baseline(
     completed = ClusterModel(complete, scheduler, seed=seed)
     after = _pods_by_workload(completed)
     created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
-    if not created:  # for example, because a quota allows no further pods
-        return Baseline(snapshot, model, notes)
-    words = _created_words(created)
-    return Baseline(complete, completed, (*notes, words), words)
+    endless = [ref for ref in rollouts_in_progress(completed) if ref in rolling]
+    ended = [ref for ref in rolling if ref not in endless]
+    words = (
+        *([_created_words(created)] if created else []),
+        *([_ended_words(ended)] if ended else []),
+        *([_started_words(starting)] if starting else []),
+    )
+    notes = (*notes, *words, *([_endless_words(endless)] if endless else []))
+    if not words:  # for example, because a quota allows no further pods
+        return Baseline(snapshot, model, model, notes)
+    return Baseline(complete, completed, model, notes, " ".join(words))
+
+
+def activity_note(model: ClusterModel) -> tuple[str, ...]:
+    """Return the note of an answer that does not wait for the activity in progress in `model`."""
+    rolling = rollouts_in_progress(model)
+    starting = [pod for pod in starting_pods(model) if workload_of(pod) not in rolling]
+    found = [f"the rollout of {ref}" for ref in rolling]
+    found += [f"the start of {counted(len(starting), 'pod')}"] if starting else []
+    if not found:
+        return ()
+    what = f"This answer is about the time of the dump; more may be possible after {listed(found)}"
+    return (f"{what}. fairlead drain-plan waits for this.",)
+
+
+def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
+    """Run `experiment` until the cluster is at rest.
+
+    A pod that terminates for hours keeps a run from settling. The store at the end of such a run is
+    that of a much later time, so the run is repeated, and ends when the cluster is at rest.
+    """
+    until_rest = replace(experiment, steps_begin=None)
+    finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)
+    after = finished.outcome.rest.after
+    if finished.outcome.settled or not after:
+        return finished
+    return run_experiment(replace(experiment, duration=after), "once more", progress)
 
 
 def baseline_experiment(
@@ -199,3 +239,27 @@ def _created_words(created: Mapping[WorkloadRef, int]) -> str:
     named = listed([f"{count:,} of {ref}" for ref, count in created.items()], 5)
     verb = "is" if number == 1 else "are"
     return f"{counted(number, 'pod')} that workloads lack {verb} created first: {named}."
+
+
+def _ended_words(rollouts: Sequence[WorkloadRef]) -> str:
+    """Return the note about `rollouts` that end before the plan begins."""
+    names = listed([str(ref) for ref in rollouts])
+    was, after = ("was", "its rollout") if len(rollouts) == 1 else ("were", "their rollouts")
+    return (
+        f"{names} {was} being rolled out when the dump was taken; this answer begins after {after}."
+    )
+
+
+def _endless_words(rollouts: Sequence[WorkloadRef]) -> str:
+    """Return the note about `rollouts` that do not end."""
+    names = listed([str(ref) for ref in rollouts])
+    return f"A rollout of {names} was in progress when the dump was taken, and does not finish."
+
+
+def _started_words(starting: Sequence[Pod]) -> str:
+    """Return the note about the `starting` pods, which are ready when the plan begins."""
+    was = "was" if len(starting) == 1 else "were"
+    return (
+        f"{counted(len(starting), 'pod')} {was} starting when the dump was taken "
+        f"({listed([pod.key for pod in starting])}); this answer begins afterwards."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.unit.whatif import rollout
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 from tests.unit.whatif.snapshot.test_dumped_objects import deployment as dumped_deployment
 from tests.unit.whatif.snapshot.test_dumped_objects import meta, node, pods_of_a_workload, texts_of
@@ -11,6 +12,7 @@ from tests.unit.whatif.snapshot.test_dumped_objects import meta, node, pods_of_a
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.release import ReleaseChoice
+from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.fit import fit
 from fairlead.whatif.planner.new_pod import pod_source
@@ -137,3 +139,114 @@ def test_pods_that_the_dump_has_as_columns_are_kept(baseline):
     after = {one.metadata.name for one in (found.pod for found in base.model.pods())}
     assert {one["metadata"]["name"] for one in pods} < after
     assert len(after) == len(pods) + 1
+
+
+def budget(minimum):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "store"},
+        "spec": {"minAvailable": minimum, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 0, "expectedPods": 8, "desiredHealthy": minimum},
+    }
+
+
+def test_a_plan_begins_after_a_rollout_but_an_explanation_does_not(snapshot, make, baseline):
+    """During the rollout, 8 pods are ready, so the budget refuses evictions."""
+    nodes = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    read = snapshot(*nodes, *rollout.in_progress(), budget(8))
+    base = baseline(read)
+    assert base.notes[-1] == (
+        "deploy/store/web was being rolled out when the dump was taken; this answer begins after "
+        "its rollout."
+    )
+    web = [pod.pod for pod in base.model.pods() if pod.pod.metadata.name.startswith("web")]
+    assert {pod.metadata.labels["pod-template-hash"] for pod in web} == {rollout.NEW}
+    assert len(web) == 8
+    explained = explain_object(read, "node/n0", SchedulerConfig(), ReleaseChoice())
+    assert {row["pod"] for row in explained.tables[0].rows} <= {
+        one.ref.key for one in read.manifests
+    }
+    assert explained.notes[-1] == (
+        "This answer is about the time of the dump; more may be possible after the rollout of "
+        "deploy/store/web. fairlead drain-plan waits for this."
+    )
+
+
+def test_a_plan_waits_for_no_rollout_that_keeps_old_pods(snapshot, make, baseline):
+    """The Deployment is paused, so its controller replaces no pods."""
+    web, *others = rollout.in_progress()
+    web["spec"]["paused"] = True
+    others = [one for one in others if one["kind"] != "Pod" or one["status"]["phase"] == "Running"]
+    nodes = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    read = snapshot(*nodes, web, *others)
+    assert baseline(read).snapshot is read
+
+
+def test_a_rollout_that_does_not_finish_is_named(snapshot, make, baseline):
+    """No node has room for a new pod beside the old pods, all of which must be available."""
+    web, *others = rollout.in_progress()
+    web["spec"]["strategy"] = {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 2}}
+    for one in others:
+        if one["kind"] == "Pod" and one["status"]["phase"] == "Pending":
+            one["status"] = {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "False"}],
+            }
+    nodes = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    read = snapshot(*nodes, web, *others)
+    base = baseline(read)
+    assert base.snapshot is read
+    assert base.notes[-1] == (
+        "A rollout of deploy/store/web was in progress when the dump was taken, and does not "
+        "finish."
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "scheduled", "waits"),
+    [
+        ({"phase": "Pending"}, "2026-01-01T00:09:58Z", True),
+        ({"phase": "Pending"}, "2025-12-31T23:09:58Z", False),
+        ({"phase": "Running"}, "2026-01-01T00:09:58Z", False),
+    ],
+    ids=["starting", "stuck", "running"],
+)
+def test_a_plan_waits_for_pods_that_are_starting(
+    snapshot, make, baseline, status, scheduled, waits
+):
+    """A pod that has not started for an hour is not ready when the plan begins."""
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "b"])]
+    objects[0]["metadata"]["creationTimestamp"] = "2026-01-01T00:10:00Z"  # the time of the dump
+    pod = objects[-1]
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": scheduled}
+    pod["status"] = status | {"conditions": [bound, {"type": "Ready", "status": "False"}]}
+    read = snapshot(*objects)
+    base = baseline(read)
+    assert (base.snapshot is not read) is waits
+    key = f"default/{pod['metadata']['name']}"
+    note = f"1 pod was starting when the dump was taken ({key}); this answer begins afterwards."
+    assert (note in base.notes) is waits
+
+
+@pytest.mark.parametrize(
+    ("strategy", "waits"),
+    [
+        ({"type": "RollingUpdate"}, True),
+        ({"type": "OnDelete"}, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, False),
+    ],
+    ids=["rolling", "on delete", "partition"],
+)
+def test_pods_of_several_revisions_can_be_permanent(snapshot, make, baseline, strategy, waits):
+    """db-0 has the old revision, and a partition of 1 keeps it."""
+    db = make.workload("StatefulSet", "db", replicas=2)
+    db["metadata"]["uid"] = "db"
+    db["spec"]["updateStrategy"] = strategy
+    pods = [make.pod(f"db-{number}", node_name="a", owner="db") for number in range(2)]
+    for number, pod in enumerate(pods):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "db", "controller-revision-hash": f"db-{number}"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    base = baseline(snapshot(make.node("a"), db, *pods))
+    assert any("roll" in note for note in base.notes) is waits

@@ -1,0 +1,90 @@
+"""Activity in progress when a dump was taken: rollouts, and pods that were starting.
+
+During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
+at rest, so its budget may refuse evictions that it soon allows again.
+
+Activity that has lasted for longer than RECENT is not in progress, but stuck: for example, a pod
+waits for a volume that cannot be mounted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.objects import DaemonSet, Deployment, Pod, StatefulSet
+from fairlead.api.pods.facts import condition
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
+from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.readiness import takes_pods
+
+# upstream: pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment. After this time without progress,
+# the Deployment controller says that a rollout does not progress.
+RECENT: Final = seconds(600)
+_ROLLING: Final = "RollingUpdate"
+
+
+def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
+    """Return the workloads of `model` whose controllers are replacing pods of an old revision.
+
+    Workloads whose update strategy keeps pods of several revisions are left out, and so are those
+    with a stuck pod.
+    """
+    pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
+    for pod in model.pods():
+        if not pod.terminating:
+            pods[workload_of(pod.pod)].append(pod.pod)
+    found = []
+    for owner in model.objects:
+        if not isinstance(owner, Deployment | StatefulSet | DaemonSet):
+            continue
+        ref = WorkloadRef(type(owner).__name__, owner.metadata.namespace, owner.metadata.name)
+        updated = [pod for pod in pods[ref] if _is_updated(owner, pod)]
+        is_stuck = any(_is_waiting(pod) and not _is_recent(pod, model.now) for pod in updated)
+        if len({revision_of(pod) for pod in updated}) > 1 and not is_stuck:
+            found.append(ref)
+    return sorted(found)
+
+
+def starting_pods(model: ClusterModel) -> Iterator[Pod]:
+    """Yield the pods of `model` that were scheduled shortly before and whose containers start."""
+    for pod in model.pods():
+        node = model.find_node(pod.pod.spec.node_name) if pod.pod.spec.node_name else None
+        if node is None or pod.terminating or not takes_pods(node.node):
+            continue
+        if _is_waiting(pod.pod) and _is_recent(pod.pod, model.now):
+            yield pod.pod
+
+
+def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:
+    """Return whether the controller of `owner` replaces `pod` if its revision is an old one."""
+    spec = owner.spec
+    match owner:
+        case Deployment():
+            return not spec.paused
+        case DaemonSet():
+            return spec.update_strategy.type == _ROLLING
+        case StatefulSet():
+            # upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
+            ordinal = ordinal_of(owner.metadata.name, pod.metadata.name)
+            first = spec.ordinals.start + spec.update_strategy.rolling_update.partition
+            is_rolling = spec.update_strategy.type == _ROLLING
+            return is_rolling and ordinal is not None and ordinal >= first
+
+
+def _is_waiting(pod: Pod) -> bool:
+    """Return whether `pod` has a node, but its containers have not started."""
+    is_bound = bool(pod.spec.node_name) and pod.status.phase == "Pending"
+    return is_bound and not fails_to_start(pod)
+
+
+def _is_recent(pod: Pod, now: Instant) -> bool:
+    scheduled = condition(pod, "PodScheduled")
+    text = scheduled.last_transition_time if scheduled is not None else ""
+    text = text or pod.metadata.creation_timestamp
+    return not text or now - parse_timestamp(text) <= RECENT
