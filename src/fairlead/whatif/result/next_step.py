@@ -517,17 +517,22 @@ def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
 
 
 def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with constraints that do not count tainted nodes, or with soft constraints.
+    """Yield a what-if with other constraints.
 
-    Both are tried in this order, and the first that helps is yielded.
+    They do not count tainted nodes, or they also have no minDomains, or they are preferences. These
+    are tried in this order, and the first that helps is yielded.
     """
     [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
     if rule.ignores_taints and _more_ready(one, case.with_edit(rule.with_taints_honored())):
         yield _honoring_taints(rule, case)
         return
+    whose = f"the topology spread of {rule.workload}"
+    edit = rule.without_min_domains()
+    if rule.has_min_domains and _more_ready(one, case.with_edit(edit)):
+        yield NextStep(f"ask again without minDomains in {whose}", shlex.join(("--set", edit)))
+        return
     edit = rule.with_anyway()
     if _more_ready(one, case.with_edit(edit)):
-        whose = f"the topology spread of {rule.workload}"
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield NextStep(words, shlex.join(("--set", edit)))
 

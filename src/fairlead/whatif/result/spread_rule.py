@@ -55,7 +55,7 @@ class SpreadRule(Struct, frozen=True):
         if not self.constraints:
             return f"its required anti-affinity ({listed(self.apart)})"
         hard = filter(_is_hard, self.constraints)
-        found = [hard_words(one["topologyKey"], one["maxSkew"]) for one in hard]
+        found = [hard_words(one["topologyKey"], one["maxSkew"], _min_domains(one)) for one in hard]
         noun = "constraint" if len(found) == 1 else "constraints"
         return f"its topology spread {noun} ({'; '.join(found)})"
 
@@ -68,9 +68,22 @@ class SpreadRule(Struct, frozen=True):
         hard = filter(_is_hard, self.constraints)
         return any(one.get("nodeTaintsPolicy") != HONOR for one in hard)
 
+    @property
+    def has_min_domains(self) -> bool:
+        """Whether a constraint with DoNotSchedule needs more than one domain.
+
+        If there are fewer domains, the scheduler counts one without pods
+        (upstream: plugins/podtopologyspread/filtering.go: minMatchNum).
+        """
+        return any(_min_domains(one) > 1 for one in filter(_is_hard, self.constraints))
+
     def with_taints_honored(self) -> str:
         """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it."""
         return self._edit({"nodeTaintsPolicy": HONOR})
+
+    def without_min_domains(self) -> str:
+        """Return an edit of the workload with nodeTaintsPolicy Honor and without minDomains."""
+        return self._edit({"nodeTaintsPolicy": HONOR, "minDomains": None})
 
     def with_anyway(self) -> str:
         """Return an edit of the workload with whenUnsatisfiable ScheduleAnyway."""
@@ -84,9 +97,10 @@ class SpreadRule(Struct, frozen=True):
         return f"{self.workload}:spec.template.spec.{_CONSTRAINTS}={text}"
 
 
-def hard_words(topology_key: str, max_skew: int) -> str:
+def hard_words(topology_key: str, max_skew: int, min_domains: int | None = None) -> str:
     """Return the words for a topology spread constraint with DoNotSchedule."""
-    return f"{topology_key}, maxSkew {max_skew}, {DO_NOT_SCHEDULE}"
+    domains = f", minDomains {min_domains}" if min_domains is not None and min_domains > 1 else ""
+    return f"{topology_key}, maxSkew {max_skew}{domains}, {DO_NOT_SCHEDULE}"
 
 
 def spread_rules(
@@ -114,6 +128,11 @@ def spread_rules(
         repelled = sum(_ANTI_AFFINITY in pod.reason for pod in pods)
         if repelled and keys:
             yield SpreadRule(ref, repelled, apart=keys)
+
+
+def _min_domains(constraint: Json) -> int:
+    found = constraint.get("minDomains")
+    return found if isinstance(found, int) else 1
 
 
 def _is_constraint(value: Any) -> bool:

@@ -372,6 +372,50 @@ def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
+def test_a_constraint_that_needs_more_domains_than_remain_loses_min_domains(snapshot, spread):
+    """Failed nodes do not count, but with minDomains 2 the remaining zone may run one pod."""
+    constraint = spread[3]["spec"]["template"]["spec"]["topologySpreadConstraints"][0]
+    constraint |= {"nodeTaintsPolicy": "Honor", "minDomains": 2}
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread), change)
+    assert (
+        "(topology.kubernetes.io/zone, maxSkew 1, minDomains 2, DoNotSchedule)"
+        in answer.changed.notes[0]
+    )
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.words == "ask again without minDomains in the topology spread of rs/default/web"
+    assert step.code == edited(nodeTaintsPolicy="Honor")
+    assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
+
+
+@pytest.mark.parametrize(
+    ("replicas", "edits"), [(6, "api"), (2, "web")], ids=["more pods", "fewer pods"]
+)
+def test_the_constraint_with_the_most_pending_pods_is_edited(
+    make, snapshot, spread, replicas, edits
+):
+    """Two pods of web stay pending, and half of the pods of api; notes name both constraints."""
+    template = spread[3]["spec"]["template"]["spec"]["topologySpreadConstraints"][0]
+    constraint = template | {"labelSelector": {"matchLabels": {"app": "api"}}}
+    api = make.workload(
+        "ReplicaSet", "api", replicas=replicas, cpu="100m", topologySpreadConstraints=[constraint]
+    )
+    api["metadata"]["uid"] = "api"
+    pods = []
+    for number, node in enumerate("abacab"[:replicas]):
+        pod = make.pod(f"api-{number}", node_name=node, owner="api", cpu="100m")
+        pod["metadata"]["labels"] = {"app": "api"}
+        pod["spec"]["topologySpreadConstraints"] = [constraint]
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread, api, *pods), change)
+    named = [note for note in answer.changed.notes if "although nodes have room" in note]
+    assert [note.split()[3] for note in named] == ["rs/default/api", "rs/default/web"]
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert f"rs/default/{edits}:spec" in step.code
+
+
 def test_a_constraint_is_not_changed_if_no_node_has_room(snapshot, spread):
     for node in spread[1:3]:
         node["status"]["allocatable"]["cpu"] = "1"

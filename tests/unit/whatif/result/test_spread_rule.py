@@ -29,7 +29,14 @@ def test_an_edit_changes_only_the_constraints_that_keep_pods_pending():
     anyway, honored = edited(found.with_anyway()), edited(found.with_taints_honored())
     assert anyway == [{**HARD, "whenUnsatisfiable": "ScheduleAnyway"}, SOFT]
     assert honored == [{**HARD, "minDomains": 3, "nodeTaintsPolicy": "Honor"}, SOFT]
-    assert found.words == "its topology spread constraint (zone, maxSkew 1, DoNotSchedule)"
+    domains = edited(found.without_min_domains())
+    assert domains == [{**HARD, "nodeTaintsPolicy": "Honor"}, SOFT]
+    assert found.has_min_domains
+    assert not rule({**HARD, "minDomains": 1}, {**SOFT, "minDomains": 3}).has_min_domains
+    assert found.words == (
+        "its topology spread constraint (zone, maxSkew 1, minDomains 3, DoNotSchedule)"
+    )
+    assert rule(HARD).words == "its topology spread constraint (zone, maxSkew 1, DoNotSchedule)"
 
 
 @pytest.mark.parametrize(

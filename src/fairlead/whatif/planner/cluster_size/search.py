@@ -883,7 +883,7 @@ def _counting_constraints(pod: PodInfo) -> list[str]:
     Constraints with ScheduleAnyway are left out, because they reject no nodes.
     """
     return [
-        hard_words(one.topology_key, one.max_skew)
+        hard_words(one.topology_key, one.max_skew, one.min_domains)
         for one in pod.pod.spec.topology_spread_constraints
         if one.when_unsatisfiable == DO_NOT_SCHEDULE and one.node_taints_policy != HONOR
     ]
