@@ -277,15 +277,16 @@ def _without_change(
 
 
 def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
-    """Return a note about nodes that an autoscaler was removing; () if there are none.
+    """Return notes about nodes that were being deleted, or that an autoscaler was removing.
 
-    The nodes of a simulated autoscaler are left out.
+    Nodes that a simulated autoscaler was removing are left out.
     """
     nodes = filter(None, map(valid_node, nodes_of(snapshot.manifests)))
-    if not any(node.spec.taints for node in nodes):
+    if not any(node.spec.taints or node.metadata.deletion_timestamp for node in nodes):
         return ()
     # Imported only if it is needed.
     from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (  # noqa: PLC0415
+        deleted_note,
         leaving_note,
         nodes_to_be_deleted,
     )
@@ -296,7 +297,7 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
         by_cluster_autoscaler=autoscaling.config is None,
         by_karpenter=autoscaling.karpenter is None,
     )
-    return leaving_note(names)
+    return (*leaving_note(names), *deleted_note(snapshot.manifests))
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from fairlead.api.finalizer import TERMINATION
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import Instant
@@ -63,6 +64,25 @@ def leaving_note(names: list[str]) -> tuple[str, ...]:
     what = f"{listed(names, _NAMED_MAX)} {'was' if len(names) == 1 else 'were'} being removed"
     stay = "it stays, with its taints" if len(names) == 1 else "they stay, with their taints"
     return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
+
+
+def deleted_note(manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return a note that nodes with a deletionTimestamp go before the change; () without them.
+
+    `engine.workloads.drain.node_finalizers` removes their finalizers.
+    """
+    deleted = [one for one in _nodes(manifests) if one.metadata.deletion_timestamp]
+    if not deleted:
+        return ()
+    names = listed([one.metadata.name for one in deleted], _NAMED_MAX)
+    was, it = ("was", "it is") if len(deleted) == 1 else ("were", "they are")
+    note = (
+        f"{names} {was} being deleted when the dump was taken; the answer assumes that {it} gone "
+        "at once."
+    )
+    if any(TERMINATION in one.metadata.finalizers for one in deleted):
+        note = f"{note} Nodes of Karpenter are drained first."
+    return (note,)
 
 
 def _is_removed(
