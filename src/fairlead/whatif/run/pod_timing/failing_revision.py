@@ -1,13 +1,17 @@
 """FailingRevisions: the revisions of pod templates whose pods fail to start, from a dump.
 
 A revision fails if all its pods that have a node wait because a container fails to start, as in
-ImagePullBackOff or CrashLoopBackOff, and if they are on at least two nodes. Then the cause is
-hardly a node, and a new pod of the revision fails, too. Terminating and completed pods do not
-count.
+ImagePullBackOff or CrashLoopBackOff, and if the cause is hardly a node. Then a new pod of the
+revision fails, too. The cause is hardly a node in two cases: the pods are on at least two nodes, or
+pods of another revision of the workload run, and other pods run on the same node. The latter is a
+rollout that replaces one pod at a time, as those of StatefulSets do. Terminating and completed pods
+do not count.
 
-    2 pods on n1 and n2, both ImagePullBackOff     fails
-    the same, and 1 Ready pod on n3                does not fail
-    1 pod on n1, CrashLoopBackOff                  does not fail: another node may help
+    2 pods on n1 and n2, both ImagePullBackOff         fails
+    the same, and 1 Ready pod on n3                    does not fail
+    1 pod on n1, CrashLoopBackOff                      does not fail: another node may help
+    the same, 2 pods of the old revision run, and
+    pods of other workloads run on n1                  fails
 """
 
 from __future__ import annotations
@@ -69,11 +73,23 @@ def failing_revisions(manifests: Iterable[Manifest]) -> FailingRevisions:
         revision = workload_of(pod), revision_of(pod)
         nodes[revision].add(pod.spec.node_name)
         reasons.setdefault(revision, start_failure(pod))
-    failing = {one for one, names in nodes.items() if one[1] and len(names) >= _NODES_MIN}
-    if failing:
-        for one in matching_pods(manifests, _works):
-            failing.discard((workload_of(one.pod), revision_of(one.pod)))
-    return FailingRevisions({one: reasons[one] for one in sorted(failing)})
+    candidates = {one: names for one, names in nodes.items() if one[1]}
+    if not candidates:
+        return NO_FAILURES
+    workloads: set[WorkloadRef] = set()  # those with running pods
+    healthy: set[str] = set()  # nodes with running pods
+    for one in matching_pods(manifests, _works):
+        pod = one.pod
+        candidates.pop((workload_of(pod), revision_of(pod)), None)
+        if pod.status.phase == "Running":
+            workloads.add(workload_of(pod))
+            healthy.add(pod.spec.node_name)
+    failing = sorted(
+        one
+        for one, names in candidates.items()
+        if len(names) >= _NODES_MIN or (one[0] in workloads and names <= healthy)
+    )
+    return FailingRevisions({one: reasons[one] for one in failing})
 
 
 def _fails(pod: Pod) -> bool:

@@ -46,6 +46,24 @@ def test_a_revision_fails_if_all_its_pods_fail_on_several_nodes(found, of_revisi
     assert len(reasons(found, a, b, leaving)) == 1
 
 
+def test_a_revision_fails_on_one_node_if_the_old_revision_and_the_node_work(
+    found, of_revision, make
+):
+    """A StatefulSet replaces one pod at a time, so the new revision never has a second pod."""
+    new = of_revision("a", "n1", "CrashLoopBackOff")
+    old = of_revision("b", "n2", revision="7f8")
+    neighbour = make.pod("neighbour", node_name="n1")
+    neighbour["status"]["phase"] = "Running"
+    assert reasons(found, new, old, neighbour) == {
+        ("deploy/default/web", "5d4"): "CrashLoopBackOff"
+    }
+    assert reasons(found, new, old) == {}  # no other pod shows that the node works
+    assert reasons(found, new, neighbour) == {}  # the workload may never have run
+    assert reasons(found, new, old, neighbour, of_revision("c", "n3")) == {}
+    neighbour["status"]["phase"] = "Pending"
+    assert reasons(found, new, old, neighbour) == {}
+
+
 @pytest.fixture
 def stuck(make, snapshot, of_revision):
     """Return a dump with a Deployment whose only revision cannot pull its image."""
