@@ -493,7 +493,8 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
     others = sorted(kubelets - {server})
     if server == NEWEST and not others:
         return
-    nodes = f", its nodes {_listed(others)}" if others else ""
+    some_of = "some of its nodes" if server in kubelets else "its nodes"
+    nodes = f", {some_of} {_listed(others)}" if others else ""
     rules = [text for before, text in DIFFERENCES if server < before]
     differing = f" In Kubernetes {_text(server)}, {'; '.join(rules)}." if rules else ""
     yield (

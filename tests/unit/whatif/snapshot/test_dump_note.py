@@ -232,10 +232,10 @@ def test_pods_on_missing_nodes_are_named(make, snapshot, count, are, them):
 def test_other_versions_are_named_with_the_rules_that_differ(notes):
     [note] = notes(*COMPLETE, kubelets=("v1.31.4", "v1.29.0-gke.100", "v1.31.1"))
     assert note == (
-        "The cluster runs Kubernetes 1.31, its nodes 1.29; answers follow 1.36. In Kubernetes "
-        "1.31, preemption deletes its victims within the scheduling cycle; a node is Unknown after "
-        "40 s without heartbeats (--node-monitor-grace-period 40s); waiting pods are retried after "
-        "more kinds of events, even if these cannot help."
+        "The cluster runs Kubernetes 1.31, some of its nodes 1.29; answers follow 1.36. In "
+        "Kubernetes 1.31, preemption deletes its victims within the scheduling cycle; a node is "
+        "Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s); waiting pods are "
+        "retried after more kinds of events, even if these cannot help."
     )
 
 
