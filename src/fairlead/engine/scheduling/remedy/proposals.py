@@ -59,11 +59,15 @@ def proposals(
 def _uncordon(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    # When a node is uncordoned, the node lifecycle controller removes the taint of the cordon
+    yield RemedyChange(f"uncordon node {node.name}", node=uncordoned(node.node))
+
+
+def uncordoned(node: Node) -> Node:
+    """Return `node` without its cordon and the taint of the cordon."""
+    # The node lifecycle controller removes the taint
     # (node_lifecycle_controller.go: doNoScheduleTaintingPass).
-    taints = tuple(one for one in node.node.spec.taints if not _is_of_cordon(one))
-    spec = replace(node.node.spec, unschedulable=False, taints=taints)
-    yield RemedyChange(f"uncordon node {node.name}", node=with_spec(node.node, spec))
+    taints = tuple(one for one in node.spec.taints if not _is_of_cordon(one))
+    return with_spec(node, replace(node.spec, unschedulable=False, taints=taints))
 
 
 def _tolerate(

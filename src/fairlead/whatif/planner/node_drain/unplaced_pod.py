@@ -12,8 +12,9 @@ only after a trial that empties the whole node with this change:
                   pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them; this
                   step finds a maxSkew of 4. After that, other kinds of changes are tried
 
-One more node like the drained node is proposed if no change of a single object helps, or if such a
-node lets the pods of all blockers fit.
+If the node returns to service, but was cordoned before, its pods may fit on it once it is
+uncordoned. This change is tried first. One more node like the drained node is proposed if no change
+of a single object helps, or if such a node lets the pods of all blockers fit.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.proposals import uncordoned
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -101,13 +103,14 @@ class _Trials:
         is_first: bool,
         candidate: _Candidate | None = None,
         new_node: bool = False,
+        uncordons: bool = False,
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
         """Empty the node; yield the moves and the pods without a place.
 
         The model is restored when the `with` block ends. The pods of `workload` get the change of
         `candidate`. They are placed first if `is_first` is set, otherwise last. If `new_node` or
         `candidate` is set, the pods that wait in the snapshot are placed before all pods of the
-        node.
+        node. If `uncordons` is set, the node is not cordoned when it returns.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -126,10 +129,21 @@ class _Trials:
             own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
             moves, stuck = planner.place(node, own, edit)
             if self.returns:
-                model.put_node(self._drained_node)
+                back = self._drained_node
+                model.put_node(uncordoned(back) if uncordons else back)
                 late, stuck = planner.place(node, [one.pod for one in stuck], edit)
                 moves += late
             yield moves, stuck
+
+    def fits_if_uncordoned(self, workload: str) -> bool:
+        """Return whether every pod fits if the node returns and is uncordoned.
+
+        The pods of `workload` are placed last.
+        """
+        if not (self.returns and self._drained_node.spec.unschedulable):
+            return False
+        with self.emptied(workload, is_first=False, uncordons=True) as (_, stuck):
+            return not stuck
 
     def stuck_with_new_node(self, workload: str) -> frozenset[str]:
         """Return the workloads with pods that fit no node even if a node like `node` is added.
@@ -204,6 +218,15 @@ def unplaced_blockers(
         for one in stuck:
             first.setdefault(one.workload, one)
     owners = sorted(first, key=lambda owner: owner != found.owner)
+    if first and trials.fits_if_uncordoned(found.owner):
+        edit = f"uncordon {found.node} when it is back, because it was cordoned before"
+        return [
+            replace(
+                found if owner == found.owner else blocker_of(found.node, one, is_first=False),
+                edit=edit,
+            )
+            for owner, one in sorted(first.items(), key=lambda item: item[0] != found.owner)
+        ]
     shared = new_nodes and len(owners) > 1 and not trials.stuck_with_new_node(found.owner)
     known = {found.owner: found} if found.owner in first or not returns else {}
     blockers: dict[str, Blocker] = {}

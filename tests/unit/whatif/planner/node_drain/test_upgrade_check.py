@@ -87,10 +87,30 @@ def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, e
     assert row["why"].startswith("node(s) didn't match Pod's node affinity/selector")
 
 
-@pytest.mark.parametrize("spec", [TAINTED, {"unschedulable": True}])
-def test_a_pod_that_does_not_fit_its_returned_node_is_named(planner, make, spec):
+UNCORDON = "uncordon a when it is back, because it was cordoned before"
+
+
+@pytest.mark.parametrize(("spec", "edit"), [(TAINTED, ""), ({"unschedulable": True}, UNCORDON)])
+def test_a_pod_that_does_not_fit_its_returned_node_is_named(planner, make, spec, edit):
     [blocker] = checked(planner(*pinned_to_a(make, **spec))).blockers
     assert (blocker.node, blocker.cause) == ("a", BlockCause.NO_PLACE)
+    assert (blocker.edit == UNCORDON) is bool(edit)
+
+
+def test_an_upgrade_under_way_has_cordoned_nodes_that_must_be_uncordoned(planner, make):
+    """The pods of two workloads fit only on their own node; one change helps both."""
+    more = deployment(make, "cache", ["a"], nodeSelector={"kubernetes.io/hostname": "a"})
+    found = checked(planner(*pinned_to_a(make, unschedulable=True), *more)).blockers
+    assert sorted((one.owner, one.edit) for one in found) == [
+        ("deploy/default/cache", UNCORDON),
+        ("deploy/default/db", UNCORDON),
+    ]
+
+
+def test_a_change_that_does_not_help_an_uncordoned_node_is_not_proposed(planner, make):
+    """The node also has a taint that the pod does not tolerate."""
+    [blocker] = checked(planner(*pinned_to_a(make, **TAINTED, unschedulable=True))).blockers
+    assert blocker.edit != UNCORDON
 
 
 def test_only_budgets_of_pods_on_the_nodes_count(planner, make):
