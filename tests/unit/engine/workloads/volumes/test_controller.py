@@ -737,3 +737,27 @@ def test_an_event_tells_whether_the_claim_of_an_existing_pod_was_created(new_wor
     refusal = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: refused"
     assert notes[0].startswith(refusal)
     assert notes[1:] == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
+
+
+def test_an_event_about_a_claim_names_the_stateful_set_and_the_pod_of_this_claim(new_world, build):
+    """The claims of several pods and StatefulSets are created at the same time."""
+    world = new_world(Workloads(), Volumes(output=ClaimEvents(), is_complete=True))
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    for name, replicas in (("db", 2), ("log", 1)):
+        pods = [
+            build.pod(f"{name}-{number}", ("StatefulSet", name, name), volumes=uses(claimed))
+            for number in range(replicas)
+            for claimed in [f"data-{name}-{number}"]
+        ]
+        fields = {"uid": name, "volumeClaimTemplates": [template]}
+        world.load(build.owned("StatefulSet", name, replicas, **fields), *pods)
+    world.run(seconds(5))
+    found = [
+        (event.regarding.name, event.note)
+        for event in world.events
+        if event.regarding.kind == "StatefulSet"
+    ]
+    assert sorted(found) == [
+        (name, f"Create Claim data-{pod} Pod {pod} in StatefulSet {name} success")
+        for name, pod in (("db", "db-0"), ("db", "db-1"), ("log", "log-0"))
+    ]
