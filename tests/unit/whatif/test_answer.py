@@ -775,6 +775,28 @@ def test_a_failed_node_that_is_being_deleted_does_not_return_to_service(
     assert "a" not in {node.name for node in answer.without.nodes}
 
 
+def test_pods_do_not_run_on_other_failed_nodes_if_no_node_is_ready(make, snapshot):
+    """Without the change, node a returns, and pods are evicted from node b to node a."""
+    since, zone = "2025-12-31T23:58:00Z", "topology.kubernetes.io/zone"
+    nodes = [make.node(name, **{zone: name}) for name in "ab"]
+    for node in nodes:
+        unready = {"type": "Ready", "status": "Unknown", "lastTransitionTime": since}
+        node["status"]["conditions"] = [unready]
+        taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+        node["spec"] = {"taints": [taint | {"timeAdded": since}]}
+    web = make.workload("ReplicaSet", replicas=2)
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{node}", node_name=node, owner="web") for node in "ab"]
+    for pod in pods:
+        pod["metadata"] |= {"labels": {"app": "web"}, "creationTimestamp": since}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    answer = what_if(snapshot(*nodes, web, *pods), change)
+    assert sentence_of(answer, OutcomeKind.MOVED) == (
+        "1 pod of rs/default/web stays on a node that is not in service, and does not run."
+    )
+
+
 def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot):
     """The pod was not ready before, and nothing evicts it, so no change of it is recorded."""
     agent = make.workload("DaemonSet")

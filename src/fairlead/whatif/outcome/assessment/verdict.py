@@ -661,11 +661,17 @@ def _moved(effect: Effect) -> str | None:
         return None
     recreated = effect.difference.recreated
     new = {pod.key for pod in recreated}
+    failed = {node.name for node in effect.changed.nodes if not node.is_ready}
     others = [pod for pod in effect.difference.elsewhere if pod.key not in new]
+    # Example: without the change, a zone returns and takes pods of another failed zone. With the
+    # change, no zone has a Ready node, so these pods are not evicted.
+    stay = [pod for pod in others if pod.node in failed]
+    others = [pod for pod in others if pod.node not in failed]
     where = "on another node" if len(recreated) == 1 else "on other nodes"
     found = (
         _placed(effect, recreated, f"created again {where}"),
         _placed(effect, others, "placed elsewhere"),
+        _staying(stay),
     )
     return " ".join(one for one in found if one) or None
 
@@ -679,6 +685,15 @@ def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
     run = f" and {'runs' if len(pods) == 1 else 'run'} after"
     after = "" if took is None else f"{run} {_time(took)}"
     return f"{_pods_of(pods)} {'is' if len(pods) == 1 else 'are'} {how}{after}."
+
+
+def _staying(pods: Sequence[PodEnd]) -> str:
+    """Return a sentence about `pods`, which do not leave nodes out of service; "" without pods."""
+    if not pods:
+        return ""
+    if len(pods) == 1:
+        return f"{_pods_of(pods)} stays on a node that is not in service, and does not run."
+    return f"{_pods_of(pods)} stay on nodes that are not in service, and do not run."
 
 
 def _budget_changed(effect: Effect) -> str | None:
