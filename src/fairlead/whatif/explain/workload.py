@@ -124,6 +124,7 @@ def explain_workload(
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
             *_findings(snapshot, ref, pods, decision, message),
+            *_old_pods(workload, pods),
         ),
         tables=(
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
@@ -380,6 +381,26 @@ def _findings(
     priorities = sorted({pod.priority for pod in pods})
     if priorities and priorities != [0]:
         yield f"Its pods have priority {', '.join(f'{one:,}' for one in priorities)}."
+
+
+def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:
+    """Yield a sentence if a StatefulSet keeps pods of an old revision until they are deleted.
+
+    A drain gives such a pod the new template, which may be a surprise.
+
+    upstream: pkg/controller/statefulset/stateful_set_control.go: updateStatefulSet
+    """
+    if workload.kind is not STATEFUL_SET:
+        return
+    current = text(workload.value, "status", "updateRevision")
+    is_on_delete = text(workload.value, "spec", "updateStrategy", "type") == "OnDelete"
+    old = [pod for pod in pods if revision_of(pod.pod) not in ("", current)]
+    if is_on_delete and current and old:
+        have, they = ("has", "it is") if len(old) == 1 else ("have", "they are")
+        yield (
+            f"{counted(len(old), 'pod')} {have} an old template until {they} deleted, for example "
+            "by a drain (updateStrategy OnDelete)."
+        )
 
 
 def _is_unready(pod: PodInfo) -> bool:

@@ -873,3 +873,28 @@ def test_karpenter_removes_nodes_with_pods_that_cluster_autoscaler_keeps(explain
     [bare] = removal(explained("node/a", *nodes, kept_pod(make, "bare")))
     assert bare[2] == "no autoscaler: Karpenter manages the node"
     assert removal(explained("node/a", *nodes, kept_pod(make, "web", owner="rs"))) == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "revision", "found"),
+    [
+        ("OnDelete", "db-2", "1 pod has an old template until it is deleted"),
+        ("OnDelete", "db-1", "1 pod has an old template until it is deleted"),
+        ("OnDelete", "", ""),
+        ("RollingUpdate", "db-2", ""),
+    ],
+)
+def test_pods_that_a_drain_would_update_are_counted(explained, make, strategy, revision, found):
+    """db-0 has the revision db-1, and db-1 has the revision db-2."""
+    db = make.workload("StatefulSet", "db", replicas=2)
+    db["metadata"]["uid"] = "db"
+    db["spec"]["updateStrategy"] = {"type": strategy}
+    db["status"] = {"updateRevision": revision}
+    pods = [make.pod(f"db-{number}", node_name="a", owner="db") for number in range(2)]
+    for number, pod in enumerate(pods, 1):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "db", "controller-revision-hash": f"db-{number}"}
+    findings = explained("sts/db", make.node("a"), db, *pods).findings
+    assert [one.partition(",")[0] for one in findings if "old template" in one] == (
+        [found] if found else []
+    )
