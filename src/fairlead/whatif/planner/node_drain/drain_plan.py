@@ -22,19 +22,22 @@ plan uses the order in which the most nodes can be drained.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
-from fairlead.engine.core.instant import DurationNs
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.cluster_model import Changes, ClusterModel
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.cluster_model import Changes, ClusterModel, moves_with_drain
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node_drain.blocker_table import (
     blocker_tables,
@@ -71,16 +74,19 @@ from fairlead.whatif.run.progress import Progress
 
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
+GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `left_out` are selected
-    nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
-    drained alone, with all other nodes in service. `returnable` are the nodes that no single
-    change unblocks, but that could be drained if they returned, because their pods would wait.
+    `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `slow` has the longest
+    time that the pods of a workload take to stop, if it is long (`slow_of`). `left_out` are
+    selected nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that
+    could be drained alone, with all other nodes in service. `returnable` are the nodes that no
+    single change unblocks, but that could be drained if they returned, because their pods would
+    wait.
     """
 
     nodes: tuple[str, ...]
@@ -88,6 +94,7 @@ class DrainPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
+    slow: Mapping[str, DurationNs] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     alone: tuple[str, ...] = ()
     returnable: list[str] = field(default_factory=list)
@@ -183,6 +190,7 @@ def _planned_with_return(
         elif number < len(order):
             plan.drains.append(drained)
     plan.flags = flags_of(planner.model, plan.drains)
+    plan.slow = slow_of(planner.model, plan.drains)
     return plan
 
 
@@ -219,6 +227,7 @@ def _planned(
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained)
     plan.flags = flags_of(model, plan.drains)
+    plan.slow = slow_of(model, plan.drains)
     return plan
 
 
@@ -228,6 +237,24 @@ def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[Drain
     In `model`, no drain has happened yet: all pods are on their original nodes.
     """
     return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
+
+
+def slow_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> dict[str, DurationNs]:
+    """Return, by workload, the longest time that a pod on the nodes of `drains` takes to stop.
+
+    This is the grace period of the pod, or what remains of it. Workloads whose pods take at most
+    GRACE_MAX are left out. In `model`, no drain has happened yet.
+    """
+    found: dict[str, DurationNs] = {}
+    for drain in drains:
+        for pod in filter(moves_with_drain, model.node(drain.node).pods.values()):
+            grace = granted_grace(pod.pod)
+            if pod.terminating:
+                grace = parse_timestamp(pod.pod.metadata.deletion_timestamp) - model.now
+            if grace > GRACE_MAX:
+                workload = str(workload_of(pod.pod))
+                found[workload] = max(found.get(workload, 0), grace)
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
 
 class _Trial(Struct, frozen=True):
@@ -361,6 +388,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         *no_change_findings(plan.blockers),
         *_return_findings(plan.returnable),
         *order_findings(plan.drains),
+        *slow_findings(plan.slow),
         *flag_findings(plan.flags),
     )
     return TabularAnswer(
@@ -537,6 +565,16 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
         owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
         nodes = listed([drain.node for drain in picky], 2)
         yield f"On {nodes}, evict the pods of {owners} first: other pods could take their room."
+
+
+def slow_findings(slow: Mapping[str, DurationNs]) -> Iterator[str]:
+    """Yield a sentence about the workloads whose pods take long to stop (`slow_of`)."""
+    if slow:
+        longest = for_readers(max(slow.values()))
+        yield (
+            f"A drain waits up to {longest} until pods of {listed(list(slow))} have stopped "
+            "(terminationGracePeriodSeconds)."
+        )
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:

@@ -20,6 +20,8 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     flag_findings,
     flags_of,
     left_out_findings,
+    slow_findings,
+    slow_of,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
@@ -64,6 +66,7 @@ def check_alone(
             plan.drains.append(drained)
         plan.blockers += blockers
     plan.flags = flags_of(planner.model, plan.drains)
+    plan.slow = slow_of(planner.model, plan.drains)
     return plan
 
 
@@ -85,7 +88,12 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
         "SingleDrains",
         source,
         _verdict(plan),
-        (_limits(plan), *left_out_findings(plan), *flag_findings(plan.flags)),
+        (
+            _limits(plan),
+            *left_out_findings(plan),
+            *slow_findings(plan.slow),
+            *flag_findings(plan.flags),
+        ),
         (_nodes(plan), *blocker_tables(plan.blockers)[:2]),
         facts,
         notes,

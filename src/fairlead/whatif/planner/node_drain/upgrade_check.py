@@ -41,6 +41,8 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     pending_table,
     run_tables,
+    slow_findings,
+    slow_of,
     unsafe_because,
     wait_findings,
     wait_table,
@@ -176,6 +178,7 @@ def check_nodes(
                 done += 1
                 _check(planner, name, plan)
     plan.flags = flags_of(model, plan.drains)
+    plan.slow = slow_of(model, plan.drains)
     return plan
 
 
@@ -308,6 +311,7 @@ def _findings(
     yield from no_change_findings(plan.blockers)
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
+    yield from slow_findings(plan.slow)
     yield from flag_findings(plan.flags)
     single = [str(one.workload) for one in stops if one.wanted == 1]
     if single:

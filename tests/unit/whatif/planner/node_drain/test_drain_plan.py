@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
+from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
@@ -900,6 +901,30 @@ def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
     assert [(one.flag, one.pods) for one in plan.flags] == [
         ("--ignore-daemonsets", ("default/agent-a",))
     ]
+
+
+@pytest.mark.parametrize(
+    ("grace_s", "left_s", "waits"),
+    [(7200, None, "2h00m"), (7200, 3600, "1h00m"), (600, None, ""), (7200, 300, "")],
+    ids=["long", "terminating", "short", "almost over"],
+)
+def test_pods_that_take_long_to_stop_are_named(planner, make, grace_s, left_s, waits):
+    """kubectl drain waits for them, also if they were deleted before."""
+    objects = [
+        *map(make.node, ("a", "b")),
+        *deployment(make, "web", ["a"], terminationGracePeriodSeconds=grace_s),
+        daemon_pod(make, "a"),
+    ]
+    objects[-1]["spec"]["terminationGracePeriodSeconds"] = 7200
+    made = planner(*objects)
+    if left_s is not None:
+        end = format_timestamp(made.model.now + seconds(left_s))
+        objects[-2]["metadata"] |= {"deletionTimestamp": end, "deletionGracePeriodSeconds": grace_s}
+        made = planner(*objects)
+    answer = drain_answer(plan_of(made, ["a"]), "dump.yaml", ())
+    found = [one for one in answer.findings if one.startswith("A drain waits")]
+    pods = "pods of deploy/default/web have stopped (terminationGracePeriodSeconds)."
+    assert found == ([f"A drain waits up to {waits} until {pods}"] if waits else [])
 
 
 def test_a_verdict_without_a_drain_names_the_blocker_of_most_pods(planner, make):
