@@ -286,7 +286,7 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
         return ()
     # Imported only if it is needed.
     from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (  # noqa: PLC0415
-        deleted_note,
+        deleted_notes,
         leaving_note,
         nodes_to_be_deleted,
     )
@@ -297,7 +297,7 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
         by_cluster_autoscaler=autoscaling.config is None,
         by_karpenter=autoscaling.karpenter is None,
     )
-    return (*leaving_note(names), *deleted_note(snapshot.manifests))
+    return (*leaving_note(names), *deleted_notes(snapshot.manifests))
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:

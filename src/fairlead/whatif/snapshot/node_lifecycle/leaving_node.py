@@ -66,23 +66,26 @@ def leaving_note(names: list[str]) -> tuple[str, ...]:
     return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
 
 
-def deleted_note(manifests: Iterable[Manifest]) -> tuple[str, ...]:
-    """Return a note that nodes with a deletionTimestamp go before the change; () without them.
+def deleted_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield notes about the nodes with a deletionTimestamp, which go in a simulation.
 
-    `engine.workloads.drain.node_finalizers` removes their finalizers.
+    `engine.workloads.drain.node_finalizers` removes their finalizers; it drains nodes of Karpenter
+    first.
     """
-    deleted = [one for one in _nodes(manifests) if one.metadata.deletion_timestamp]
-    if not deleted:
-        return ()
-    names = listed([one.metadata.name for one in deleted], _NAMED_MAX)
-    was, it = ("was", "it is") if len(deleted) == 1 else ("were", "they are")
-    note = (
-        f"{names} {was} being deleted when the dump was taken; the answer assumes that {it} gone "
-        "at once."
-    )
-    if any(TERMINATION in one.metadata.finalizers for one in deleted):
-        note = f"{note} Nodes of Karpenter are drained first."
-    return (note,)
+    deleted = [one.metadata for one in _nodes(manifests) if one.metadata.deletion_timestamp]
+    drained = [one.name for one in deleted if TERMINATION in one.finalizers]
+    gone = [one.name for one in deleted if TERMINATION not in one.finalizers]
+    if gone:
+        it = "it is" if len(gone) == 1 else "they are"
+        yield f"{_deleted_words(gone)}; the answer assumes that {it} gone at once."
+    if drained:
+        it = "it" if len(drained) == 1 else "them"
+        yield f"{_deleted_words(drained)}; the simulation continues Karpenter's drain of {it}."
+
+
+def _deleted_words(names: list[str]) -> str:
+    was = "was" if len(names) == 1 else "were"
+    return f"{listed(names, _NAMED_MAX)} {was} being deleted when the dump was taken"
 
 
 def _is_removed(

@@ -65,17 +65,17 @@ def test_a_note_names_nodes_that_stay(taken, taints, meta, in_plans, in_simulati
 
 
 @pytest.mark.parametrize(
-    ("finalizer", "ends"),
+    ("finalizer", "what"),
     [
-        ("x/hold", "gone at once."),
-        ("karpenter.sh/termination", "gone at once. Nodes of Karpenter are drained first."),
+        ("x/hold", "the answer assumes that it is gone at once."),
+        ("karpenter.sh/termination", "the simulation continues Karpenter's drain of it."),
     ],
 )
-def test_a_note_names_nodes_that_go_before_the_change(taken, finalizer, ends):
+def test_a_note_names_nodes_that_go_before_the_change(taken, finalizer, what):
     snapshot = taken(deletionTimestamp=TAKEN_AT, finalizers=[finalizer])
     answer = what_if(snapshot, ClusterChange(cordon=("b",)))
     assert [node.name for node in answer.without.nodes] == ["b"]
-    note = f"a was being deleted when the dump was taken; the answer assumes that it is {ends}"
+    note = f"a was being deleted when the dump was taken; {what}"
     assert note in answer.without.notes
     assert not any("deleted" in one for one in what_if(taken(), ClusterChange()).without.notes)
 
