@@ -181,7 +181,11 @@ def test_a_displaced_pod_that_still_stops_at_the_end_does_not_run_again(ask, mak
     answer = ask(database(make, 7_200), drain=("a",))
     assert [one.sentence for one in answer.verdict.findings] == [
         "sts/default/db has no ready pod to the end.",
-        "1 pod is still not running after 1h00m, when the simulation ends.",
+        (
+            "The drain is not finished after 1h00m, when the simulation ends (--horizon): 1 pod on "
+            "a has not stopped, and its grace period ends after 2h00m (default/db-0). 1 pod is "
+            "still not running after 1h00m, when the simulation ends."
+        ),
     ]
     assert answer.difference.recovered_after is None
 

@@ -352,10 +352,20 @@ def _down(effect: Effect) -> str | None:
 
 
 def _unfinished(effect: Effect) -> str | None:
-    changed, drains = effect.changed, effect.changed.drains
-    after = for_readers(seconds(changed.virtual_seconds))
-    stopping = _stopping(changed)
-    if not changed.stuck and any(one.back_at is None for one in drains):
+    after = for_readers(seconds(effect.changed.virtual_seconds))
+    drain = _unfinished_drain(effect.changed, after)
+    if drain and effect.changed.drains:  # pods of a rolling drain start all the time
+        return drain
+    found = (drain, _still_starting(effect, after))
+    return " ".join(one for one in found if one) or None
+
+
+def _unfinished_drain(changed: RunOutcome, after: str) -> str:
+    """Return a sentence if a drain continues after the run, which lasted `after`; otherwise ""."""
+    drains, stopping = changed.drains, _stopping(changed)
+    if changed.stuck:
+        return ""
+    if any(one.back_at is None for one in drains):
         back = sum(one.back_at is not None for one in drains)
         expected = expected_duration(drains) if back else None
         pace = "" if expected is None else f"; at this pace, it takes {for_readers(expected)}"
@@ -364,15 +374,18 @@ def _unfinished(effect: Effect) -> str | None:
             f"(--horizon): {back:,} of {_counted(len(drains), 'node')} "
             f"{'is' if back == 1 else 'are'} back{stopping and f', {stopping}'}{pace}."
         )
-    if not changed.stuck and stopping:
-        return (
-            f"The drain is not finished after {after}, when the simulation ends (--horizon): "
-            f"{stopping}."
-        )
+    if not stopping:
+        return ""
+    begin = f"The drain is not finished after {after}, when the simulation ends (--horizon)"
+    return f"{begin}: {stopping}."
+
+
+def _still_starting(effect: Effect, after: str) -> str:
+    """Return a sentence about pods that may still start after the run; "" without such pods."""
     starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
     waiting = len(starting) or _not_running(effect)
-    if changed.settled or not waiting:
-        return None
+    if effect.changed.settled or not waiting:
+        return ""
     verb = "is" if waiting == 1 else "are"
     return f"{_pods(waiting)} {verb} still not running after {after}, when the simulation ends."
 
