@@ -604,10 +604,13 @@ def _more_nodes(
 
 
 def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
-    """Return the `pending` pods without those members of a gang for which nodes have room.
+    """Return the `pending` pods that a new node may help.
 
-    Two gangs may count on the same room, so this is done for the first gang only.
+    Pods that have a node but wait for a volume are left out, and so are those members of a gang for
+    which nodes have room. Two gangs may count on the same room, so this is done for the first gang
+    only.
     """
+    pending = [pod for pod in pending if not pod.is_held_up]
     by_key = {pod.key: pod for pod in pending}
     for gang in jobs.waiting:
         blocked = by_key.get(gang.member)

@@ -185,6 +185,9 @@ def test_a_pod_waits_for_the_disk_of_its_predecessor_on_a_failed_node(ask, with_
         == "Multi-Attach error: volume is already used by pod(s) default/x on a0"
     )
     assert lost.cause is LossCause.ATTACHED
+    steps = [step.code for step in answer.next_steps]
+    assert any("out-of-service" in code for code in steps)
+    assert not any("--add-nodes" in code for code in steps)  # the disk stays on node a0
     answer = ask(with_disk, fail_node=("a0",), lasts="20m")
     [moved] = answer.difference.moved
     assert moved.target.startswith("b")
