@@ -178,6 +178,22 @@ def test_another_snapshot_is_compared_with_the_same_change(ask):
     assert found["verdict"].startswith("room.json: 1 pod")
 
 
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--drain", "c"), "--drain: there is no Node c; known: a, b (asked about full.json)"),
+        (
+            ("--change", "x:--drain c"),
+            "--change: x: --drain: there is no Node c; known: a, b (asked about full.json)",
+        ),
+    ],
+)
+def test_an_error_names_the_snapshot_to_which_a_change_does_not_apply(ask, options, error):
+    """The first snapshot has the node."""
+    code, _, printed = ask(*options, "--against-snapshot", "full.json")
+    assert (code, printed) == (2, f"fairlead: {error}\n")
+
+
 def test_another_configuration_is_compared_with_the_same_change(ask, tmp_path):
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     (tmp_path / "s.yaml").write_text(config)

@@ -93,23 +93,37 @@ def answer_alternatives(
         Alternative(" on ".join(part for part in (name, where) if part), answer)
         for where, cluster, present in _cases(snapshot, conditions, options)
         for name, one in (changes or {"": change}).items()
-        for answer in [_answer(name, one, cluster, present, progress)]
+        for answer in [_answer(name, where, one, cluster, present, progress)]
     ]
 
 
 def _answer(
-    name: str, change: ClusterChange, snapshot: Snapshot, conditions: Conditions, progress: Progress
+    name: str,
+    where: str,
+    change: ClusterChange,
+    snapshot: Snapshot,
+    conditions: Conditions,
+    progress: Progress,
 ) -> WhatIfAnswer:
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    Raises InputError, which names the alternative if one of its options causes the error.
+    `where` names the snapshot and the configuration, "" if there is only one of each. Raises
+    InputError, which names the alternative and `where` if one of its options causes the error.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)
     except InputError as cause:
-        if not name or not _is_about(change, cause.source):
+        if not _is_about(change, cause.source):
             raise
-        raise InputError(OPTION, str(cause), object_name=name) from None
+        about = f" (asked about {where})" if where else ""
+        if name:
+            raise InputError(OPTION, f"{cause}{about}", object_name=name) from None
+        raise InputError(
+            cause.source,
+            f"{cause.problem}{about}",
+            object_name=cause.object_name,
+            field=cause.field,
+        ) from None
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
