@@ -101,7 +101,8 @@ def explain_object(
         answer = explain_workload(planner, snapshot, found)
     notes = plan_notes(snapshot, model, release)
     if found.kind is POD_DISRUPTION_BUDGET:
-        notes += activity_note(model)
+        own = next(one.rows for one in answer.tables if one.name == "workloads")
+        notes += activity_note(model, {row["workload"] for row in own})
     return replace(answer, notes=(*answer.notes, *notes))
 
 

@@ -10,7 +10,7 @@ baseline is the snapshot itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -108,10 +108,19 @@ def read_baseline(
     return Baseline(complete, completed, model, notes, " ".join(words))
 
 
-def activity_note(model: ClusterModel) -> tuple[str, ...]:
-    """Return the note of an answer that does not wait for the activity in progress in `model`."""
-    rolling = rollouts_in_progress(model)
-    starting = [pod for pod in starting_pods(model) if workload_of(pod) not in rolling]
+def activity_note(model: ClusterModel, concerned: Container[str] | None = None) -> tuple[str, ...]:
+    """Return the note of an answer that does not wait for the activity in progress in `model`.
+
+    Only the activity of the workloads in `concerned` counts, if it is not None.
+    """
+    rolling = [
+        ref for ref in rollouts_in_progress(model) if concerned is None or str(ref) in concerned
+    ]
+    starting = [
+        pod
+        for pod in starting_pods(model)
+        if (ref := workload_of(pod)) not in rolling and (concerned is None or str(ref) in concerned)
+    ]
     found = [f"the rollout of {ref}" for ref in rolling]
     found += [f"the start of {counted(len(starting), 'pod')}"] if starting else []
     if not found:

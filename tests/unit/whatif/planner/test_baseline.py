@@ -173,6 +173,17 @@ def test_a_plan_begins_after_a_rollout_but_an_explanation_does_not(snapshot, mak
     )
 
 
+@pytest.mark.parametrize(("app", "is_noted"), [("web", True), ("api", False)])
+def test_an_explanation_of_a_budget_names_only_rollouts_of_its_pods(snapshot, make, app, is_noted):
+    """Only web is being rolled out."""
+    nodes = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    pdb = budget(1)
+    pdb["spec"]["selector"]["matchLabels"]["app"] = app
+    read = snapshot(*nodes, *rollout.in_progress(), pdb)
+    explained = explain_object(read, "pdb/web", SchedulerConfig(), ReleaseChoice())
+    assert any("after the rollout of" in note for note in explained.notes) is is_noted
+
+
 def test_a_plan_waits_for_no_rollout_that_keeps_old_pods(snapshot, make, baseline):
     """The Deployment is paused, so its controller replaces no pods."""
     web, *others = rollout.in_progress()
