@@ -84,6 +84,7 @@ def experiments_of(
     kubelets = simulated_kubelets(
         snapshot.manifests,  # not `initial`: pods that become pending lose their start times
         renews_leases=conditions.releases.nodes.node_leases,
+        taken_at=snapshot.taken_at,
         startup=conditions.startup,
         more_stages=_stages(conditions),
         seed=conditions.seed,

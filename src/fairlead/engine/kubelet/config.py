@@ -52,7 +52,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 
     If `never_starts` returns True for a pod that does not run yet, its containers fail to start,
-    and it stays Pending.
+    and it stays Pending. If `never_stops` returns True for a terminating pod, the kubelet cannot
+    stop its containers, and the pod stays until its machine stops.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the kubelet writes the lease once, with the period in an annotation, and readers of the lease
@@ -83,5 +84,6 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     run_durations: Callable[[Pod], DurationNs | None] | None = None
     ignores_deadline: Callable[[Pod], bool] | None = None
     never_starts: Callable[[Pod], bool] | None = None
+    never_stops: Callable[[Pod], bool] | None = None
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

@@ -472,7 +472,9 @@ class PodWorkers(Struct):
         return commands
 
     def _next_act(self, worker: _PodWorker) -> Due | None:
-        pod = worker.pod
+        pod, never_stops = worker.pod, self.config.never_stops
+        if never_stops is not None and not worker.is_lost and never_stops(pod):
+            return None
         if worker.rejection is not None and _awaits_admission(pod):
             return Due(Act.REJECT, worker.bound_at + start_delay_of(pod, self.config))
         due = next_act(

@@ -61,6 +61,7 @@ _NODE_COLUMNS: Final = (
 )
 _NEVER_ENDS: Final = "never ends: the kubelet does not answer"
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
+_OF_NO_BUDGET: Final = (BlockCause.SILENT, BlockCause.FINALIZER, BlockCause.STUCK)
 
 
 def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> TabularAnswer:
@@ -84,7 +85,7 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
         node for node, found in refusals.items() if found and found[0].cause is BlockCause.SILENT
     }
     blocked = {
-        node: [one for one in found if one.cause not in (BlockCause.SILENT, BlockCause.FINALIZER)]
+        node: [one for one in found if one.cause not in _OF_NO_BUDGET]
         for node, found in refusals.items()
     }
     unplaced = {node: _unplaced(planner, node, on_node[node]) for node in nodes}

@@ -157,7 +157,7 @@ def _verdict(
 ) -> str:
     if refused and refused[0].cause is BlockCause.SILENT:
         return f"{name} cannot be drained now: {refused[0].why}."
-    if refused and refused[0].cause is BlockCause.FINALIZER:
+    if refused and refused[0].cause in (BlockCause.FINALIZER, BlockCause.STUCK):
         return f"{name} cannot be drained now: {refused[0].owner} {refused[0].why}."
     if refused:
         owners = sorted({one.owner for one in refused})

@@ -31,6 +31,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
@@ -76,6 +77,7 @@ from fairlead.whatif.planner.refusal import (
     shortage,
 )
 from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -167,7 +169,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     if explanation.node:
         info = model.find_node(explanation.node)
         node = None if info is None else info.node
-        more = (*more, *_state_notes(found, explanation.node, node, inventory))
+        more = (*more, *_state_notes(found, explanation.node, node, inventory, model.now))
         if explanation.node not in explanation.evaluation.choices:
             more = (*more, *_binding_note(found))
     else:
@@ -177,10 +179,12 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     return replace(explanation, notes=(*explanation.notes, *more))
 
 
-def _state_notes(pod: Pod, name: str, node: Node | None, inventory: Inventory) -> Iterator[str]:
+def _state_notes(
+    pod: Pod, name: str, node: Node | None, inventory: Inventory, now: Instant
+) -> Iterator[str]:
     """Yield notes if the node `name` of `pod` is missing, or if `pod` is terminating or not ready.
 
-    `node` is the node; None if it is missing.
+    `node` is the node; None if it is missing. `now` is the time of the dump.
     """
     if node is None:
         # upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
@@ -194,6 +198,8 @@ def _state_notes(pod: Pod, name: str, node: Node | None, inventory: Inventory) -
             )
         elif kept:
             why = f"; finalizer {kept[0]} keeps it until another program removes the finalizer"
+        elif is_stuck(pod, node, now):
+            why = "; its grace period is over, but its kubelet has not stopped it"
         yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
     elif condition(pod, "Ready") is not None and not is_ready(pod):
         yield f"The pod is not ready: {why_unready(inventory, pod_ref(pod), node)}."

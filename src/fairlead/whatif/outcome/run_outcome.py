@@ -281,7 +281,7 @@ class UndrainedCause(StrEnum):
 
     REFUSED = "refused"  # the API server refuses the eviction
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
-    KEPT = "kept"  # the pod had ended in the dump, but a finalizer keeps it
+    KEPT = "kept"  # in the dump, a finalizer keeps the ended pod, or the pod does not stop
     PROTECTED = "protected"  # Karpenter does not evict the pod (engine.workloads.drain)
     STOPPING = "stopping"  # the pod is still within its grace period
 
@@ -293,8 +293,8 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
-    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, or a text that
-    names the finalizer that keeps the pod, or the end of its grace period. For the cause STOPPING,
+    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, or a text with the
+    finalizer that keeps the pod or with the end of its grace period. For the cause STOPPING,
     `stops_at` is this end; a longer run removes the pod.
     """
 

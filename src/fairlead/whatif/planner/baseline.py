@@ -148,7 +148,12 @@ def baseline_experiment(
 ) -> Experiment:
     """Return the simulation of `snapshot` without a change. Raises InputError."""
     release = read_release(choice)
-    kubelets = simulated_kubelets(snapshot.manifests, renews_leases=release.node_leases, seed=seed)
+    kubelets = simulated_kubelets(
+        snapshot.manifests,
+        renews_leases=release.node_leases,
+        taken_at=snapshot.taken_at,
+        seed=seed,
+    )
     experiment = Experiment(
         title=snapshot.source,
         source=snapshot.source,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.apiserver.kind import POD
-from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
 from fairlead.whatif.input.document import read
@@ -28,6 +28,7 @@ from fairlead.whatif.run.pod_timing.failing_revision import (
     failing_revisions,
 )
 from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
+from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.samples import samples
 
@@ -56,19 +57,23 @@ def simulated_kubelets(
     cluster: Sequence[Manifest],
     *,
     renews_leases: bool,
+    taken_at: Instant,
     startup: DurationNs | None = None,
     more_stages: Iterable[Manifest] = (),
     seed: int = 0,
 ) -> SimulatedKubelets:
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
-    If `renews_leases` is set, the kubelets renew their Leases. `startup` is the time (ns) that
+    If `renews_leases` is set, the kubelets renew their Leases. `taken_at` is the time of the dump.
+    `startup` is the time (ns) that
     every pod takes to start, None for the times in the dump; `seed` determines the jitter of
     Stages. Raises InputError for a Stage that is not simulated.
     """
     stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
     config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES
-    failing = NO_FAILURES
+    failing, stuck = NO_FAILURES, stuck_pods(cluster, taken_at)
+    if stuck.deleted_at:
+        config = replace(config, never_stops=stuck)
     longest = startup or 0
     if startup is None:
         times = startup_times(cluster)
@@ -84,7 +89,7 @@ def simulated_kubelets(
     return SimulatedKubelets(
         config=config,
         quiet=max(QUIET, longest + _STARTING),
-        notes=(_stages_note(stages),) if stages else (),
+        notes=(*([_stages_note(stages)] if stages else []), *stuck.notes),
         times=times,
         failing=failing,
         has_stages=bool(stages),

@@ -49,7 +49,7 @@ def running(make, app):
 
 def kubelets(*values, **given):
     found = manifests([Document("dump.yaml", list(values))])
-    return simulated_kubelets(found, renews_leases=True, **given), {
+    return simulated_kubelets(found, renews_leases=True, taken_at=0, **given), {
         one.ref.name: one.pod for one in found if one.ref.kind == "Pod"
     }
 

@@ -56,6 +56,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
+from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck
 from fairlead.whatif.snapshot.served_kind import is_custom
 
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
@@ -69,6 +70,7 @@ class BlockCause(StrEnum):
 
     SILENT = "its kubelet does not answer"
     FINALIZER = "a finalizer keeps the pod"
+    STUCK = "the pod does not stop"
     SEVERAL_BUDGETS = "several budgets select the pod"
     BUDGET_NEVER = "its budget never allows an eviction"
     BUDGET_NOW = "its budget allows no eviction now"
@@ -185,10 +187,16 @@ class DrainPlanner:
         return [*first, *self._kept(node), *self.budget_blockers(node)]
 
     def _kept(self, node: str) -> Iterator[Blocker]:
-        """Yield a blocker for each ended pod of `node` that a foreign finalizer keeps."""
+        """Yield a blocker for each terminating pod of `node` that does not go.
+
+        Either the pod has ended, and a foreign finalizer keeps it, or the pod is stuck.
+        """
         # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
         for pod in self._kept_pods.get(node, ()):
             owner, names = f"pod/{pod.key}", " and ".join(foreign_finalizers(pod))
+            if not names:
+                yield _stuck(node, pod)
+                continue
             why = f"is being deleted, but finalizer {names} keeps it"
             edit = (
                 f"remove finalizer {names} from {owner}, or drain with "
@@ -199,13 +207,14 @@ class DrainPlanner:
 
     @cached_property
     def _kept_pods(self) -> dict[str, list[Pod]]:
-        """The pods of the snapshot that foreign finalizers keep after their end, by node."""
+        """The terminating pods of the snapshot that do not go (`_kept`), by node."""
         found: dict[str, list[Pod]] = {}
         for pod in self.model.objects:
             if not isinstance(pod, Pod) or not is_terminating(pod):
                 continue
             on = self.model.table.find(pod.spec.node_name)
-            if not is_kept_after_end(pod, None if on is None else on.node, self.model.now):
+            where, now = None if on is None else on.node, self.model.now
+            if not (is_kept_after_end(pod, where, now) or is_stuck(pod, where, now)):
                 continue
             if not is_static(pod) and (is_terminal(pod) or not is_daemon_pod(pod)):
                 found.setdefault(pod.spec.node_name, []).append(pod)
@@ -579,6 +588,19 @@ def _silent(node: str) -> Blocker:
     why = "its kubelet does not answer, so evicted pods never stop"
     edit = f"repair the kubelet of node/{node}, or delete the node if its machine is gone"
     return Blocker(node, "", BlockCause.SILENT, f"node/{node}", why, edit)
+
+
+def _stuck(node: str, pod: Pod) -> Blocker:
+    """Return the blocker of `node` for `pod`, which its kubelet cannot stop (`is_stuck`)."""
+    owner, since = f"pod/{pod.key}", pod.metadata.deletion_timestamp
+    meta = pod.metadata
+    edit = (
+        f"end the containers of {owner} and then run kubectl -n {meta.namespace} delete pod "
+        f"{meta.name} --force, or drain with --skip-wait-for-delete-timeout"
+    )
+    why = f"is being deleted, but has not stopped at the end of its grace period ({since})"
+    workload = str(workload_of(pod))
+    return Blocker(node, pod.key, BlockCause.STUCK, owner, why, edit, workload=workload)
 
 
 def _several(

@@ -680,20 +680,32 @@ class Recorder(Struct):
             for pod in self.outage.pods_on(name):
                 if is_daemon_pod(pod) or is_static(pod):
                     continue
-                if not is_terminating(pod):
-                    if is_drained_by_karpenter(node) and protects_from_karpenter(pod):
-                        yield self._undrained(pod, UndrainedCause.PROTECTED, PROTECTED_BY)
-                    continue
-                if is_silent and not is_terminal(pod):
-                    yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
-                elif is_terminal(pod) and (finalizers := foreign_finalizers(pod)):
-                    why = f"finalizer {finalizers[0]} keeps it after its end, as in the dump"
-                    yield self._undrained(pod, UndrainedCause.KEPT, why)
-                elif not is_terminal(pod):
-                    until = pod.metadata.deletion_timestamp
-                    why = f"its grace period ends at {until}"
-                    end = parse_timestamp(until)
-                    yield self._undrained(pod, UndrainedCause.STOPPING, why, end)
+                if is_terminating(pod):
+                    yield from self._remaining(pod, is_silent=is_silent)
+                elif is_drained_by_karpenter(node) and protects_from_karpenter(pod):
+                    yield self._undrained(pod, UndrainedCause.PROTECTED, PROTECTED_BY)
+
+    def _remaining(self, pod: Pod, *, is_silent: bool) -> Iterator[Undrained]:
+        """Yield the terminating `pod` with the reason why it is still there.
+
+        `is_silent` is set if the kubelet of its node does not answer.
+        """
+        if is_terminal(pod):
+            if finalizers := foreign_finalizers(pod):
+                why = f"finalizer {finalizers[0]} keeps it after its end, as in the dump"
+                yield self._undrained(pod, UndrainedCause.KEPT, why)
+            return
+        if is_silent:
+            yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
+            return
+        until = pod.metadata.deletion_timestamp
+        end = parse_timestamp(until)
+        if end < self.now:  # `KubeletConfig.never_stops`
+            why = f"its grace period ended at {until}, but it has not stopped"
+            yield self._undrained(pod, UndrainedCause.KEPT, why)
+        else:
+            why = f"its grace period ends at {until}"
+            yield self._undrained(pod, UndrainedCause.STOPPING, why, end)
 
     def _undrained(
         self, pod: Pod, cause: UndrainedCause, why: str, stops_at: Instant | None = None

@@ -1,0 +1,70 @@
+"""StuckPods: the terminating pods of a dump that their kubelets cannot stop.
+
+A kubelet kills the containers of a pod at the end of the grace period, and then removes the pod. If
+the pod still exists ten minutes later, although its node is Ready and no foreign finalizer keeps
+it, something holds it: for example, a process waits for a network file system, or a volume cannot
+be unmounted. Nothing in a dump says when this ends, so the pod is assumed to stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import foreign_finalizers, is_static, is_terminal, is_terminating
+from fairlead.api.text.name_list import listed
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
+from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
+from fairlead.whatif.snapshot.samples import matching_pods
+
+_PATIENCE: Final = seconds(600)
+
+
+class StuckPods(Struct, frozen=True):
+    """The pods that do not stop, each with its deletionTimestamp.
+
+    Kubelets call this object as `KubeletConfig.never_stops`.
+    """
+
+    deleted_at: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, pod: Pod) -> bool:
+        """Return whether `pod` is one of the stuck pods, and not a later pod of the same name."""
+        return self.deleted_at.get(pod.key) == pod.metadata.deletion_timestamp
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note that the answer assumes that the pods stay; () without pods."""
+        if not self.deleted_at:
+            return ()
+        count = len(self.deleted_at)
+        have, they = ("has", "it does") if count == 1 else ("have", "they do")
+        what = f"{counted(count, 'pod')} {have} not stopped long after the end of the grace period"
+        which = listed(list(self.deleted_at))
+        return (f"{what} ({which}); the answer assumes that {they} not stop.",)
+
+
+def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
+    """Return whether the kubelet of `node`, which is None if unknown, cannot stop `pod` at `at`."""
+    if not is_terminating(pod) or is_terminal(pod) or is_static(pod) or foreign_finalizers(pod):
+        return False
+    if node is None or ready_status(node) != TRUE:
+        return False
+    return parse_timestamp(pod.metadata.deletion_timestamp) + _PATIENCE < at
+
+
+def stuck_pods(manifests: Iterable[Manifest], at: Instant) -> StuckPods:
+    """Return the pods among `manifests` that are stuck at `at`, the time of the dump."""
+    leaving = [one.pod for one in matching_pods(manifests, is_terminating)]
+    if not leaving:
+        return StuckPods()
+    nodes = {one.ref.name: one.node for one in nodes_of(manifests)}
+    found = (pod for pod in leaving if is_stuck(pod, nodes.get(pod.spec.node_name), at))
+    return StuckPods({pod.key: pod.metadata.deletion_timestamp for pod in found})
