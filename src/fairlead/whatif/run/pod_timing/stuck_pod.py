@@ -19,7 +19,6 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.samples import matching_pods
@@ -45,8 +44,8 @@ class StuckPods(Struct, frozen=True):
         if not self.deleted_at:
             return ()
         count = len(self.deleted_at)
-        have, they = ("has", "it does") if count == 1 else ("have", "they do")
-        what = f"{counted(count, 'pod')} {have} not stopped long after the end of the grace period"
+        have, they = ("pod has", "it does") if count == 1 else ("pods have", "they do")
+        what = f"{count:,} {have} not stopped long after the end of the grace period"
         which = listed(list(self.deleted_at))
         return (f"{what} ({which}); the answer assumes that {they} not stop.",)
 
