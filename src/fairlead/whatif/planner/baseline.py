@@ -39,7 +39,11 @@ from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
-from fairlead.whatif.planner.dump_activity import rollouts_in_progress, starting_pods
+from fairlead.whatif.planner.dump_activity import (
+    due_evictions,
+    rollouts_in_progress,
+    starting_pods,
+)
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment, with_batch
@@ -76,7 +80,8 @@ def read_baseline(
     baseline is the end of a simulation. `autoscale` is used only for the notes (`plan_notes`).
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
-    notes = plan_notes(snapshot, model, choice, autoscale)
+    due = _due_words(due_evictions(model))
+    notes = (*plan_notes(snapshot, model, choice, autoscale), *due)
     before = _pods_by_workload(model)
     lacking, rolling = _lacking(model, before), rollouts_in_progress(model)
     starting = [pod for pod in starting_pods(model) if workload_of(pod) not in rolling]
@@ -102,9 +107,11 @@ def read_baseline(
         *([_ended_words(ended)] if ended else []),
         *([_started_words(starting)] if starting else []),
     )
-    notes = (*notes, *words, *([_endless_words(endless)] if endless else []))
+    more = (*words, *([_endless_words(endless)] if endless else []))
     if not words:  # for example, because a quota allows no further pods
-        return Baseline(snapshot, model, model, notes)
+        return Baseline(snapshot, model, model, (*notes, *more))
+    still_due = _due_words(due_evictions(completed))
+    notes = (*(one for one in notes if one not in due), *more, *still_due)
     return Baseline(complete, completed, model, notes, " ".join(words))
 
 
@@ -268,6 +275,16 @@ def _endless_words(rollouts: Sequence[WorkloadRef]) -> str:
     """Return the note about `rollouts` that do not end."""
     names = listed([str(ref) for ref in rollouts])
     return f"A rollout of {names} was in progress when the dump was taken, and does not finish."
+
+
+def _due_words(pods: Sequence[Pod]) -> tuple[str, ...]:
+    """Return the note about `pods`, which are evicted later from failed nodes; () without pods."""
+    if not pods:
+        return ()
+    nodes = listed(sorted({pod.spec.node_name for pod in pods}))
+    are, they = ("is", "it has") if len(pods) == 1 else ("are", "they have")
+    what = f"{counted(len(pods), 'pod')} of nodes out of service ({nodes}) {are} evicted later"
+    return (f"{what}; fairlead whatif waits until {they} moved, but this answer does not.",)
 
 
 def _started_words(starting: Sequence[Pod]) -> str:

@@ -1,4 +1,4 @@
-"""Activity in progress when a dump was taken: rollouts, and pods that were starting.
+"""Activity in progress when a dump was taken: rollouts, starting pods and due evictions.
 
 During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
 at rest, so its budget may refuse evictions that it soon allows again.
@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.objects import DaemonSet, Deployment, Pod, StatefulSet
-from fairlead.api.pods.facts import condition
+from fairlead.api.pods.facts import condition, is_static
+from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -59,6 +62,23 @@ def starting_pods(model: ClusterModel) -> Iterator[Pod]:
             continue
         if _is_waiting(pod.pod) and _is_recent(pod.pod, model.now):
             yield pod.pod
+
+
+def due_evictions(model: ClusterModel) -> list[Pod]:
+    """Return the pods of `model` that the taint of a failed node evicts soon, sorted by name."""
+    found = []
+    for pod in model.pods():
+        node = model.find_node(pod.pod.spec.node_name) if pod.pod.spec.node_name else None
+        if node is None or pod.terminating or is_static(pod.pod):
+            continue
+        taints = tuple(
+            one
+            for one in node.node.spec.taints
+            if one.effect == NO_EXECUTE and one.key in (NOT_READY, UNREACHABLE)
+        )
+        if taints and tolerated_s(taints, pod.pod.spec.tolerations) is not ENDLESS:
+            found.append(pod.pod)
+    return sorted(found, key=lambda one: one.key)
 
 
 def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:

@@ -261,3 +261,24 @@ def test_pods_of_several_revisions_can_be_permanent(snapshot, make, baseline, st
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     base = baseline(snapshot(make.node("a"), db, *pods))
     assert any("roll" in note for note in base.notes) is waits
+
+
+@pytest.mark.parametrize(
+    ("tolerates", "is_due"),
+    [({"tolerationSeconds": 300}, True), ({}, False)],
+    ids=["for five minutes", "for ever"],
+)
+def test_pods_that_a_failed_node_loses_later_are_named(snapshot, make, baseline, tolerates, is_due):
+    """A what-if waits for their replacements, and budgets count them until then."""
+    failed = make.node("a")
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    failed["spec"] = {"taints": [taint]}
+    failed["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    toleration = {**taint, "operator": "Exists", **tolerates}
+    web = deployment(make, "web", ["a"], tolerations=[toleration])
+    base = baseline(snapshot(failed, make.node("b"), *web, *deployment(make, "api", ["b"])))
+    note = (
+        "1 pod of nodes out of service (a) is evicted later; fairlead whatif waits until it has "
+        "moved, but this answer does not."
+    )
+    assert (note in base.notes) is is_due
