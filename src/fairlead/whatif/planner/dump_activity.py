@@ -49,7 +49,8 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
         ref = WorkloadRef(type(owner).__name__, owner.metadata.namespace, owner.metadata.name)
         updated = [pod for pod in pods[ref] if _is_updated(owner, pod)]
         is_stuck = any(_is_waiting(pod) and not _is_recent(pod, model.now) for pod in updated)
-        if len({revision_of(pod) for pod in updated}) > 1 and not is_stuck:
+        revisions = {revision_of(pod) for pod in updated} - {""}  # "": a pod that was adopted
+        if len(revisions) > 1 and not is_stuck:
             found.append(ref)
     return sorted(found)
 

@@ -194,6 +194,39 @@ def test_a_plan_waits_for_no_rollout_that_keeps_old_pods(snapshot, make, baselin
     assert baseline(read).snapshot is read
 
 
+@pytest.mark.parametrize(
+    ("scheduled", "waits"),
+    [("2026-01-01T00:09:58Z", True), ("2025-12-31T23:09:58Z", False)],
+    ids=["starting", "stuck"],
+)
+def test_a_plan_waits_for_no_rollout_with_a_stuck_pod(snapshot, make, baseline, scheduled, waits):
+    """A new pod has not started for an hour, for example because of a volume."""
+    nodes = [make.node(f"n{number}", cpu="8") for number in range(6)]
+    nodes[0]["metadata"]["creationTimestamp"] = "2026-01-01T00:10:00Z"  # the time of the dump
+    objects = rollout.in_progress()
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": scheduled}
+    for one in objects:
+        if one["kind"] == "Pod":
+            one["status"]["conditions"].append(bound)
+    read = snapshot(*nodes, *objects)
+    assert (baseline(read).snapshot is not read) is waits
+
+
+def test_a_pod_without_a_revision_is_no_sign_of_a_rollout(snapshot, make, baseline):
+    """A StatefulSet adopts a pod that has only the labels of its selector."""
+    db = make.workload("StatefulSet", "db", replicas=2)
+    db["metadata"]["uid"] = "db"
+    pods = [make.pod(f"db-{number}", node_name="a", owner="db") for number in range(2)]
+    for pod, more in zip(pods, ({}, {"controller-revision-hash": "db-1"}), strict=True):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "db", **more}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    read = snapshot(make.node("a"), db, *pods)
+    base = baseline(read)
+    assert base.snapshot is read
+    assert not any("roll" in note for note in base.notes)
+
+
 def test_a_rollout_that_does_not_finish_is_named(snapshot, make, baseline):
     """No node has room for a new pod beside the old pods, all of which must be available."""
     web, *others = rollout.in_progress()
