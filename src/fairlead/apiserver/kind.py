@@ -346,7 +346,7 @@ def reference_kind(kind: Kind) -> str:
     """Return how an ObjectRef names `kind`.
 
     The group is appended (`Job.batch.volcano.sh`) unless `find_kind` finds `kind` by its name
-    alone: custom resources of two groups may have one name.
+    alone. The group is needed because kinds of two groups may have the same name.
     """
     known = find_kind(kind.kind)
     is_found = known is not None and known.resource == kind.resource

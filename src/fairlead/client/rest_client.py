@@ -492,7 +492,10 @@ def _pause_s(retry_after: str, number: int) -> float:
 
 
 def _retry_after_s(retry_after: str) -> float:
-    """Return the seconds in a Retry-After header, at most RETRY_SECONDS_MAX; 0 if it has none."""
+    """Return the number of seconds in `retry_after`, at most RETRY_SECONDS_MAX.
+
+    Returns 0 if `retry_after`, the text of a Retry-After header, is not a whole number.
+    """
     return min(float(retry_after), RETRY_SECONDS_MAX) if retry_after.isdecimal() else 0.0
 
 

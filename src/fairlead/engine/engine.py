@@ -137,10 +137,11 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the members that need `stimulus`.
+        """Return the group of controllers that need `stimulus`.
 
-        The same members need every CommandSucceeded with the same issuer and class of command.
-        Returns None if a member also distinguishes the kinds of objects that such commands write.
+        The same controllers need every other CommandSucceeded with the same issuer and the same
+        class of command. Returns None if this does not hold, because a controller needs the
+        stimulus only if the command wrote an object of certain kinds.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = [one for one in self._members if issuer is None or one.issuer == issuer]

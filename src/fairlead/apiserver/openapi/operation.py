@@ -113,9 +113,10 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(definitions: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Return the responses by status code, and a 401 response without content.
+    """Return the responses by status code, including a 401 response without content.
 
-    The content of every other response can have any of `media_types`.
+    `definitions` contains (status code, definition of the content) for every other response. The
+    content can have any of `media_types`.
     """
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}

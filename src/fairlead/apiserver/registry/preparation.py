@@ -127,7 +127,7 @@ def created_by(strategy: ResourceStrategy, obj: Json, context: PreparationContex
 def updated_by(
     strategy: ResourceStrategy, old: Json, new: Json, context: PreparationContext
 ) -> Json:
-    """Return `new`, an update of `old`, with the fields that its strategy sets or restores.
+    """Return `new`, an update of `old`, with the fields that `strategy` sets or restores.
 
     Raises ApiError if the strategy refuses the update.
     """

@@ -72,10 +72,10 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class PodCopying(Struct, frozen=True):
-    """Options for copying pods. A store creates its first `after` pods without copying.
+    """Options for creating a pod as a copy of an equal pod.
 
-    Pods that differ only in their names and in the annotation `own_annotation` count as equal. No
-    admission plugin may read this annotation.
+    A store creates its first `after` pods without copying. Pods that differ only in their names and
+    in the annotation `own_annotation` count as equal. No admission plugin may read this annotation.
     """
 
     after: int = 0

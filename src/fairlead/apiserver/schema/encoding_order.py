@@ -131,10 +131,9 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, equal: Json) -> Json:
-    """Return `made` with its members sorted by name.
+    """Return `made` with its members sorted by name, or `equal` if `made` is already sorted.
 
-    If `made` is already sorted, return `equal` instead. It equals `made`, but may be another Python
-    object: the original one if nothing changed.
+    `equal` equals `made`, but may be another Python object: the object from which `made` was made.
     """
     keys, names = list(made), sorted(made)
     return equal if keys == names else {key: made[key] for key in names}

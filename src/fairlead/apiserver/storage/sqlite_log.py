@@ -446,7 +446,11 @@ def _object_key(place: Sequence[str]) -> _ObjectKey:
 
 
 def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
-    """Yield the version that each row supersedes, if any, and the version of each deletion."""
+    """Yield the versions that `rows` supersede.
+
+    A row supersedes the previous version of its object, if there is one. A deletion also supersedes
+    its own version.
+    """
     for row in rows:
         if row[-1]:
             yield row[-1]

@@ -1,4 +1,4 @@
-"""Validation: checks each object by itself. One package per API group, as in upstream's pkg/apis.
+"""Validation: checks each object by itself, with a package per API group as in upstream's pkg/apis.
 
 Every rule is a pure function that yields all errors, each with the path of its field, in the words
 of the API server. The objects already have their defaults. Rules that involve other objects are in

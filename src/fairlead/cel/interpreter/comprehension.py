@@ -96,9 +96,10 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """Return (a round's test, the list or call that adds to the accumulator); each may be None.
+    """Return (condition of an addition, list or call that adds to the accumulator).
 
-    The second is None for `exists_one`, which adds a number.
+    The condition is None if every round adds something. The list or call is None for `exists_one`,
+    which adds a number.
     """
     step = node.step
     test: Node | None = None

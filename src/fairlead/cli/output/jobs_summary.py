@@ -29,7 +29,8 @@ UNKNOWN: Final = "unknown"
 def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     """Return the section with the deserved and allocated resources of each queue.
 
-    If `without` is given, the section also shows what is allocated without the change.
+    `without` is the outcome without the change. If it is given, the section also shows each queue's
+    allocated resources and share in `without`.
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]

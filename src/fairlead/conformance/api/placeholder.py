@@ -99,9 +99,9 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. If `exact_version` is set, resource versions with the same key must be equal, and a
-        greater key must have a greater version. Otherwise only the form of resource versions is
-        compared.
+        `found`. If `exact_version` is set, two placeholders with the same key must have the same
+        resource version, and the placeholder with the greater key must have the greater version.
+        Otherwise only the form of resource versions is compared.
         """
         form = _form(recorded)
         if form is None:
@@ -119,11 +119,11 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` is `recorded` with known generated names as placeholder values.
+        """Return whether `found` equals `recorded` after known names replace its placeholders.
 
-        A generated name is known if a placeholder `gen` is bound to it. Each `gen` in `recorded`
-        may stand for any of these names. Returns False if `recorded` contains no placeholder, or a
-        placeholder other than `gen`.
+        A name is known if any placeholder `gen` is bound to it. Each `gen` in `recorded` may be
+        replaced by any known name. Returns False if `recorded` contains no placeholder, or if it
+        contains a placeholder other than `gen`.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

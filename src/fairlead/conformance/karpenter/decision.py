@@ -31,7 +31,7 @@ def decide_karpenter(case: Json) -> Json:
 
 
 def is_karpenter_case(case: Json) -> bool:
-    """Return whether this is a case of Karpenter: it has instance types and a known kind."""
+    """Return whether `case` is a case of Karpenter: it has instance types and a known kind."""
     return "instanceTypes" in case and case.get("kind") in DECISIONS
 
 

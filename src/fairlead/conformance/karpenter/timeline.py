@@ -212,7 +212,10 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove the marks of disruption, except from nodes in queued commands or being deleted."""
+        """Remove the marks of disruption that are no longer needed.
+
+        A node keeps its mark if a queued command disrupts it, or if it is being removed.
+        """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:
                 continue
@@ -375,7 +378,10 @@ class _Timeline(Scene):
         return bound
 
     def _put_pod(self, pod: Pod) -> None:
-        """Store `pod`; if this is a pod event, record it on the NodeClaim of the pod's node."""
+        """Store `pod`; if the change is a pod event, record it on the NodeClaim of the pod's node.
+
+        The function `is_pod_event` decides which changes are pod events.
+        """
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, self.now)
         if is_pod_event(old, pod):

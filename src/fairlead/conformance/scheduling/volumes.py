@@ -64,9 +64,9 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(built: BuiltProfile, pod: PodInfo, found: Evaluation) -> Json:
-    """Return, for each feasible node, the claims of the pod to bind or provision there.
+    """Return, for each feasible node, the claims of `pod` that would be bound or provisioned.
 
-    Nodes for which there are no such claims are left out.
+    A node is left out if no claim would be bound or provisioned for it.
     """
     plugin = built.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)

@@ -147,7 +147,7 @@ def _plugins(
 
 
 def _guarding(name: str, make: Factory, reporter: Reporter) -> Factory:
-    """Return a factory that calls `make` and guards the plugin that `make` returns.
+    """Return a factory that calls `make` and wraps the returned plugin with `guarded_plugin`.
 
     The factory raises PluginFault if `make` fails.
     """

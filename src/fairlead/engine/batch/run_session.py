@@ -81,7 +81,7 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """Return the next time at which a gang reaches a time limit of the policy, or None."""
+    """Return the next time at which a job reaches a time limit of the session's policy, or None."""
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():
         if policy.starvation_bound is not None and job.waiting_since is not None:

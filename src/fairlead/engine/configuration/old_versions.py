@@ -253,7 +253,8 @@ def _converted_args(
 ) -> Iterator[PluginConfigForm]:
     """Yield the plugin arguments, with those of `strategy` merged into those of NodeResourcesFit.
 
-    Arguments of the other strategy plugins are dropped.
+    `strategy` is the name of a plugin in `STRATEGIES`, or "". The arguments of all other plugins in
+    `STRATEGIES` are dropped.
     """
     fit: dict[str, Any] = {}
     is_given = False

@@ -51,12 +51,12 @@ class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs.
 
     None means all classes. Stimuli without a field here, such as ObjectsLoaded, go to every
-    controller. `succeeded` is about the controller's own commands: if a world states the issuer of
-    a command, the engine may skip controllers with another issuer. If `readiness` is False, the
-    controller gets no ReadinessChanged, so the readiness and the container statuses in the pods
-    that it has stored may be outdated. If `keeps_deadline` is set, the controller's `next_deadline`
-    changes only in its `handle` and `handle_deadline`, so the engine calls `next_deadline` only
-    after one of them.
+    controller. `succeeded` is about the controller's own commands: if a CommandSucceeded names the
+    issuer of the command, the engine may pass it only to controllers with this issuer. If
+    `readiness` is False, the controller gets no ReadinessChanged, so the readiness and the
+    container statuses in the pods that it has stored may be outdated. If `keeps_deadline` is set,
+    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so the
+    engine calls `next_deadline` only after one of them.
     """
 
     changed: Classes | None = None

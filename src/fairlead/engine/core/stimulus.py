@@ -136,8 +136,8 @@ class FailureReason(StrEnum):
 class CommandSucceeded(Struct, frozen=True):
     """The world performed `command`.
 
-    `issuer` is the issuer of the command, or None if the world does not state it. If it is stated,
-    the engine may skip controllers with another issuer.
+    `issuer` is the issuer of the command, or None if the world does not state the issuer. If
+    `issuer` is set, the engine may pass this stimulus only to controllers with the same issuer.
     """
 
     command: Command

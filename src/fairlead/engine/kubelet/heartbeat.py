@@ -279,7 +279,11 @@ class Heartbeats(Struct):
         return post(kubelet.node, kubelet.conditions, now)
 
     def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
-        """If Node and kubelet have different conditions, schedule a post at the next renewal."""
+        """Schedule a post of the kubelet's conditions if the Node's conditions differ from them.
+
+        The post is due at the next renewal. Does nothing if the kubelet is not reporting, or if a
+        post is already scheduled.
+        """
         if (
             kubelet.is_reporting
             and kubelet.posts_at is None

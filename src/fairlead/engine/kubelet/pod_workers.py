@@ -265,9 +265,9 @@ class PodWorkers(Struct):
     def see(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
         """Apply a new version of `pod`.
 
-        For a new pod, return warnings about its annotations, and the events of the pods that the
-        kubelet stops to make room for it. `terminating_at`, the time at which the termination
-        began, matters only for a new pod that is already terminating.
+        For a new pod, return warnings about its annotations. If the kubelet stops other pods to
+        make room for the new pod, also return events about the other pods. `terminating_at`, the
+        time at which the termination began, matters only for a new pod that is already terminating.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []

@@ -272,7 +272,7 @@ class NodeTable:
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Add `pod` to the node, the sums and the indexes; `remove_pod` undoes this.
 
-        Forks set `log` to False, so that the change is not added to `pod_log`.
+        The change is added to `pod_log` only if `log` is set.
         """
         info.add_pod(pod)
         self.pod_index.add(info.row, pod)
@@ -325,7 +325,7 @@ class NodeTable:
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Remove `pod` from the node, the sums and the indexes.
 
-        Forks set `log` to False, so that the change is not added to `pod_log`.
+        The change is added to `pod_log` only if `log` is set.
         """
         info.remove_pod(pod)
         self.pod_index.remove(info.row, pod)

@@ -295,7 +295,7 @@ class _Latest(Struct, frozen=True, eq=False):
     key: _Key
 
     def has_sums_of(self, pod: Pod) -> bool:
-        """Return True if `pod` and `self.pod` share the objects on which their sums depend."""
+        """Return True if the requests of `pod` and `self.pod` certainly have equal sums."""
         return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
 
 

@@ -327,9 +327,9 @@ class Auditor:
         """Check that the node `name` has room for the pod `ref`.
 
         The node must have room for the pod's requests and for one more pod. `began` is the time at
-        which the pod's scheduling cycle began. If that is before now (because an extender took time
-        to answer), other pods that got the node at `began` or later are not counted. If the node's
-        capacity changed after `began`, nothing is checked.
+        which the pod's scheduling cycle began. If `began` is before now (because an extender took
+        time to answer), other pods that got the node at `began` or later are not counted. If the
+        node's capacity changed after `began`, nothing is checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:

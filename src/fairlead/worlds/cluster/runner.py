@@ -376,7 +376,10 @@ class ClusterRunner:
             loop.call_soon(self._step)
 
     def _wake_at(self, due: Instant) -> None:
-        """Set the timer for a step of the engine to `due`, unless it ends at or before `due`."""
+        """Set the timer for a step of the engine to `due`.
+
+        Does nothing if the timer is already set to `due` or to an earlier time.
+        """
         if self._timer is not None and self._timer_due <= due:
             return
         if self._timer is not None:

@@ -42,7 +42,7 @@ Value = str | int | float | bool
 
 
 class PluginStep(NamedTuple):
-    """The time (ns) and the calls of a plugin at an extension point, in one unit of work."""
+    """The time (ns) and number of calls of a plugin at an extension point, in one unit of work."""
 
     taken: DurationNs
     calls: int

@@ -44,8 +44,9 @@ _NAME, _OWNER_UID, _RENEWED, _UID, _CREATED = range(5)  # a copy's own strings
 class _Template(Struct, frozen=True):
     """The first Lease, from which later Leases are copied.
 
-    `common` is its manifest with "" in place of each own string. `copy` takes the own strings of a
-    new Lease, in the order from `_NAME` to `_CREATED`, and returns the new Lease.
+    Each Lease has its own name, owner's uid, renewTime, uid and creationTimestamp. `common` is the
+    manifest of the first Lease with "" in place of these strings. `copy` takes these strings of a
+    new Lease, in this order, and returns the new Lease.
     """
 
     common: Json

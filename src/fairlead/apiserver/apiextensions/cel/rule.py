@@ -232,7 +232,9 @@ def _cel_value(schema: Structural, value: Any) -> Any:
 
 
 def _typed_string(format_: Any, text: str) -> Any:
-    """Return `text` as a CEL value of its format, such as a timestamp.
+    """Return `text` as a CEL value of the type that `format_` names, such as a timestamp.
+
+    Returns `text` itself if `format_` names no such type, or if `text` is malformed.
 
     upstream: apiserver/pkg/cel/common/values.go:UnstructuredToVal
     """

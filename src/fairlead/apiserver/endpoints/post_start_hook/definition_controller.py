@@ -218,7 +218,7 @@ class DefinitionController:
         """Advance the deletion; return whether to delete the definition's objects now.
 
         Without delays, return True. In a replay with delays, return False until the Terminating
-        condition is written and the delay after it has passed.
+        condition is written and a further delay has passed.
         """
         if not self._late.ended:
             return True

@@ -64,7 +64,10 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
 
 
 def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | PartialArray:
-    """Return the document after the `operations`; it may be a list. Raises ApiError 413, 422."""
+    """Return the document after the `operations`; the document may be a list.
+
+    Raises ApiError 413 or 422.
+    """
     if len(operations) > OPERATIONS_MAX:
         raise ApiError(
             "RequestEntityTooLarge",

@@ -98,10 +98,10 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
-    API versions served besides `api_version`. If an entry has a version that is not served, the
-    entry is dropped; with `rejects_unknown_versions`, UnknownVersionError is raised instead. If
-    `api_version` is "", every version counts as served, and entries whose version is not in
-    `other_versions` are read with `schema`.
+    API versions served besides `api_version`. If an entry of managedFields has a version that is
+    not served, the entry is dropped; with `rejects_unknown_versions`, UnknownVersionError is raised
+    instead. If `api_version` is "", every version counts as served, and entries whose version is
+    not in `other_versions` are read with `schema`.
     """
 
     schema: Schema

@@ -109,7 +109,7 @@ class OwnCluster(OwnServer):
         self.settle()
 
     def settle(self) -> None:
-        """Perform the work of the controllers that is due until now, in the order of due times."""
+        """Perform the work of the controllers that is due by now, in the order of due times."""
         while (due := self._next_due()) is not None and due <= self.now:
             self._acts_at, self._notified_at = max(due, self._acts_at or due), None
             self._is_reacting = True

@@ -112,8 +112,8 @@ def explain_group(
 ) -> GroupExplanation:
     """Explain why the group `group` (namespace/name) does not run; change no state.
 
-    If there is no such group, the obstacle of the result is NO_GROUP. `starts_at` assumes that no
-    other pod is started.
+    If there is no such group, the obstacle of the result is NO_GROUP. The `starts_at` of the result
+    assumes that no other pod is started.
     """
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:

@@ -49,7 +49,10 @@ class TaskInfo:
         self.show(info)
 
     def show(self, info: PodInfo) -> None:
-        """Store the newest version of the pod, with its node and priority; keep the status."""
+        """Store the newest version of the pod, with its node and priority.
+
+        The status of the task does not change.
+        """
         pod = info.pod
         self.info = info
         self.node = pod.spec.node_name

@@ -112,9 +112,9 @@ class Room:
                 releasing[column, row] += sign * amount
 
     def hold_back(self, amounts: Ints | None) -> None:
-        """Reserve `amounts`, shape (resources, rows), so that only the view `whole` includes them.
+        """Reserve `amounts`, an array [resource, row]; end the earlier reservation.
 
-        None ends the reservation.
+        Only the view `whole` includes reserved amounts. If `amounts` is None, nothing is reserved.
         """
         rows: dict[int, None] = {}
         for held in (self.held_back, amounts):

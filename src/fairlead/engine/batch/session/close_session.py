@@ -61,7 +61,10 @@ class JobReport(Struct, frozen=True):
 
 
 def report_on(session: Session, job: JobInfo) -> JobReport:
-    """Return the state of `job` at the end of the session, before `Session.revert_undispatched`."""
+    """Return the state of `job` at the end of the session.
+
+    This function must be called before `Session.revert_undispatched`.
+    """
     assert job.group is not None
     text = fit_error_of(session, job)
     found = session.objections.get(job.id) or session.tiers.unschedulable(job, text)
@@ -102,7 +105,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return the reason that kept the session from searching nodes for `job`; None if none did."""
+    """Return the reason why the session did not search nodes for `job`, None if there is none."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "the cluster has no room for the minimum of the group"

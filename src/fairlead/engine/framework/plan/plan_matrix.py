@@ -227,7 +227,7 @@ class PlanMatrix:
                 plan.redo_row(row)
 
     def _redo_shapes(self, row: int) -> bool:
-        """Evaluate the node at `row` for all members; return False if a plugin cannot do that."""
+        """Evaluate the node at `row` for all `plans`; return False if a plugin cannot do that."""
         by_sums = self._by_sums
         known = by_sums.find(self._table.at(row)) if by_sums is not None else None
         if known is None:

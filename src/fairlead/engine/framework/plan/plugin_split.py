@@ -1,8 +1,8 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the pod's `Shape`. For example, no Filter after a volume plugin is cached,
-because volume plugins are CLUSTER plugins. But for pods without volumes, the volume plugins do not
-run, so the Filters after them can be cached.
+The split depends on the pod's `Shape`. For example, a volume plugin is a CLUSTER plugin: its
+results, and the results of all Filters that run after it, are not cached. But for pods without
+volumes, the volume plugins do not run, so the Filters after them can be cached.
 """
 
 from __future__ import annotations

@@ -136,7 +136,10 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the zones that have nodes but are not tracked. None of the nodes is counted."""
+        """Return the zones that have nodes but are not tracked.
+
+        All nodes of these zones are excluded from `counts`.
+        """
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:

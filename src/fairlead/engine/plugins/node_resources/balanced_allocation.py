@@ -96,7 +96,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class _CurrentBalances:
-    """Caches how balanced the use of cpu and memory by the current pods is on each node."""
+    """Caches, for each node, how evenly the current pods use its cpu and memory."""
 
     def __init__(self) -> None:
         self._values: Scores = np.zeros(0, np.int64)

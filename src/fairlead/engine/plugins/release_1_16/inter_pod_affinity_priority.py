@@ -33,8 +33,9 @@ class InterPodAffinityPriority:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return, for each node in `rows`, the sum of the matching terms' weights in its domains.
+        """Return the raw score of each node in `rows`.
 
+        The score is the sum of the weights of all terms that match in the node's topology domains.
         Only the pods on nodes in `rows` are counted.
         """
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)

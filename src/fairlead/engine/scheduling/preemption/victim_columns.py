@@ -168,7 +168,10 @@ class VictimColumns:
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
-        """Fill the columns of each row if all its pods are loaded pods; return the other rows."""
+        """Fill the columns of each row whose pods have not changed since they were loaded.
+
+        Returns the other rows.
+        """
         loaded, capacity = self._table.loaded, self._table.capacity
         changed = loaded.changed_rows()
         if changed is None or not loaded.groups:

@@ -175,7 +175,7 @@ def _select_among_equals(
 
 
 def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
-    """Return the least important pods, `number` of them, by importance; reorders `pods`."""
+    """Return the `number` least important of `pods`, the most important first; reorders `pods`."""
     pods.sort(key=_START)
     pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
     first = len(pods) - number

@@ -56,7 +56,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 
 class InUseProtection(Struct):
-    """The controllers that remove protection finalizers from terminating objects not in use."""
+    """Removes the protection finalizer of a terminating object when the object is not in use."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)

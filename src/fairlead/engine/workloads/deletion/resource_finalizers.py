@@ -37,7 +37,10 @@ _SIMULATED: Final = frozenset((TERMINATION, *FINALIZERS.values()))
 
 
 class ResourceFinalizers(NoDeadlines, Struct):
-    """Removes the finalizers of custom resources whose deletion was requested after the load."""
+    """Removes the finalizers of custom resources that are being deleted.
+
+    If a resource was already being deleted in the snapshot, its finalizers stay.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
     interest: ClassVar[Interest] = Interest(

@@ -203,7 +203,10 @@ class ResourceClaims(NoDeadlines):
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the creation of claim `wanted`, unless one is in flight or no template exists."""
+        """Yield the creation of claim `wanted`.
+
+        Yields nothing if the creation is already in flight, or if the template does not exist.
+        """
         key_of_claim = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)

@@ -207,7 +207,8 @@ class BudgetRoom:
 def _owner(view: PodDisruptionBudget) -> str:
     """Return kind, namespace and name of the budget's owner; "" without an owner.
 
-    If no owner reference sets `controller`, the first one counts: some operators do not set it.
+    Some operators do not set `controller` in owner references. If no owner reference sets it, the
+    first owner reference names the owner.
     """
     meta = view.metadata
     owner = controller_of(meta) or next(iter(meta.owner_references), None)

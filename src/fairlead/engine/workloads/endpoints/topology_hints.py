@@ -226,8 +226,8 @@ def _hints_of(
 ) -> dict[str, int] | None:
     """Return, by zone, the number of hints in the slice with the endpoints `entries`.
 
-    `hints` has the number of hints for each zone in the slices examined before. Returns None if the
-    slice cannot keep its hints.
+    `hints` has the number of hints for each zone in all slices that have already been examined.
+    Returns None if the slice cannot keep its hints.
     """
     found: dict[str, int] = {}
     for one in entries:

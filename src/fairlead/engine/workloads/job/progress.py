@@ -233,7 +233,10 @@ class JobProgress(Struct):
             self.by_index[index] = found
 
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
-        """Count `pod`, which has the finalizer, if it has ended; return whether it has ended."""
+        """Count `pod` if it has ended; return whether it has ended.
+
+        `pod` still has the Job controller's finalizer.
+        """
         if state is PodState.SUCCEEDED:
             self._succeed(pod, job)
         elif _is_failed(state, job):

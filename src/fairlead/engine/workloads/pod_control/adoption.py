@@ -67,7 +67,7 @@ class _Namespace(Struct):
 
 
 class Adoption:
-    """The controller that adopts pods, ReplicaSets and revisions, and releases the first two."""
+    """The controller that adopts and releases pods and ReplicaSets, and adopts revisions."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))

@@ -148,9 +148,10 @@ class ClaimCreator:
             yield from self._output.created(claim_created(owner, claim.name, pod, error))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield the creations in `wanted` that were not sent before, for claims that do not exist.
+        """Yield the creations in `wanted` that must be sent now.
 
-        Records that `pod` needs these claims, also for creations that were sent before.
+        A creation is not sent if its claim exists, or if the creation was sent before. If the claim
+        does not exist, this method records that `pod` needs the claim.
         """
         for one in wanted:
             key = one.target.key

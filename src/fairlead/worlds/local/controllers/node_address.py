@@ -1,9 +1,9 @@
-"""NodeAddresses: gives the nodes that an autoscaler adds an address and a range for their pods.
+"""NodeAddresses: sets the address and the pod IP range of each node that an autoscaler adds.
 
 In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
 Without an address, pods with hostNetwork on these nodes would have no IP, and Services would lack
-them as endpoints. Only nodes that Fairlead simulates get addresses, since all others may have a
-program that does this.
+them as endpoints. Only nodes that Fairlead simulates get addresses, because another program may set
+the addresses of all other nodes.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go:allocateOrOccupyCIDR,
 pkg/kubelet/nodestatus/setters.go:NodeAddress

@@ -52,7 +52,10 @@ class EventWriter:
         self._written: deque[tuple[Instant, Key, str, str]] = deque()
 
     def record(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write `event`, recorded by `component`, or increment the stored event that equals it."""
+        """Write `event`, or increment the count of an equal stored event.
+
+        `component` is the component that recorded the event.
+        """
         self._forget(now)
         if event.action in _SCHEDULERS_ACTIONS:
             self._record_in_series(event, component, now)

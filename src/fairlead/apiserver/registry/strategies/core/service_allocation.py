@@ -71,7 +71,7 @@ def require_name(service: Json, storage: Storage) -> None:
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new Service that cannot get its addresses.
 
-    A dry run does not fail when all addresses are taken. Raises ApiError 422, 500.
+    A dry run does not fail when all addresses are taken. Raises ApiError 422 or 500.
     """
     with_addresses(service, storage, dry_run=dry_run)
 
