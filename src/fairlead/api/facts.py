@@ -65,10 +65,11 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems", "maxP
 class FieldFacts(Struct, frozen=True, kw_only=True):
     """The facts about one field.
 
-    `keywords` maps OpenAPI keywords to their values: enum (the values that validation allows, in
-    the order of the row), minimum, maximum, maxLength, maxItems and maxProperties. `required` is
-    the detail of the error for an absent field, or None if the field may be absent. `items` are the
-    allowed values of the items of a list; empty if any value is allowed.
+    `keywords` maps OpenAPI keywords to their values: enum, minimum, maximum, maxLength, maxItems
+    and maxProperties. The values of enum are those that validation allows, in the order in which
+    the file of facts lists them. `required` is the detail of the error for an absent field, or None
+    if the field may be absent. `items` are the allowed values of the items of a list; empty if any
+    value is allowed.
     """
 
     keywords: Mapping[str, Any]

@@ -70,9 +70,10 @@ class LateDict(dict[str, Value]):
                 yield key, value
 
     def samples(self) -> Iterator[Value]:
-        """Yield a value for each entry, in order; for a row, the value at index 0 of its group.
+        """Yield a value for each entry, in order.
 
-        Use this to read fields that all values of a group share.
+        For a row, this is not the value of the row, but the value at index 0 of the row's group.
+        Use this method to read fields that all values of a group share.
         """
         group: Any = None
         sample: Any = None

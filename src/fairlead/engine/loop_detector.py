@@ -253,7 +253,7 @@ class DisplacementGraph:
         return Cycle(around, times) if times & (times - 1) == 0 else None
 
     def _path(self, start: str, end: str) -> list[str] | None:
-        """Return the shortest chain of displacements from `start` to `end`, as workloads.
+        """Return the workloads in the shortest chain of displacements from `start` to `end`.
 
         Returns None if there is no such chain.
         """

@@ -57,9 +57,9 @@ _NO_SOURCES: Final = _placing_sources(Volume())
 
 
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume is claimed, exclusive or migratable.
+    """Return True if `is_claimed`, `is_exclusive` or `is_migratable` is True for the volume.
 
-    Only such a volume can restrict the nodes on which its pod can run.
+    No other volume can restrict the nodes on which its pod can run.
     """
     return _placing_sources(volume) != _NO_SOURCES
 

@@ -105,9 +105,9 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """Return `target` if the user may impersonate `target` by the legacy verb.
+    """Return `target` if the user has the legacy permissions (verb `impersonate`) for `target`.
 
-    Raises ApiError 403 if a permission is missing.
+    Raises ApiError 403 if one of these permissions is missing.
     """
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.

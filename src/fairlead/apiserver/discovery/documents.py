@@ -194,12 +194,12 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """Return the Accept clause that requests aggregated discovery.
+    """Return the Accept clause that requests aggregated discovery; None if there is none.
 
-    Supported clauses are tried in the client's order of preference. If a clause without the
-    parameter `as` comes first, return None. If neither such a clause nor a request for aggregated
-    discovery is found, return None too, but raise ApiError 406 if all clauses have the parameter
-    `as` and at least one has a known media type.
+    Supported clauses are tried in the client's order of preference. The search ends at a clause
+    without the parameter `as`, with the result None. Raises ApiError 406 if no clause requests
+    aggregated discovery, all clauses have the parameter `as`, and at least one clause has a known
+    media type.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -279,7 +279,7 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return a responseKind: an object with `group`, `version`, and `name` as its `kind`.
+    """Return a responseKind of a discovery document: its group, its version and its kind `name`.
 
     `group` and `version` are "" if they equal those of the document. If `kind` is a custom resource
     and `group` is "", the responseKind contains the group and version of `kind` instead.

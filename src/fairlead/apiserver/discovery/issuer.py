@@ -28,10 +28,11 @@ class IssuerDocuments:
         self._keys_url = f"https://{address}{KEYS}"
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at the request's path; None if there is no document.
+        """Return the OpenID configuration or the public keys; None for any other path.
 
-        There are no documents if the server issues no tokens. `now` is ignored. Raises ApiError 405
-        for a method other than GET, and 406 if the client does not accept the keys' media type.
+        Always returns None if the server issues no tokens. `now` is ignored. Raises ApiError 405
+        for a method other than GET. Raises ApiError 406 if the client requests the keys but does
+        not accept their media type.
         """
         if request.path not in (CONFIGURATION, KEYS) or self._identity.issue is None:
             return None

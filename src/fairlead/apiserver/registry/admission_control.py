@@ -139,5 +139,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook or policy binding exists; its verdict may depend on the user."""
+    """Return whether a webhook or policy binding exists (its verdict may depend on the user)."""
     return any(map(storage.count, JUDGING))

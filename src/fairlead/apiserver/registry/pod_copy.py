@@ -166,10 +166,10 @@ class PodCopies:
         )
 
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
-        """Return whether equal manifests always give equal pods, except for their own strings.
+        """Return whether pods with equal manifests differ only in a few strings, such as the name.
 
-        The result is False if a node sends the request, because NodeRestriction reads the node and
-        its pods. It is also False if the pod has several owners, because a `Recording` does not
+        The result is False if a kubelet sends the request, because NodeRestriction reads the node
+        and its pods. It is also False if the pod has several owners, because a `Recording` does not
         record the warnings about duplicate owners.
         """
         is_tracked_alike = write.track is None or write.manager is not None

@@ -175,7 +175,7 @@ class SchemaSet:
     def __init__(self, content: bytes, documented: TypeTables) -> None:
         """`content` is a JSON table made by `tools/schema_table.py`.
 
-        `documented` adds the types and kinds that this table lacks.
+        Types and kinds that the table lacks are added from `documented`.
         """
         self._table = msgspec.json.decode(content, type=_Table)
         for name, row in documented.definitions.items():

@@ -143,7 +143,10 @@ def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibility:
-    """Run PreFilter for `pod`; the result has the verdicts of `plan` on the nodes that are left."""
+    """Run the PreFilter plugins for `pod` and return the result.
+
+    The result contains the verdicts of `plan`, without the nodes that a PreFilter plugin excludes.
+    """
     found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
     _pre_filter(plans, pod, found)
     return found

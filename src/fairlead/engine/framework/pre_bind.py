@@ -107,7 +107,7 @@ class PreparingPods:
     ) -> PreparationResult | None:
         """Handle the outcome of a command; return the refusal of the pod if the command failed.
 
-        Returns None if the command succeeded or if no preparation sent it.
+        Returns None if the command succeeded, or if the command belongs to no preparation.
         """
         _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:

@@ -28,7 +28,7 @@ _NO_EVICTION: Final = Toleration(operator="Exists", effect=NO_EXECUTE)
 
 
 class MirrorPods:
-    """For each node, the deleted mirror pods that its kubelet creates again when it resumes."""
+    """The deleted mirror pods of each node; the node's kubelet restores them when it resumes."""
 
     def __init__(self) -> None:
         self._missing: dict[str, dict[str, Pod]] = {}

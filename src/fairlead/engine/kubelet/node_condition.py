@@ -86,11 +86,13 @@ def ready_status(node: Node) -> str:
 def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
     """Return the conditions that the kubelet of a new or loaded node posts by itself.
 
-    These are the conditions in the node's status, with some of them replaced by healthy ones:
-    missing and Unknown conditions, the Ready condition of a starting node, and the conditions
-    `stated` by the node's annotation, because they hold only as long as the annotation does. On a
-    node that Fairlead created, all of them are healthy: its unhealthy conditions come only from the
-    annotation, or from the usage of its pods, which is measured again.
+    These are the conditions in the node's status, but some conditions are replaced by healthy ones:
+
+    - missing and Unknown conditions
+    - the Ready condition of a starting node
+    - the conditions in `stated`, because the node's annotation sets them and may be removed
+    - all conditions of a node that Fairlead created, because their unhealthy values come only from
+      the annotation, or from the usage of pods, which is measured again
     """
     conditions = dict(HEALTHY)
     if node.status.node_info.container_runtime_version == SIMULATED_RUNTIME:

@@ -93,7 +93,7 @@ _TOGETHER: Final = (Act.READY, Act.RESTART)
 
 
 class _Stopping(Struct, frozen=True):
-    """A pod that the kubelet itself stops. It has stopped at `at`; then `status` is written."""
+    """A pod that the kubelet itself stops; `status` is written when the pod has stopped (`at`)."""
 
     at: Instant
     status: PatchStatus
@@ -216,10 +216,11 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of `loaded`, and return the other pods.
+        """Load the settled pods of `loaded`, which need no act yet; return the other pods.
 
-        The caller must pass the returned pods to `see`. If pods were loaded or seen before, no pod
-        is loaded here, and all pods of `loaded` are returned.
+        The caller must pass the returned pods to `see`. If `config.tends_pods` is
+        False, or if pods were loaded or seen before, no pod is loaded here, and all pods of
+        `loaded` are returned.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods

@@ -146,7 +146,7 @@ class MarkUnknown(Struct, frozen=True):
     health: NodeHealth
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`; None if its Ready condition has changed."""
+        """Return the write for `node`; None if its Ready condition is no longer `ready`."""
         if ready_condition(node) != self.ready:
             return None
         version = node.metadata.resource_version

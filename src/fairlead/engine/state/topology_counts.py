@@ -59,7 +59,7 @@ class HypotheticalKeyedCounts:
     ) -> None:
         """Start from the counts in `source`, or from `changed` if `source` is None.
 
-        The caller has refreshed `source`.
+        The caller must refresh `source` before this call.
         """
         self._table = table
         self.source = source

@@ -1,8 +1,8 @@
 """Sender: sends requests to the API server, while this replica may act.
 
-Commands about one object are performed one after another. Of the queued requests, bindings,
-deletions and evictions are sent first, then patches, then events. A generator (see `perform`)
-yields the requests of a command. Each response resumes the generator.
+Commands about one object are performed one after another. Queued bindings, deletions and evictions
+are sent before queued patches, and patches before events. A generator (see `perform`) yields the
+requests of a command. Each response resumes the generator.
 
 The sender calls `may_send` before each request. If `may_send` returns False, the command is dropped
 without an outcome, because the process is about to end.

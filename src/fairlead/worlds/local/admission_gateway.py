@@ -87,10 +87,11 @@ class AdmissionGateway:
     def perform(
         self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None = None
     ) -> Outcome | None:
-        """Perform `detailed`, the command of `issued` with all details; return its outcome.
+        """Perform the command `detailed` and return its outcome; None if it waits for a webhook.
 
-        `report` is the description that `described_report` returned for a kubelet's status write;
-        None if there is no description. Returns None if the command waits for a webhook.
+        `detailed` is the command in `issued`, completed by the caller with details such as the pod
+        IP. `report` is the description that `described_report` returned for a kubelet's status
+        write; None if there is no description.
         """
         if not judges_users(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)

@@ -177,10 +177,10 @@ def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> Pod
 def _next_conditions(
     before: tuple[PodCondition, ...], changes: tuple[Condition, ...], timestamp: str
 ) -> tuple[PodCondition, ...] | None:
-    """Return the views of the conditions after `changes`.
+    """Return the conditions `before` with `changes` applied.
 
     Returns None if a change has no status or has a heartbeat time. An observedGeneration in
-    `changes` is ignored, because views do not contain it.
+    `changes` is ignored, because PodCondition has no such field.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)

@@ -65,8 +65,8 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
-    If the placeholder is one of `others`, `with_name_conflict` refuses the plural name unless
-    `definition` has already accepted it.
+    Pass the placeholder to `with_name_conflict` in `others`. The function then refuses the plural
+    name of `definition`, unless `definition` has already accepted this name.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

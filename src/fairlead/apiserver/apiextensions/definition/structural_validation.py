@@ -172,10 +172,11 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions,
-    which declare the types integer and string and are not checked: the anyOf of `raw` if
-    `is_int_or_string` is True, and the anyOf of the first schema in allOf if
-    `is_int_or_string_in_all` is True.
+    The schemas in allOf, anyOf, oneOf and not must not declare types. Two anyOf lists may
+    declare the types integer and string, and are not checked:
+
+    - the anyOf of `raw`, if `is_int_or_string` is True
+    - the anyOf of the first schema in allOf, if `is_int_or_string_in_all` is True
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:

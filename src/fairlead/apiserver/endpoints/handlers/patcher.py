@@ -250,7 +250,7 @@ class Patcher(Struct, frozen=True):
     def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
         """Return `made`, the result of a patch, decoded by the schema.
 
-        `document` returns the JSON of the patched object, which errors quote.
+        `document` returns the JSON of the patched object, for quotations in error messages.
         """
         shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):

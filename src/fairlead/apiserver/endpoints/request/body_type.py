@@ -113,10 +113,10 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return (group, version) of the apiVersion `stated`.
+    """Return the group and version in `stated`, an apiVersion.
 
-    If `stated` has no version, and its group is missing or equals that of `kind`, return the group
-    and the version of `kind`.
+    If `stated` has no version, and its group is missing or equals the group of `kind`, return the
+    group and the version of `kind`.
     """
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""

@@ -216,7 +216,7 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set in `text`, reconciled with `schema`; None if the set stays the same.
+    """Return the field set in `text`, reconciled with `schema`; None if it stays the same.
 
     `text` is the JSON of a fieldsV1.
     """

@@ -26,7 +26,7 @@ _MADE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
-    """Return a function that returns the presence of a value of type `schema`.
+    """Return a function that returns the set of all fields of a value of type `schema`.
 
     The function raises ItemKeyError.
     """

@@ -6,9 +6,9 @@ patch, or at the front if it is the first item of the patch. `$setElementOrder/<
 order. The module `directive` lists the directives.
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
-is used without the nulls and directives in it. Two other values of the patch keep the directives in
-them: a new item of a merged list, and a list or object that replaces a whole list or object of the
-original. Decoding the result reports these directives as unknown fields.
+is used without the nulls and directives in it. In two other cases, directives in a value of the
+patch stay in the result, and are reported as unknown fields when the result is decoded: in a new
+item of a merged list, and in a list or object that replaces a whole list or object of the original.
 
 Example, with the merge key `name` of `containers`:
 

@@ -184,7 +184,7 @@ def run_controllers(request: RunRequest) -> int:
 
 
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
-    """Return the component name to state in events about the Lease.
+    """Return the component name for events about the Lease.
 
     This is the schedulerName of the first profile. If `controllers` contains no scheduler, it is
     `kube-controller-manager`.
@@ -323,7 +323,7 @@ def _config_document(request: RunRequest) -> Document | None:
 def _compared(request: RunRequest, document: Document | None) -> dict[str, SchedulerConfig]:
     """Return the configurations to compare.
 
-    The current configuration has the key `present`. If the options state a new configuration, it
+    The current configuration has the key `present`. If the options name a new configuration, it
     has the key `new`. Raises InputError.
     """
     options, release = request.shadow, read_release(request.release.choice)

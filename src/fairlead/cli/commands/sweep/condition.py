@@ -36,7 +36,7 @@ class MeasureCondition:
 
 
 def parse_condition(text: str) -> MeasureCondition:
-    """Return the condition that `text` states, such as `pending>0`. Raises InputError."""
+    """Parse a condition such as `pending>0`. Raises InputError."""
     found = _FORM.fullmatch(text.replace(" ", ""))
     if found is None:
         raise InputError("--fail-on", f"{text!r} is not MEASURE>NUMBER, such as pending>0")

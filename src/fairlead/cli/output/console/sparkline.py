@@ -68,7 +68,11 @@ def _bounds(start: Instant, end: Instant, width: int) -> list[Instant]:
 
 
 def _block(count: int, highest: int) -> str:
-    """Return the block for `count`, in eighths of `highest`; a count above 0 is always visible."""
+    """Return the block character for `count`; a count of `highest` gets the full height.
+
+    The height is `count` / `highest`, rounded up to the next block. So a count above 0 is always
+    visible.
+    """
     if count == 0:
         return _NONE
     return _BLOCKS[max(-(-count * len(_BLOCKS) // highest), 1) - 1]

@@ -42,9 +42,10 @@ def mismatch(
 ) -> Mismatch | None:
     """Return the first mismatching line; None if there is none.
 
-    `bindings` contains the values of placeholders, and unbound placeholders are bound. `called` is
-    the name of the output in the returned mismatch, such as stdout. If each output is a single JSON
-    or YAML object, the objects are compared. If `in_order` is False, the lines may be in any order.
+    `bindings` contains the values of placeholders. If a placeholder has no value yet, it gets the
+    value in `found`. `called` is the name of the output in the returned mismatch, such as stdout.
+    If each output is a single JSON or YAML object, the objects are compared. If `in_order` is
+    False, the lines may be in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
@@ -75,7 +76,10 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """Return the lines of the output `text`, without the parts that differ between runs."""
+    """Return the lines of the output `text`, without the parts that differ between runs.
+
+    If the output `recorded` has placeholders, each gap in `text` is reduced to one space.
+    """
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)

@@ -52,7 +52,10 @@ class _WaitingJob(Struct):
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """Return, by queue, the first `jobs_max` waiting jobs in the order of the action `allocate`."""
+    """Return, for each queue, its first `jobs_max` waiting jobs.
+
+    "First" refers to the order in which the action `allocate` takes the jobs.
+    """
     found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)

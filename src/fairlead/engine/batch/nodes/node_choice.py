@@ -180,5 +180,8 @@ class NodeChoice:
 
 
 def _varying_scorers(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """Return the cluster scorers of `plan.split` that can change the order of nodes for `pod`."""
+    """Return the Score plugins without cached scores that can change the order of nodes for `pod`.
+
+    These are the entries of `plan.split.cluster_scorers` that do not give all nodes the same score.
+    """
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -119,8 +119,9 @@ class ChoicesByView(Struct, frozen=True):
 class Reservation(Struct, frozen=True):
     """Resources that are reserved for `job` on `nodes`.
 
-    `held_back` contains the amounts, shape (resources, rows), and `requested` their sum by column.
-    `starts_at` is the time at which all of them are free, None if unknown.
+    `held_back` contains the amount of each resource on each node, shape (resources, rows).
+    `requested` contains the sum over all nodes for each resource. `starts_at` is the time at which
+    all reserved amounts are free, None if unknown.
     """
 
     job: JobInfo
@@ -494,7 +495,10 @@ class Session:
 
 
 def _evict_event(group: ObjectRef, why: str, component: str) -> RecordEvent:
-    """Return the event for an eviction, which is about the group, not the pod (cache.go: Evict)."""
+    """Return the event for an eviction; the event is about the group, not about the pod.
+
+    upstream: cache.go: Evict
+    """
     return RecordEvent(
         regarding=group,
         type="Normal",

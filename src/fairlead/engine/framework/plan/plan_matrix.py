@@ -191,9 +191,9 @@ class PlanMatrix:
     # --- changes ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Bring every member up to date with the pod log.
+        """Update the results of all plans in the matrix for the rows that changed (pod log).
 
-        If too many rows changed, or if the table has new rows, all members leave the matrix.
+        If too many rows changed, or if the table has new rows, all plans leave the matrix instead.
         """
         log = self._table.pod_log
         if log.position == self.position:

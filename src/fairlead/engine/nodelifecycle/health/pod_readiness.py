@@ -122,9 +122,10 @@ class LateBoundPods:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:
-        """Return the commands that mark pods whose backoff has expired, if their node is not ready.
+        """Check the pods whose backoff has expired; return the commands that mark pods not ready.
 
-        A pod whose node does not exist waits again.
+        A pod is marked if its node exists but is not ready. If the node does not exist, the pod
+        waits again.
         """
         commands: list[Command] = []
         for key, retries in self._retries.pop_due(now):

@@ -271,7 +271,10 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield configurations of the chosen requests: those of their classes, then the claim's."""
+    """Yield the configurations that apply to the chosen requests.
+
+    Configurations of the requests' DeviceClasses come first, then configurations of the claim.
+    """
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:

@@ -144,7 +144,10 @@ def extended_requests(
 
 
 def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -> SpecialClaim:
-    """Build the special claim for the resources `names` (upstream: createRequestsAndMappings)."""
+    """Build the claim for the extended resources `names` of `pod`.
+
+    upstream: createRequestsAndMappings
+    """
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
     for name in names:

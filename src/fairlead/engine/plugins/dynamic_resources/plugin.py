@@ -390,8 +390,9 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
-        The claim is the first that no other pod uses (upstream picks at random). If there is none,
-        the commands delete the special claim of an earlier attempt, if it exists.
+        The claim is the first that no other pod uses (upstream picks at random). If there is no
+        such claim, but an earlier attempt has created a claim for the pod's extended resources, the
+        commands delete that claim.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))

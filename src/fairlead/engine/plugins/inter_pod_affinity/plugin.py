@@ -166,14 +166,15 @@ class InterPodAffinity:
         """Return the topology keys by which pods affect a node's verdict.
 
         A pod affects the verdict on a node only if both are in the same domain of one of these
-        keys. Returns None if the pod has required affinity, because then any pod in the cluster can
-        affect the verdict: as long as no pod in the cluster matches the affinity, the incoming pod
-        fits every node with the topology keys if it matches its own affinity.
+        keys. Returns None if the incoming pod has required affinity, because then any pod in the
+        cluster can affect the verdict. The reason is the rule for the first pod of a group: an
+        incoming pod that matches its own affinity fits every node with the topology keys, as long
+        as no pod in the cluster matches this affinity.
         """
         return state.read(AffinityState).reach()
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods on the verdicts.
+        """Return how the removal of pods can change the verdicts.
 
         A removal can make a node infeasible only if the removed pod met a required affinity of the
         incoming pod.

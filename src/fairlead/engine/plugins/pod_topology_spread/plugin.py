@@ -178,7 +178,7 @@ class PodTopologySpread:
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods on the verdicts.
+        """Return how the removal of pods can change the verdicts.
 
         If no constraint selects a removed pod, its removal does not change the verdict on its node.
         Otherwise, the removal can change this verdict from rejection to acceptance, but not from

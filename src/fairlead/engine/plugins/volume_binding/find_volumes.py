@@ -1,4 +1,4 @@
-"""VolumeFinder: computes the `NodeVolumes` of a pod's claims for all rows together.
+"""VolumeFinder: computes the `NodeVolumes` of a pod's claims for all nodes together.
 
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """

@@ -115,7 +115,7 @@ class _Removal:
 def _note(table: NodeTable, victims: Sequence[PreemptionVictim]) -> None:
     """Write the nodes of `victims` to the pod log, so that cached verdicts on them are renewed.
 
-    The fork that removes and adds the victims does not write to the log itself.
+    This is necessary because a Fork, which removes and adds the victims, does not write to the log.
     """
     for row in {node.row: None for victim in victims for node, _ in victim.pods}:
         table.pod_log.append(row)

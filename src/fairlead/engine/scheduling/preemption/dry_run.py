@@ -320,8 +320,8 @@ class DryRuns:
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; first rule out the nodes without pods of lower priority.
 
-        The first step may be skipped for a few rows, because the evaluation of a single row also
-        looks for such pods.
+        The first step is skipped if there are few rows and `run.verdicts` is None. The evaluation
+        of a single row then looks for pods of lower priority.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:

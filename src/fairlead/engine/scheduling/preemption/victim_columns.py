@@ -353,11 +353,12 @@ def _by_importance(priority: Ints, start: Ints) -> Ints:
 
 
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
-    """Return, for each slot and row, whether the pod cannot be reprieved.
+    """Return which pods must be victims, as an array [slot of the pod, row of the node].
 
-    The most important pods are tried first. `spare` and `places` describe the nodes after all pods
-    of lower priority are removed and the preemptor is placed. `spare` are the free resources.
-    `places` are the numbers of pods that the nodes still accept. Both are overwritten.
+    The other pods of lower priority are reprieved; the most important pods are tried first. `spare`
+    and `places` describe the nodes after all pods of lower priority are removed and the preemptor
+    is placed. `spare` are the free resources. `places` are the numbers of pods that the nodes still
+    accept. Both are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):

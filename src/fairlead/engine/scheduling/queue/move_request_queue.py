@@ -66,8 +66,9 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods to the active or backoff queue if `event` is a move request.
 
-        The pod with the ID `spare` is not moved. If the event is that a pod with a node was added
-        or changed, only unschedulable pods with a required affinity term that matches it are moved.
+        The pod with the ID `spare` is not moved. If the event is about an assigned pod (added or
+        changed), only the unschedulable pods with a required affinity term that matches the
+        assigned pod are moved.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)

@@ -48,7 +48,10 @@ class PodFinalizers(NoDeadlines, Struct):
     _stuck: dict[str, None] = field(default_factory=dict)  # uids of pods whose finalizers stay
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the pod in `stimulus`; store which loaded pods keep theirs."""
+        """Remove foreign finalizers of a changed pod that has ended and is being deleted.
+
+        When objects are loaded, record the pods among them whose finalizers must stay.
+        """
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return [*self.handle_pod(pod, now)]

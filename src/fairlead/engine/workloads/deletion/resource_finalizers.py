@@ -50,9 +50,10 @@ class ResourceFinalizers(NoDeadlines, Struct):
     _ending: dict[str, None] = field(default_factory=dict)  # uids of resources that stay
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of a changed resource that is being deleted.
+        """Remove the finalizers of a changed custom resource that is being deleted.
 
-        Loaded resources that are already being deleted keep their finalizers.
+        Custom resources that were already being deleted when they were loaded keep their
+        finalizers.
         """
         match stimulus:
             case ObjectChanged(Unstructured() as one):

@@ -123,7 +123,10 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether a nonempty ReplicaSet was last scaled for a number other than `replicas`."""
+    """Return whether a nonempty ReplicaSet in `parts` has a `desired` other than `replicas`.
+
+    This means that the replicas of the Deployment changed after the ReplicaSet was last scaled.
+    """
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -141,8 +144,9 @@ def proportional(
     """Return the sizes after a change of the Deployment's replicas; `reported` is status.replicas.
 
     The change is divided among several ReplicaSets only if `is_rolling` is set (strategy
-    RollingUpdate). If it is divided, the result includes all active ReplicaSets, even if their size
-    stays the same: their annotations must get the new number of desired replicas.
+    RollingUpdate). If it is divided, the result includes all active ReplicaSets. This is necessary
+    even for a ReplicaSet whose size stays the same, because its annotation must get the new number
+    of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)

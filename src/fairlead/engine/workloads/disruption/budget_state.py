@@ -1,4 +1,4 @@
-"""NamespaceBudgets: the budgets of a namespace, the pods they select, and their written status.
+"""NamespaceBudgets: the budgets of a namespace, the pods they select, and their status writes.
 
 Each method that stores or removes a pod returns the states of the affected budgets.
 """

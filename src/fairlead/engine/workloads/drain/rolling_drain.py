@@ -49,8 +49,8 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `at_once` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
-    `which` is a text at the end of the annotation's value. It makes the values of two groups differ
-    if their other options are equal.
+    `which` is a text at the end of the value of the annotation that contains the options. It makes
+    the values of two groups of nodes differ if the other options of the groups are equal.
     """
 
     at_once: int

@@ -42,9 +42,9 @@ class DesiredSlice(Struct):
 
 
 def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[SliceWrite]:
-    """Return the writes after which the slices `known` mirror `endpoints`.
+    """Return the writes that make the EndpointSlices mirror `endpoints`.
 
-    The names of new slices use serial numbers from `serial` on.
+    `known` are the existing slices. The names of new slices use serial numbers from `serial` on.
     """
     left: dict[tuple[str, MirroredPorts], list[EndpointSlice]] = {}
     for one in known:

@@ -142,7 +142,7 @@ def _distribution(service: Service) -> str:
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
     """Return the subsets of an Endpoints object, one for each distinct set of ports.
 
-    Terminating pods are left out, unless the Service publishes addresses that are not ready.
+    Terminating pods are included only if the Service has publishNotReadyAddresses set.
     """
     by_ports: dict[Ports, list[Endpoint]] = {}
     for one in endpoints:

@@ -296,8 +296,8 @@ class Histories(Struct):
     def not_created(self, manifest: Any, *, is_taken: bool) -> tuple[str, int]:
         """Handle the refused creation of the ControllerRevision in `manifest`.
 
-        `is_taken` is set if its name is taken. Returns (key of its owner, number of consecutive
-        refusals for other reasons).
+        `is_taken` means that the creation was refused because the name is taken. Returns (key of
+        the revision's owner, number of consecutive refusals for other reasons).
         """
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])

@@ -270,7 +270,10 @@ class SimulatedPodFactory:
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """Return the manifest, with the annotation `fairlead.dev/replaces` for a replacement."""
+        """Return the manifest of the pod `name`.
+
+        If `replacement` is given, the manifest has the annotation `fairlead.dev/replaces`.
+        """
         original = replacement.original if replacement is not None else ""
         return pod_manifest(
             desired.template,

@@ -136,7 +136,11 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Step 1: return (plan for the wanted ordinals, whether no pod blocks later steps)."""
+        """Return (plan for the wanted ordinals, whether this step is complete).
+
+        This is step 1. It is not complete if podManagementPolicy is OrderedReady and a pod is not
+        available, or if not all missing pods can be created now.
+        """
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []

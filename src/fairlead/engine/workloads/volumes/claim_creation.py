@@ -138,7 +138,7 @@ class ClaimCreator:
                 yield one
 
     def answered(self, claim: ObjectRef, error: str) -> Iterator[Command]:
-        """Yield the event about the creation of `claim` if this is a claim of a StatefulSet.
+        """Yield the event about the creation of `claim` if `claim` belongs to a StatefulSet.
 
         `error` is the API server's error message, "" if the creation succeeded.
         """

@@ -234,7 +234,10 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Sync the waiting claims (of class `of_class`, None: any) in the order of their keys."""
+        """Sync the waiting claims in the order of their keys.
+
+        If `of_class` is given, sync only the claims of this storage class.
+        """
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command

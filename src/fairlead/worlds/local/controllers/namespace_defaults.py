@@ -33,7 +33,7 @@ _DESCRIPTION: Final = (
 
 
 class NamespaceDefaults(ReactiveController):
-    """Maintains the default objects.
+    """Maintains the default objects of namespaces: a ServiceAccount and a ConfigMap with the CA.
 
     `authority` is the PEM text of the server's CA, "" for no CA.
     """
