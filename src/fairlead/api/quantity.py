@@ -237,7 +237,10 @@ def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) 
 
 
 def _takes_slow_path(suffix: str, exponent: int) -> bool:
-    """Return True if upstream parses the number in its slow path, which requires a digit."""
+    """Return True if upstream parses numbers with `suffix` or `exponent` in its slow path.
+
+    The slow path refuses a number without a digit.
+    """
     if suffix in _BINARY_EXPONENTS:
         return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1
     return exponent < NANO_EXPONENT

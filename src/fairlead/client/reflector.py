@@ -236,10 +236,10 @@ class Reflector:
         return []
 
     def stayed_open(self) -> None:
-        """Record that a watch has been open for a while, so the resource can be read again.
+        """Record that a watch has been open for a while, which shows that the resource is readable.
 
-        The watch may have had no event yet: if the resource does not change, the first event is a
-        bookmark, which may take a minute.
+        The caller does not wait for an event of the watch: if the resource does not change, the
+        first event is a bookmark, which may take a minute.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0
@@ -308,7 +308,7 @@ class Reflector:
     # --- objects ---------------------------------------------------------------------------
 
     def _end_list(self, version: str) -> list[ObjectUpdate]:
-        """Complete a list; return the deletions of the known objects that it did not contain."""
+        """Complete a list; return deletions of the known objects that the list did not contain."""
         assert self._listed is not None
         gone = [key for key in self.objects if key not in self._listed]
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]

@@ -116,7 +116,11 @@ class SessionCases(Struct, frozen=True):
         return "scenario", "projections"
 
     def recognizes(self, line: Json) -> bool:
-        """Return True: `line` has the required fields, and no other kind requires `projections`."""
+        """Return True.
+
+        The caller has checked that `line` has the required fields. One of them is `projections`,
+        which no other kind requires.
+        """
         return True
 
     def name_of(self, line: Json) -> str | None:

@@ -42,9 +42,9 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that counts neither as agreement nor as mismatch.
+    """A note on a case. The case counts neither as agreement nor as mismatch.
 
-    The case is counted under `verdict`.
+    It is counted under `verdict` instead.
     """
 
     text: str

@@ -127,7 +127,10 @@ class _PodEvaluation(Struct, frozen=True):
     pod: PodInfo
 
     def found(self) -> Feasibility:
-        """Run the Filters on all nodes. Raises ExtenderBackendError if a plugin fails."""
+        """Return the results of the Filters on all nodes.
+
+        Raises ExtenderBackendError if a plugin fails.
+        """
         found = find_nodes_that_fit(self.built.plans, self.pod)
         _demand(found.error())
         return found

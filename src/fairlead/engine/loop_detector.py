@@ -292,7 +292,11 @@ class NominationHistory:
     """Counts, for each pod, the successive nominations that the pod did not use."""
 
     def __init__(self, wasted_after: int) -> None:
-        """A pod must be reported after every `wasted_after` successive nominations not used."""
+        """Start without nominations.
+
+        A pod must be reported after every `wasted_after` successive nominations that the pod did
+        not use.
+        """
         self._wasted_after = wasted_after
         self._nominated_to: dict[str, str] = {}
         self._wasted: dict[str, int] = {}

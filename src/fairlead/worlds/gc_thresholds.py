@@ -21,7 +21,10 @@ _THRESHOLDS_OF_SERVER: Final = (10_000, 400, 100)
 
 
 def collect_rarely() -> None:
-    """Make collections rare. Call this once, at the start of a process that runs a world."""
+    """Make garbage collections rare.
+
+    Call this function once, at the start of a process that runs a world.
+    """
     gc.set_threshold(*_THRESHOLDS)
 
 

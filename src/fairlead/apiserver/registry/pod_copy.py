@@ -83,9 +83,11 @@ class Recording:
 
 
 class _Template(Struct, frozen=True):
-    """A function that copies a stored pod, and the warnings and audit annotations of a creation.
+    """A stored pod from which copies are made.
 
-    `copy` takes the new pod's own strings. `has_volume` is True if these include a volume's name.
+    `copy` returns a copy; its argument contains the own strings of the new pod (see the module
+    docstring). `has_volume` is True if one of these strings is the name of a volume. The creation
+    of each copy issues `warnings` and the audit annotations `annotations`.
     """
 
     copy: Callable[[Sequence[str]], Json]

@@ -234,7 +234,10 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """Return the type `name`, either a scalar such as `int32`, or an opaque `any#Definition`."""
+    """Return the schema of the type `name`: a scalar such as `int32`, or `any#Definition`.
+
+    A value of the type `any#Definition` can be any JSON value.
+    """
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)

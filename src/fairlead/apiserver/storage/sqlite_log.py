@@ -342,9 +342,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        The StoredChange of an existing object needs the previous version of the object. If no
-        earlier loaded change contains this version, the change and all changes before it are left
-        out.
+        A StoredChange contains the previous version of its object, unless it adds the object. If
+        the previous version is not in an earlier loaded change, this change and all changes before
+        it are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

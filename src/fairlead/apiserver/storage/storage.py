@@ -133,7 +133,10 @@ _meta_of: Final = msgspec.json.Decoder(type=_Stored).decode
 
 
 def version_of(stored: StoredObject) -> int:
-    """Return the resourceVersion of a stored object, without decoding the rest of a text."""
+    """Return the resourceVersion of a stored object.
+
+    If the object is stored as text, no other field is decoded.
+    """
     if isinstance(stored, bytes):
         return int(_meta_of(stored).metadata.resource_version)
     return int(stored["metadata"]["resourceVersion"])
@@ -338,10 +341,11 @@ class Storage:
         return stored
 
     def add_text(self, kind: Kind, key: Key, text_at: Callable[[int], bytes]) -> None:
-        """Store a new object; `text_at(version)` returns its JSON text with this resourceVersion.
+        """Store a new object, whose JSON text is the result of `text_at(version)`.
 
-        There must be no object with this key. The members in the text must be in the order that
-        `arranged` defines. Raises ApiError 500 like `put`.
+        `version` is the resourceVersion that the text must contain. There must be no object with
+        the key `key`. The members in the text must be in the order that `arranged` defines. Raises
+        ApiError 500 like `put`.
         """
         if self._is_full:
             raise no_space()

@@ -57,11 +57,11 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function like that of `logging`, even if neither --log-level nor -v is given.
+        """Return a function as described at `logging`, and never None.
 
-        Without these options, only errors and warnings are logged. `write` receives each line and
-        its time; by default, lines are written to standard error. Raises InputError if both
-        --log-level and -v are given, or if -v is negative.
+        If neither --log-level nor -v is given, only errors and warnings are logged. `write`
+        receives each line and its time; by default, lines are written to standard error. Raises
+        InputError if both --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

@@ -191,7 +191,10 @@ def _waiting(found: WaitingTimes) -> str:
 
 
 def _without_pod(why: str) -> str:
-    """Return the reason `why` without the pod that it names, which differs between nodes."""
+    """Return the reason `why` without the name of the blocking pod.
+
+    The name differs between nodes, so reasons are compared without it.
+    """
     return why.rpartition(", ")[0] if why.startswith(_BLOCKED_BY_POD) else why
 
 

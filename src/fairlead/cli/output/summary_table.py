@@ -1,4 +1,4 @@
-"""Prints the tables of a summary, each with the first rows of one list of the result."""
+"""Prints the tables of a summary. Each table shows the first entries of a list in the result."""
 
 from __future__ import annotations
 

@@ -86,9 +86,10 @@ class _Commands(Struct):
 
 
 class _Own(Struct, frozen=True):
-    """Fairlead's own servers: new servers for each case, or one server that cases of a theme share.
+    """Starts Fairlead's own servers for the cases to replay.
 
-    `start` starts a shared server, and `kept` contains the shared servers by theme.
+    The cases of some themes share one server per theme; every other case gets new servers. `start`
+    starts a shared server, and `kept` contains the shared servers by theme.
     """
 
     start: Callable[[], InProcess] = InProcess

@@ -116,9 +116,10 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """Return a text with the value of `projection` after the correction of each single defect.
+    """Return a text that shows how the correction of each single defect changes `projection`.
 
-    Defects whose correction does not change the value are left out.
+    Defects whose correction does not change the projection are left out. If no correction changes
+    the projection, the text is "".
     """
     texts = []
     for defect, changed in case.get("corrected", {}).items():

@@ -141,7 +141,10 @@ class ShapeRelevance(Plugin, Protocol):
     """A plugin that can tell from the `Shape` of a pod whether it skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False if PreFilter and PreScore would return SKIP; they are not called then."""
+        """Return False if both PreFilter and PreScore would return SKIP for a pod of `shape`.
+
+        If the result is False, these methods are not called.
+        """
         ...
 
 

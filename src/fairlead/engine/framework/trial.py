@@ -77,7 +77,10 @@ class Trial:
         _demand(self._filters.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Return the rejection of the pod on `node` under the assumptions, None if the pod fits."""
+        """Return the status that rejects the trial's pod on `node`, None if the pod fits.
+
+        All calls of `add` and `remove` are taken into account.
+        """
         return self._filters.run_filters_with_nominated(self._state, self._pod, node)
 
 

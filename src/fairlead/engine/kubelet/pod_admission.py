@@ -262,12 +262,13 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 
 
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
-    """Return pods of one class that together free `lacking`, chosen one after the other.
+    """Return some of `pods` that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance. To compute the distance of a pod, assume
-    that the pod ends: then a share (0 to 1) of each amount is still lacking. The distance is the
-    sum of the squares of these shares. Among pods with equal distance, the pod that requests less
-    memory is chosen, then the pod that requests less cpu.
+    All `pods` have the same QoS class. Each step chooses the pod with the smallest distance. To
+    compute the distance of a pod, assume that the pod ends. A share (0 to 1) of each amount would
+    still be lacking, and the distance is the sum of the squares of these shares. Among pods with
+    equal distance, the pod that requests less memory is chosen, then the pod that requests less
+    cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

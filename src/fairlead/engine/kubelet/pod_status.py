@@ -169,13 +169,13 @@ def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
 
 
 def lost(ref: ObjectRef, pod: Pod) -> PatchStatus:
-    """Return the status patch of `pod` whose containers are lost and do not start again."""
+    """Return the status patch after all containers of `pod` were lost; they do not start again."""
     fields = {"phase": "Failed", **_container_lists(pod, is_restarted=False)}
     return PatchStatus(ref, fields, _ended(FAILED))
 
 
 def stopped(ref: ObjectRef, pod: Pod, exit_code: int) -> PatchStatus:
-    """Return the status patch of `pod` whose containers were stopped and do not start again.
+    """Return the status patch of `pod`, which was stopped and does not start again.
 
     Containers that had not ended by themselves have ended with `exit_code`.
     """

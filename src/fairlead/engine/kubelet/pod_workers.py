@@ -167,7 +167,10 @@ class PodWorkers(Struct):
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
-        """If `cluster` is set, pods will wait while their volumes are attached to other nodes."""
+        """Prepare to let pods wait while their volumes are attached to other nodes.
+
+        If `cluster` is not set, pods do not wait for volumes.
+        """
         if self.cluster is not None:
             self._volumes = SingleNodeVolumes(self.cluster)
 

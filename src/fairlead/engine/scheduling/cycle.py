@@ -137,7 +137,10 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 def _placement(
     found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
-    """Return the placement on one of the plan positions `best`, chosen by the tie-break."""
+    """Return the placement on a node that the tie-break picks from `best`.
+
+    `best` are positions in the plan of `found`.
+    """
     plan = found.plan
     chosen = int(best[tie_break.pick(len(best))])
     return Placement(plan.table.at(plan.row(chosen)), found.state, via, feasible, len(best))

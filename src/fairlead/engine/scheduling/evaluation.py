@@ -36,8 +36,8 @@ LEFT_OUT = unschedulable("the extender gave no reason").by(REJECTOR)
 class PreemptionEvaluation(Struct):
     """The result of a preemption attempt for the pod.
 
-    `nominated` are the best candidate nodes. It has more than one entry if the rules for the choice
-    cannot tell these nodes apart.
+    `nominated` contains the best candidate node. It contains several nodes if the rules that choose
+    a candidate cannot tell these nodes apart.
     """
 
     ineligible: str = ""

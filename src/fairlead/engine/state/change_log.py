@@ -13,9 +13,10 @@ _LENGTH_MAX: Final = 1 << 16
 
 
 class ChangeLog(Generic[Item]):
-    """An append-only log of changed items, such as rows or node names; drops its oldest entries.
+    """A log of changed items, such as rows or node names.
 
-    `position` is the position after the newest entry; only `append` changes it.
+    When the log is full, its oldest entries are dropped. `position` is the position after the
+    newest entry; only `append` changes it.
     """
 
     def __init__(self) -> None:

@@ -83,7 +83,10 @@ class PodGroupTable:
         return len(self._scheduled.get(key, {}))
 
     def unscheduled(self, key: str) -> Iterator[PodInfo]:
-        """Yield the pods of PodGroup `key` with no node, real or assumed, in order of arrival."""
+        """Yield the unscheduled pods of the PodGroup `key`, in order of arrival.
+
+        A pod is unscheduled if it is neither on a node nor assumed on one.
+        """
         scheduled = self._scheduled.get(key, {})
         for pod in self._members.get(key, {}).values():
             if pod.id not in scheduled:

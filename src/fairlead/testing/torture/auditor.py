@@ -121,7 +121,7 @@ class Auditor:
     def next_deadline(self) -> Instant | None:
         """Return the engine's next deadline, None if it has none.
 
-        The result is never before the end of a suspension.
+        The result is never before `suspended_until`.
         """
         due = self.engine.next_deadline()
         return None if due is None else max(due, self.suspended_until)
@@ -266,7 +266,8 @@ class Auditor:
     def _see_taints(self, node: Node, since: Instant) -> None:
         """Record the NoExecute taints of `node` with the time of each taint.
 
-        Removed taints stay recorded until the node has no NoExecute taint.
+        The time of a taint without timeAdded is `since`. Removed taints stay recorded until the
+        node has no NoExecute taint.
         """
         current = [one for one in node.spec.taints if one.effect == "NoExecute"]
         stretch = self._taints.setdefault(node.metadata.name, [])

@@ -49,8 +49,8 @@ class KarpenterAuditor:
     ) -> None:
         """Start without NodePools; `checked` counts the checks of each law.
 
-        `nodes` (by name), `pods` (by uid) and `pods_on` (by node) describe the cluster as the
-        engine received it. The caller keeps them up to date.
+        `nodes` (by name) and `pods` (by uid) are the objects that the engine has received, and
+        `pods_on` returns the pods of a node. The caller keeps all three up to date.
         """
         self._checked = checked
         self._nodes = nodes

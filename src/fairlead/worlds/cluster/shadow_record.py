@@ -21,7 +21,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Counts(Struct):
-    """The decisions of one configuration, and some examples of each kind of difference."""
+    """Counts the decisions of one configuration, and keeps examples of each kind of difference.
+
+    `lost_score` is the sum of `best_score - score` over the decisions that have both scores.
+    """
 
     by_agreement: Counter[ShadowAgreement] = field(default_factory=Counter)
     lost_score: int = 0

@@ -120,10 +120,10 @@ class Tracer:
         plugins: Sequence[PluginStep],
         steps: Mapping[str, DurationNs] | None = None,
     ) -> None:
-        """Make spans of the decisions of the unit of work that ends now and took `taken` ns.
+        """Make trace spans from the decisions of the unit of work that ends now.
 
-        `plugins` contains the times of the unit's plugins. `steps` maps names of steps, as in
-        upstream's trace, to their times in ns.
+        `taken` is the duration of the unit in ns, and `plugins` contains the times of its plugins.
+        `steps` maps names of steps, as in upstream's trace, to their times in ns.
         """
         self._is_in_unit = False
         decided, self._decided = self._decided, []

@@ -145,7 +145,8 @@ def missing_objects(directory: Path) -> str:
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
     """Return the users of `found` and `named`, keyed by token.
 
-    A user in both keeps the token in `found`, and gets the groups in `named` if any are stated.
+    A user in both keeps the token in `found`. If the user has groups in `named`, these groups
+    replace the groups in `found`.
     """
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}

@@ -55,7 +55,7 @@ def _leaf(_: Any) -> FieldSet:
 
 
 def _inner_presence(schema: Schema | None) -> Presence | None:
-    """Return the function for values of type `schema`; None if such values contain no fields."""
+    """Return the presence function of `schema`; None if values of this type contain no fields."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 

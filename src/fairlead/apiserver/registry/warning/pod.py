@@ -380,7 +380,8 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 def _are_apart(paths: list[str]) -> bool:
     """Return whether no path in `paths` is a prefix of another path.
 
-    If a path is a prefix of other paths, the next path in sorted order is one of those others.
+    Only neighbours in sorted order are compared: if a path is a prefix of other paths, the next
+    path in this order is one of them.
     """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))

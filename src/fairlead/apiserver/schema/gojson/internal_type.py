@@ -80,10 +80,10 @@ _EMPTY: Final[dict[Type, Any]] = {
 
 
 def as_internal(schema: Schema, value: Any) -> Any:
-    """Return `value`, which has its defaults, with the fields that its internal type prints.
+    """Return `value` with the fields that Go prints for its internal type.
 
-    Internal types use the types of metav1 directly, so the fields of metav1 types keep their JSON
-    names.
+    `value` must already have its defaults. Internal types use the types of metav1 directly, so the
+    fields of metav1 types keep their JSON names.
     """
     match value:
         case None:

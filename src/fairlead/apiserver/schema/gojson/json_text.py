@@ -257,9 +257,9 @@ class _Scanner:
         self._refuse("looking for beginning of value")
 
     def _string(self) -> NoReturn:
-        """Raise the error of a string; `_at` is the first character after its valid part.
+        """Raise the error of a malformed string; its valid part ends before the position `_at`.
 
-        This character begins an illegal escape, is a control character, or ends the text.
+        The character at `_at` begins an illegal escape, is a control character, or ends the text.
         """
         if self._character() != "\\":
             if self._at == len(self._text) - 1:

@@ -390,10 +390,10 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether `job` is suspended and has no active pods.
+    """Return whether updates may change resources and scheduling directives in the pod template.
 
-    In addition, its status must have no startTime, or the condition Suspended must be True. In this
-    state, updates may change resources and scheduling directives in the pod template.
+    This is the case if `job` is suspended and has no active pods. In addition, its status must have
+    no startTime, or the condition Suspended must be True.
     """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs

@@ -543,7 +543,8 @@ def _usable_credentials(connection: ConnectionConfig) -> Credentials:
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     """Return the options of the HTTP server, with its open socket; None with `--listen none`.
 
-    Raises InputError, also if the certificate cannot be used.
+    Raises InputError if the address or the certificate cannot be used, or if a key is given without
+    a certificate.
     """
     certificate, key = request.certificate
     if key and not certificate:

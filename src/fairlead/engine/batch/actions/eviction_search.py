@@ -272,7 +272,11 @@ class EvictionSearch:
     def _node_of_gang(
         self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
     ) -> NodeInfo | None:
-        """Return the first of `nodes` on which `task` fits once `members` are gone, or None."""
+        """Return the first of `nodes` on which the eviction of `members` makes room for `task`.
+
+        Only nodes with at least one of `members` are considered. Returns None if there is no such
+        node.
+        """
         by_node: dict[str, list[TaskInfo]] = {}
         for member in members:
             by_node.setdefault(member.node, []).append(member)

@@ -169,7 +169,10 @@ class NodeChoice:
         return RankedNodes(rows, keys)
 
     def _ranks(self) -> Rows:
-        """Return, for each row, its node's position among all nodes by name, shape (rows,)."""
+        """Return, for each row, the index of its node in the list of all nodes sorted by name.
+
+        The result has the shape (rows,).
+        """
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)

@@ -56,10 +56,10 @@ class Room:
         self.whole = RoomView(self, sees_all=True)
 
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
-        """Compute the resources of all nodes.
+        """Compute the idle and releasing resources of all nodes.
 
-        If `leave_out` is set, exclude overfull nodes: a node is overfull if, for any resource, the
-        requests of its pods exceed its allocatable amount by at least the tolerance in `leave_out`.
+        If `leave_out` is set, exclude overfull nodes. A node is overfull if its pods request too
+        much of any resource: more than is allocatable, by at least the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()
@@ -176,8 +176,8 @@ class RoomView:
     def future_idle(self, column: int, row: int) -> int:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
-        This is the idle plus the releasing amount, without amounts that pipelined tasks will take
-        and without reserved amounts that the job may not use.
+        This is the idle plus the releasing amount. Amounts that pipelined tasks will take are
+        already subtracted, and so are reserved amounts, unless this view includes them.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])

@@ -115,7 +115,10 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """A request must fit in one of the `sources`; a rejection lists what `sources[0]` lacks."""
+        """A whole request must fit in a single one of the `sources`.
+
+        A rejection lists the resources that `sources[0]` lacks.
+        """
         self._room = room
         self._view = view
         self._requests = requests

@@ -206,8 +206,8 @@ class RateLimitedQueue:
         """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
         If the current limiter already reports `rate`, it is kept. Otherwise it is replaced. A new
-        bucket starts full if the old limiter has a token now, and empty if not. `never_rate` is
-        the rate that a limiter reports while it stops evictions.
+        token bucket starts full if the old limiter has a token now, and empty if not. `never_rate`
+        is the rate that the new limiter reports if `rate` is 0.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

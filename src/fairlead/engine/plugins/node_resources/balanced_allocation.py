@@ -200,9 +200,9 @@ def _fractions(used: Scores, offered: Floats) -> Floats:
 def _balances(fractions: Floats) -> Scores:
     """Return the balance of each node from its used `fractions`, which are overwritten.
 
-    The first axis of `fractions` is (cpu, memory). The standard deviation of two fractions is half
-    of `spread`, their difference. Halving and doubling floats is exact, so (2 - spread) × 50 is the
-    same float as (1 - spread / 2) × 100.
+    The first axis of `fractions` is (cpu, memory). `spread` is the difference of the two fractions,
+    and half of it is their standard deviation. Halving and doubling floats is exact, so
+    `(2 - spread) * 50` is the same float as `(1 - spread / 2) * 100`.
     """
     spread = fractions[0]
     spread -= fractions[1]

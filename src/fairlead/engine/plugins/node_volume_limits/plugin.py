@@ -167,7 +167,7 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        Most events may do so. An event on the left may do so if the condition on the right holds:
+        The answer is True for most events. For these events, it is True only under a condition:
 
             a new or changed claim        the pod uses the claim
             a changed CSINode             a limit was raised or added

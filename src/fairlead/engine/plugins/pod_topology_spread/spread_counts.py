@@ -64,9 +64,10 @@ class ConstraintCounts:
         self._number: tuple[Rows, int] | None = None
 
     def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Store the domains of the nodes; `size` is the number of domains.
+        """Store the arrays `labels`, `ids` and `included`, which the class docstring describes.
 
-        Returns the `Domains` of `included`, which `counts` uses.
+        `size` is the number of domains. Returns the `Domains` for `counts`: the array `included`
+        with `size`.
         """
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None

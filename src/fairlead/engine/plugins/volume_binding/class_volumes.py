@@ -102,7 +102,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return, for each position, whether the volume is free and fits `claim`.
+        """Return, for each position in `volumes`, whether the volume is free and fits `claim`.
 
         The node affinity of the volumes is not checked.
         """

@@ -340,7 +340,10 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
 
 
 def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
-    """Return `rows` in the smallest type that holds `capacity`; the smallest type sorts fastest."""
+    """Return `rows`, converted to the smallest integer type that can hold `capacity`.
+
+    Arrays of this type sort fastest.
+    """
     return rows.astype(np.min_scalar_type(capacity))
 
 

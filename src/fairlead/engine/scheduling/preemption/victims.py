@@ -147,7 +147,11 @@ def select_victims_by_resources(
 def _candidate(
     node: NodeInfo, breached: list[PodInfo], lost: list[PodInfo], policy: PreemptionPolicy
 ) -> Candidate | Status:
-    """Return the candidate with the victims `breached`, which violate a budget, and `lost`."""
+    """Return the candidate `node` with the victims in `breached` and `lost`.
+
+    The removal of each pod in `breached` violates a disruption budget. Returns an error if there is
+    no victim.
+    """
     if not breached and not lost:
         return _no_victim(node)
     return Candidate(node, policy.arranged(breached + lost), len(breached))

@@ -2,9 +2,9 @@
 
 The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If
 the feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole
-seconds, and a pod is released at the first whole second after that. Pods that expire within the
-same second thus have equal expiries and are ordered by priority (backend/queue/backoff_queue.go:
-alignToWindow).
+seconds, and the pod is released one second after the truncated expiry. Pods whose backoffs expire
+within the same second thus have equal expiries and are ordered by priority
+(backend/queue/backoff_queue.go: alignToWindow).
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class QueueName(Enum):
-    """The queue that a pod is in; IN_FLIGHT from its pop until its attempt ends.
+    """The queue that a pod is in.
 
-    GONE means that the pod is in no queue and not in flight.
+    IN_FLIGHT means that the pod was popped and its attempt has not ended. GONE means that the pod
+    is neither in a queue nor in flight.
     """
 
     ACTIVE = "active"

@@ -64,10 +64,10 @@ def propose_for_node_affinity(
 
 
 def _is_known_fact(node: NodeInfo, key: str) -> bool:
-    """Return whether the label `key` states a fact about the machine of `node`.
+    """Return whether the label `key` of `node` states a fact about the node's machine.
 
-    Any other value would be wrong, and the kubelet would correct it when the kubelet restarts
-    (kubelet_node_status.go: updateDefaultLabels).
+    Such a label must not be changed: another value would be wrong, and the kubelet would correct it
+    at its next start (kubelet_node_status.go: updateDefaultLabels).
     """
     return key in MACHINE_FACTS and key in node.labels
 

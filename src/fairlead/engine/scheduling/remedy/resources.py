@@ -94,7 +94,7 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:
-    """Return `pod` changed to request at most `target` of resource `name` in total.
+    """Return a copy of `pod` that requests at most `target` of the resource `name` in total.
 
     `target` is in millicores for cpu, and in whole units for all other resources. The total
     includes the pod's overhead, which does not change.

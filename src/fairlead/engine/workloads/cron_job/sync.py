@@ -114,7 +114,10 @@ class CronJobState(Struct):
 
     @property
     def _since(self) -> Instant:
-        """The last scheduled time that got a Job; the creation of the CronJob if there is none."""
+        """The last scheduled time for which a Job was created.
+
+        If there is none, this is the time at which the CronJob was created.
+        """
         return (
             parse_timestamp(self.view.metadata.creation_timestamp)
             if self.last is None

@@ -184,7 +184,7 @@ class DaemonSetRule:
         return replicas.nodes if is_bound else [target_node(pod) for pod in replicas]
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return True: the node needs a new pod if it is still eligible, which `plan` checks."""
+        """Return True; `plan` checks whether the node is still eligible for a new pod."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:

@@ -90,7 +90,8 @@ class CountedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template.
 
-        If `is_loaded` is set and no template is equal, use revisions and the ages of pods.
+        If `is_loaded` is set and no ReplicaSet has an equal template, the ReplicaSet is found by
+        its revision, or else by the ages of its pods.
         """
         rollout.find_current(is_loaded=is_loaded)
 

@@ -5,18 +5,19 @@
     3. otherwise take the highest proposal of the metrics, stabilize it and apply the limits
     4. write the scale, then the status
 
-Unless API clients read the status, syncs that cannot change the target are skipped. While the
-target stays in one of these four states, no sync changes it:
+Unless API clients read the status, syncs that cannot change the target are skipped. A sync cannot
+change the target in these four states:
 
     the metrics propose the current number of replicas
     the metrics propose less, and the current number is minReplicas
     the metrics propose more, and the current number is maxReplicas
     the metrics propose nothing, because they failed
 
-The states at coming syncs are predicted, on the assumption that no pod changes. The skipping ends
-at the first sync in another state, or earlier. Within a part of the load curve that only rises or
-only falls, bisection finds this sync. Before the next sync is executed, the recommendations that
-the skipped syncs would have made are added to the history, because stabilization reads them.
+The state at each coming sync is predicted, on the assumption that no pod changes. Syncs are skipped
+while the predicted state is the state at the last executed sync; the skipping may also end earlier.
+Within a part of the load curve that only rises or only falls, bisection finds the first sync in a
+different state. Before the next sync is executed, the recommendations that the skipped syncs would
+have made are added to the history, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -291,8 +292,8 @@ class Autoscaler:
     def _written(self, draft: StatusDraft) -> list[Command]:
         """Return the command that writes the status in `draft`, or [] if no relevant field changed.
 
-        If the configuration sets `refreshes_status`, every field is relevant, otherwise only the
-        `compared_fields`.
+        If the configuration sets `refreshes_status`, every field is relevant. If not, only the
+        fields that `compared_fields` returns are relevant.
         """
         before, after = self.view.status, draft.status
         if not self.config.refreshes_status and compared_fields(before) == compared_fields(after):
@@ -340,11 +341,11 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return a number of consecutive syncs, from the one at `at` on, that are all in `state`.
+        """Return how many consecutive syncs, beginning with the sync at `at`, are in `state`.
 
-        The sync at `at` must be in `state`, and is always counted. Later syncs are counted only if
-        they are before `expiry`, the time at which a metric expires. The result is at most `limit`.
-        The syncs after the counted ones may be in `state`, too.
+        The sync at `at` must be in `state`, and is always counted. Syncs at or after `expiry`, the
+        time at which a metric expires, are not counted. The result is at most `limit`, and it may
+        be too low: syncs that are not counted may be in `state`, too.
         """
         if len(self._metrics) != 1:
             return 1

@@ -56,7 +56,10 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """Return the start of the message if an exit code of `pod` matches `wanted`, else ""."""
+    """Return a text about the first exit code of `pod` that matches `wanted`, "" if none does.
+
+    The message of the decision begins with this text.
+    """
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         code = _failure(status)

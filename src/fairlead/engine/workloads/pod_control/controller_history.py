@@ -204,11 +204,11 @@ class History(Struct):
         )
 
     def _truncated(self, live: set[str]) -> list[Command]:
-        """Return deletions of the oldest revisions beyond the limit, except revisions in `live`.
+        """Return deletions of the oldest revisions, as many as exceed the limit.
 
-        The update revision and a StatefulSet's current revision are not deleted either. For a
-        StatefulSet, only revisions that may be deleted count towards the limit. For a DaemonSet,
-        revisions in `live` count as well, except the update revision.
+        Three kinds of revisions are never deleted: revisions in `live`, the update revision, and a
+        StatefulSet's current revision. For a StatefulSet, only the other revisions count towards
+        the limit. For a DaemonSet, all revisions except the update revision count.
         """
         # upstream: stateful_set_control.go:truncateHistory, daemon/update.go:cleanupHistory
         others = sorted(

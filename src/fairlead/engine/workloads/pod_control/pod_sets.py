@@ -282,7 +282,11 @@ class PodSets(Struct):
         return [*missing, *self._release(creation.target, now)]
 
     def _release(self, pod: ObjectRef, now: Instant) -> list[Command]:
-        """Return the creation of a pod that waits for its claims, once all have been answered."""
+        """Return the creation of `pod` if the creations of all its claims have been answered.
+
+        Returns [] if an answer is missing. If the creation of a claim was refused, or a claim is
+        being deleted, `pod` is not created, and the result is that of `not_created`.
+        """
         held = self.held.release(pod.key)
         if held is None:
             return []

@@ -51,7 +51,7 @@ ON_DELETE: Final = "OnDelete"
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRule:
-    """Keeps the pods of `owner` with their ordinals and stable names.
+    """Plans the pods of `owner`: one pod with a stable name for each ordinal.
 
     `update` is the name of the revision with the owner's template, and `history` has the templates
     of all revisions. If `applies_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is

@@ -80,7 +80,7 @@ class ExternalProvisioner:
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next volume is provisioned or its creation is retried.
 
-        Returns None if no volume is scheduled.
+        Returns None if neither is scheduled.
         """
         return self._timers.next_due()
 

@@ -327,5 +327,8 @@ def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[S
 
 
 def _keeps_cluster(kind: Kind) -> bool:
-    """Return whether faults must not delete objects of `kind`; the changes of a scenario may."""
+    """Return whether faults must not delete objects of `kind`.
+
+    The changes of a scenario may delete such objects.
+    """
     return kind.kind in ("Node", "Namespace", "Lease", "ResourceQuota")

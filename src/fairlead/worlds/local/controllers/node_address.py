@@ -97,7 +97,10 @@ class NodeAddresses(ReactiveController):
         return commands
 
     def _free_number(self) -> int | None:
-        """Return the lowest number whose pod range and address no node has; None if none is."""
+        """Return the lowest free number, None if all numbers are in use.
+
+        A number is in use if it is assigned to a node, or if a node has its pod range or address.
+        """
         taken = {text for both in self._known.values() for text in both}
         assigned = set(self._numbers.values())
         free = (

@@ -1,4 +1,4 @@
-"""The strategies of the kinds of the core group that have no module of their own.
+"""Strategies for kinds of the core group; the other kinds of this group have their own modules.
 
 upstream: pkg/registry/core/*/strategy.go
 """

@@ -1,4 +1,7 @@
-"""Namespaces: at first `Active`, with a finalizer; `Terminating` while their content is deleted.
+"""The strategy of Namespaces.
+
+A new Namespace is `Active` and has a finalizer. After a request to delete the Namespace, it is
+`Terminating` until its content is deleted.
 
 upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go,
 pkg/apis/core/validation/validation.go:ValidateNamespace

@@ -82,7 +82,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 def _check_tolerations(before: Json, after: Json) -> Causes:
     """Yield an error if an update removes or changes a toleration.
 
-    Only its tolerationSeconds may change.
+    A change of tolerationSeconds is allowed.
     """
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
