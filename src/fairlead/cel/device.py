@@ -1,6 +1,6 @@
-"""CEL expressions that select devices: the variable `device`, and the sizes of its fields.
+"""CEL expressions that select devices: the variable `device` and its fields' greatest sizes.
 
-The expressions can use the fields of `device`, the functions of `library`, and `cel.bind`.
+The expressions can use the fields of `device`, the functions in `cel.library`, and `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """

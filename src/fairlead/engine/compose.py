@@ -206,7 +206,7 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
 
 
 def _without_jobs(config: EngineConfig) -> SchedulerConfig:
-    """Return the scheduler's configuration minus the profiles that the batch scheduler serves."""
+    """Return the scheduler's configuration without the profiles that the batch scheduler serves."""
     if config.batch is None:
         return config.scheduler
     taken = config.batch.ownership.scheduler_names

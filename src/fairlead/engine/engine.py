@@ -190,7 +190,7 @@ class Engine:
         return issued
 
     def _current_deadlines(self) -> list[Instant]:
-        """Return the next deadline of each member, _NEVER if it has none.
+        """Return the next deadline of each member; _NEVER stands for no deadline.
 
         Calls `next_deadline` only for members whose deadline may have changed.
         """

@@ -29,9 +29,9 @@ def collect_rarely() -> None:
 
 
 def collect_briefly() -> None:
-    """Set thresholds for a server, which answers no requests during a collection.
+    """Make collections short and frequent. Call this when a server starts.
 
-    Most collections are shorter than after `collect_rarely`, but there are more of them. Call this
-    when a server starts.
+    A server answers no requests during a collection. Most collections are shorter than after
+    `collect_rarely`, but there are more of them.
     """
     gc.set_threshold(*_THRESHOLDS_OF_SERVER)

@@ -20,7 +20,10 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """An `endpoints.server.Document` that serves the configuration and the keys of the issuer."""
+    """Serves the OpenID configuration and the keys of the issuer of service account tokens.
+
+    An instance is an `endpoints.server.Document`.
+    """
 
     def __init__(self, identity: Identity, address: str) -> None:
         """`address` is the host and port in the URL of the keys."""

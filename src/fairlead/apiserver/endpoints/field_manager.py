@@ -85,7 +85,10 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield (apiVersion, OwnedVersion) for each version of a custom kind except that of `kind`."""
+    """Yield (apiVersion, OwnedVersion) for the versions of a custom resource.
+
+    The version of `kind` itself is left out.
+    """
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
             form, back = partial(_named, api_version), partial(_named, kind.api_version)

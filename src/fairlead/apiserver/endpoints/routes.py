@@ -3,9 +3,9 @@
 Built-in kinds have one route for each method of each path. An unknown path leads to 404, and an
 unknown method to 405.
 
-Custom resources have no routes. Their handler depends only on the subresource and the RBAC verb. So
-HEAD on a collection is allowed, because it has the verb `list`. POST on the path of an object is
-allowed, because it has the verb `create`.
+Custom resources have no routes. Their handler depends only on the subresource and the RBAC verb.
+For example, HEAD on a collection is allowed, because its verb is `list`. POST on the path of an
+object is allowed, because its verb is `create`.
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP

@@ -218,7 +218,10 @@ def _pretty(query: bytes) -> str:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query; malformed parameters are ignored. Raises ApiError 400."""
+    """Return the parameters of a query without malformed ones.
+
+    Raises ApiError 400 if there are more than PARAMETERS_MAX parameters.
+    """
     # upstream: net/url/url.go:parseQuery; upstream ignores its errors
     parts = query.split("&", PARAMETERS_MAX)
     if len(parts) > PARAMETERS_MAX:

@@ -149,9 +149,10 @@ class PodCopies:
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
-        """Make a template of `stored`, a pod that went through all stages for `manifest`.
+        """Make a template of `stored`, the pod that `Store.create` made from `manifest`.
 
-        No template is made if later pods could differ in more than their own strings.
+        No template is made if later pods could differ from `stored` in more than the few strings
+        that every pod has of its own, such as its name and uid.
         """
         write = recording.write
         if not self._is_typical(manifest, write, stored):

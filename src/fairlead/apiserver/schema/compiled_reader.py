@@ -32,7 +32,10 @@ class UnusualError(Exception):
 
 
 def reader_of(schema: Schema) -> Reader:
-    """Return the compiled function that reads values of type `schema`; it raises UnusualError."""
+    """Return the compiled function that reads values of type `schema`.
+
+    The function raises UnusualError for a value that `decoder` must read.
+    """
     made = _READERS.get(schema)
     return _compiled(schema) if made is None else made
 

@@ -41,7 +41,7 @@ class Scope:
     ) -> None:
         """`names` maps loop variables to their slots.
 
-        `counter` contains one number: the slots in use. Nested scopes share it.
+        `counter` has one item: the number of slots in use. Nested scopes share `counter`.
         """
         self._names = dict(names or {})
         self._counter = counter if counter is not None else [0]

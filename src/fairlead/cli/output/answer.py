@@ -376,7 +376,7 @@ def _percent(part: int, whole: int) -> str:
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
     """Return the section of disruption budgets.
 
-    If there is room, the section shows every budget that did not hold.
+    If there is room, the section shows every budget whose result is in `_BAD_BUDGETS`.
     """
     columns = (
         TableColumn("BUDGET", is_name=True),
@@ -411,7 +411,11 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _with_remark(error: ObjectError, *, is_additional: bool) -> str:
-    """Return the message of `error`, marked if it is over or also occurs without the change."""
+    """Return the message of `error`, with a remark if one applies.
+
+    If the error is over at the end of the run, the remark says so. Otherwise, if `is_additional` is
+    False, the remark says that the error also occurs without the change.
+    """
     if error.is_over:
         return f"{error.message} ({_OVER})"
     return error.message if is_additional else f"{error.message} ({_NO_EFFECT})"

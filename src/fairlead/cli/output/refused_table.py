@@ -38,8 +38,8 @@ def print_refused(
     """Print a row for each node or, for more than `rows_max` nodes, a row for each reason.
 
     If `rows_max` is None, there is always a row for each node. `columns` contains a heading for
-    each cell of `RefusedNode.why` and, if the nodes have remedies, a heading for the remedies. The
-    headings of the columns with nodes are added.
+    each cell of `RefusedNode.why` and, if the nodes have remedies, a heading for the remedies. This
+    function adds the headings of the columns with node names and numbers of nodes.
     """
     if rows_max is None or len(rows) <= rows_max:
         cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]

@@ -108,7 +108,10 @@ class Batch:
         return []
 
     def _bound(self, bind: Bind) -> list[Command]:
-        """Record that a pod is bound; return its event, or [] if another scheduler owns the pod."""
+        """Record that a pod is bound; return the event Scheduled of the pod.
+
+        Returns [] if the pod is unknown, or if another scheduler owns it.
+        """
         pod_id = bind.pod.uid or bind.pod.key
         self._preparations.bound(pod_id)
         task = self.jobs.tasks.get(pod_id)

@@ -1,4 +1,4 @@
-"""The scheduler names whose pods a batch scheduler places if its configuration names none."""
+"""The default scheduler names of a batch scheduler, which places the pods with these names."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class TieBreak:
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """Return an index from 0 to `count` - 1. A `count` of 1 does not increment `choices`."""
+        """Return an index from 0 to `count` - 1; increment `choices` if `count` is at least 2."""
         if count == 1:
             return 0
         self.choices += 1

@@ -145,7 +145,7 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
 def _events_of(plugin: object) -> frozenset[EventKind] | None:
     """Return `plugin.events`, or None if the plugin does not declare them.
 
-    An attribute lookup is fifty times faster than isinstance with a Protocol.
+    The function uses getattr, because isinstance with a Protocol is fifty times slower.
     """
     return getattr(plugin, "events", None)
 

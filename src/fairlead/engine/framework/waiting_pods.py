@@ -118,7 +118,10 @@ class WaitingPods:
         return min((waiting.deadline for waiting in self.pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """Return the first pod that was allowed or rejected, or has timed out at `now`; or None."""
+        """Return the first pod whose wait is over: it was allowed or rejected, or has timed out.
+
+        Returns None if no pod's wait is over at `now`.
+        """
         for waiting in self.pods.values():
             waiting.expire(now)
             if waiting.is_decided:

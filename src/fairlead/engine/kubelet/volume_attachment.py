@@ -100,7 +100,7 @@ class SingleNodeVolumes(Struct):
         )
 
     def claims_of(self, pod: Pod) -> Iterator[str]:
-        """Yield the keys of the pod's claims whose volume only one node at a time can attach."""
+        """Yield the keys of the pod's claims whose volumes attach to only one node at a time."""
         return (claim.key for claim in self._claims_of(pod))
 
     def _claims_of(self, pod: Pod) -> Iterator[PersistentVolumeClaim]:

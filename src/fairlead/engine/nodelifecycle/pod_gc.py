@@ -203,7 +203,7 @@ class PodGarbageCollector:
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
         """Yield (pod, reason) for each pod to delete. A pod may occur more than once.
 
-        The reasons come in the order of the list in the module's docstring.
+        The pods are sorted by reason, in the order of the list in the module's docstring.
         """
         yield from ((pod, TERMINATED) for pod in self._excess())
         terminating = sorted(self._terminating.values(), key=_age)

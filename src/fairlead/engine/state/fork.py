@@ -7,8 +7,8 @@
 
 Changes are made to the real columns, so all readers of rows and columns see them. They are undone
 one by one, in reverse order, so the cost is proportional to the number of changes. Only the used
-host ports of a node are restored from a copy. Undoing the changes might not restore them: if two
-pods on the node use the same port, removing one of these pods frees the port.
+host ports of a node are restored from a copy. Undoing the changes might not restore the ports: if
+two pods on the node use the same port, removing one of these pods frees the port.
 """
 
 from __future__ import annotations

@@ -137,9 +137,10 @@ class NodeTable:
         return self._every_row
 
     def values(self, columns: npt.NDArray[Column], rows: Ints) -> npt.NDArray[Column]:
-        """Return `columns` ([row] or [resource, row]) at `rows`; do not change the result.
+        """Return the values of `columns` ([row] or [resource, row]) at `rows`.
 
-        The values are not copied if `rows` is the array that `every_row` returns.
+        The caller must not change the result. The values are not copied if `rows` is the array that
+        `every_row` returns.
         """
         if rows is self._every_row:
             return columns[..., : self.size]

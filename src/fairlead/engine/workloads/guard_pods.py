@@ -6,8 +6,9 @@ the control plane nodes one after another would wait forever at the second node,
 disruption budget of the guard pods allows only one missing pod.
 
 The simulated operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance
-if preemption, for example, removed each guard pod as soon as it was created. Differs from upstream:
-no guard pod is created on a node with a NoExecute taint, which would evict the pod again and again.
+if preemption, for example, removed each guard pod as soon as it was created. Unlike the operator,
+GuardPods creates no guard pod on a node with a NoExecute taint, because the taint would evict the
+pod again and again.
 
 upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go: sync
 """

@@ -70,10 +70,11 @@ _LATE: Final = _RATE_TOLERANCE
 
 
 class Auditor:
-    """Wraps an engine, and checks the engine's commands and records. Raises LawBrokenError.
+    """Wraps an engine, and checks each command and each record of the engine.
 
-    `checked` counts the checks of each law. `unexpected_jobs` has the (namespace, name) of the Jobs
-    that a CronJob reported as unexpected. `now` is the time of the engine's last step.
+    Raises LawBrokenError if a check fails. `checked` counts the checks of each law.
+    `unexpected_jobs` has the (namespace, name) of the Jobs that a CronJob reported as unexpected.
+    `now` is the time of the engine's last step.
     """
 
     def __init__(

@@ -66,7 +66,10 @@ def engine_config(
 def _scheduler(
     options: ControlPlaneOptions, tally: Counter[str], is_calm: Callable[[], bool]
 ) -> SchedulerConfig:
-    """Return the default profile; add the unreliable plugin and extender if `options` has them."""
+    """Return the configuration of a scheduler with the default profile.
+
+    The unreliable plugin and the unreliable extender are added if `options` has them.
+    """
     extenders = (CONFIGURATION,) if options.extender else ()
     if not options.plugin:
         return dataclasses.replace(OBSERVED.scheduler, extenders=extenders)

@@ -71,9 +71,9 @@ class FieldManagers:
 
 
 def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
-    """Yield new nodes with the managed fields of their kubelets.
+    """Yield each of the new `nodes` with the managed fields of its kubelet.
 
-    All nodes must set the same fields, because the managed fields of the first node are reused.
+    All nodes must set the same fields, because all get the managed fields of the first node.
     """
     entries: list[Json] = []
     for node in nodes:

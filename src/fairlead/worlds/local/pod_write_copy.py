@@ -88,7 +88,7 @@ class PodWrite(Struct, frozen=True):
     def strings(self) -> list[bytes]:
         """The strings in `replaced`, without quotes.
 
-        Each marker contains a letter: the n-th letter of the alphabet stands for the n-th string.
+        In `text`, the marker with the n-th letter of the alphabet stands for the n-th string.
         """
         return [string.strip(_QUOTES) for string, _ in self.replaced]
 
@@ -126,10 +126,10 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of a kubelet's status write that has no details yet.
+        """Return the description of `command`, a kubelet's status write, without its details.
 
-        `inputs` are the values from which the details would be made. Returns None if the write
-        cannot be described.
+        Details are, for example, pod IPs and container statuses. `inputs` are the values from which
+        they would be made. Returns None if the write cannot be described.
         """
         pod, fields = self._pod(command.target), command.fields
         if pod is None or fields.get("nominatedNodeName") or command.resource_version:

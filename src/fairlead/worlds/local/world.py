@@ -209,7 +209,10 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether `command` patches a Deployment's annotations, and at most its status too."""
+    """Return whether `command` patches annotations of a Deployment.
+
+    It may also patch the Deployment's status, but nothing else.
+    """
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False

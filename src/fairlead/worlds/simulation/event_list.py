@@ -17,7 +17,7 @@ ELLIPSIS: Final = " ..."
 
 
 class RecordedEvent(Struct, frozen=True):
-    """An event and the time at which it was recorded; its note is cut to the API's limit."""
+    """An event and the time of its recording. The note of the event is cut to the API's limit."""
 
     at: Instant
     event: RecordEvent

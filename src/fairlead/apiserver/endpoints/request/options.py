@@ -67,7 +67,7 @@ def resource_version_problem(text: str) -> str:
 
 
 def unsigned_problem(text: str) -> str:
-    """Return the error text if `text` is not an unsigned 64-bit integer; "" if it is one."""
+    """Return the error text if `text` is not an unsigned 64-bit integer, otherwise ""."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:

@@ -90,7 +90,7 @@ def _without_nulls(part: Any) -> Any:
 
 
 def _opened_if_composite(part: Any) -> Any:
-    """Return the partial form of `part` if it is an object or a list, otherwise return `part`."""
+    """Return an object as a PartialObject, a list as a PartialArray, and any other `part` as is."""
     try:
         return opened(part)
     except OperationError:

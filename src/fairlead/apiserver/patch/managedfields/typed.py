@@ -276,7 +276,7 @@ Keyed = tuple[str, Any]
 
 
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield (element, item, is from `right`) for the items of both lists, in merge order.
+    """Yield (element, item, whether it is from `right`) for the items of both lists, merged.
 
     Items of `right` keep their order. An item in both lists is yielded once, from `right`. An item
     that is only in `left` stays between the same items as in `left`, as far as the order of `right`

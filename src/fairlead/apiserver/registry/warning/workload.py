@@ -20,7 +20,10 @@ _SURPRISING: Final = "which can result in surprising behavior; a DNS label is re
 
 
 def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yield warnings about the pod template at `template`, unless the workload kept its spec."""
+    """Yield warnings about the pod template at the path `template` in `new`.
+
+    An update that leaves the workload's spec unchanged causes no warnings.
+    """
     if old is not None and old.get("spec") == new.get("spec"):
         return
     value: Any = new

@@ -145,8 +145,8 @@ async def _if_readable(client: RestClient, path: str) -> list[Raw]:
 async def _now(client: RestClient) -> Instant:
     """Return the current time of the cluster; 0 if it is not known.
 
-    A cluster of `fairlead up` states the time of its clock. For any other cluster, this is the date
-    of the API server's latest response.
+    A cluster of `fairlead up` reports the time of its clock. For any other cluster, the result is
+    the date in the API server's latest response.
     """
     try:
         state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))

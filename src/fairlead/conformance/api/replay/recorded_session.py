@@ -1,6 +1,7 @@
 """The environment of the recorded kubectl commands.
 
-It consists of the time, the current namespace, the editors, and objects of other users.
+It consists of the time, the current namespace, the editors that `kubectl edit` calls, and objects
+of other users.
 """
 
 from __future__ import annotations

@@ -52,7 +52,10 @@ class RecordedPlaces:
 
 
 def as_recorded() -> SchedulerConfig:
-    """Return the default configuration plus RecordedPlaces, to decide only among equal nodes."""
+    """Return the default configuration with the additional plugin RecordedPlaces.
+
+    RecordedPlaces decides only between nodes to which all other plugins give the same total score.
+    """
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(

@@ -200,8 +200,8 @@ class EvictionSearch:
     ) -> bool:
         """Make room for `task` by evicting single tasks on one node, and pipeline `task` there.
 
-        The node is the best of `nodes` where such evictions free enough. Returns whether there was
-        such a node.
+        Tries the nodes by rank, and uses the first node on which these evictions free enough
+        resources. Returns False if no node qualifies.
         """
         if not self._surplus.jobs:
             return False

@@ -120,11 +120,11 @@ def _statement(session: Session) -> TaskOperations:
 def _reclaim_for_task(
     session: Session, search: EvictionSearch, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Pipeline `task`, after evicting victims if necessary; return whether that succeeded.
+    """Pipeline `task`, after evicting victims if necessary; return whether it was pipelined.
 
     With kube-batch's defect `evict-ignores-idle`, `search` evicts victims even for a task that fits
-    on idle resources. To avoid that, this function does nothing for such a task and returns False,
-    unless the defect `reclaim-before-idle` is switched on, too.
+    on idle resources. So for such a task, this function returns False without calling `search`.
+    With the additional defect `reclaim-before-idle`, it calls `search` for such a task, too.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

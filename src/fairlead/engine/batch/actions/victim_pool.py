@@ -141,7 +141,7 @@ class _QueueJobs(Struct):
     """The jobs of one queue that may lose members, keyed by id.
 
     `potential` is the sum of the requests of the running tasks, shape (resources, rows), over all
-    jobs in `counted`. These are the jobs that are in `jobs` or have been there.
+    jobs in `counted`. A job that is removed from `jobs` stays in `counted`.
     """
 
     potential: Ints

@@ -84,8 +84,8 @@ class JobInfo:
 
     `waiting_since` is the time of the first session that left the job waiting to start. A session
     sets it back to None if the job no longer waits to start. `broken_since` is the time of the
-    first session that found too few members running. A session sets it back to None if that is no
-    longer the case. `broken_since` is always None if no grace period is configured.
+    first session that found too few members running. A session sets it back to None if enough
+    members are running. `broken_since` is always None if no grace period is configured.
     `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable` and
     `Session` change the tasks of a job.
     """

@@ -175,7 +175,7 @@ class ImmediateOperations:
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Allocate idle resources on `node` to `task`.
 
-        If the job is ready now, bind all its allocated tasks.
+        If the job of `task` is then ready, bind all allocated tasks of the job.
         """
         self._session.allocate(task, node)
         if self._session.tiers.is_ready(task.job):

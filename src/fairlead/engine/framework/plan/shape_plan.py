@@ -284,7 +284,10 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows until there are `size`. Their code is NO_NODE until `_redo` computes it."""
+        """Append rows until there are `size` rows.
+
+        The code of a new row is NO_NODE until `_redo` computes it.
+        """
         if self.matrix is not None:
             self.matrix.remove(self)
         more = size - self._size

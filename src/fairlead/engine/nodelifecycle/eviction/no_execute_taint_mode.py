@@ -62,9 +62,10 @@ class NoExecuteTaintMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Queue the node if it has no taint; if it has the opposite taint, swap the taints.
+        """Queue the node for the NoExecute taint of `seen.status`, or swap its taint at once.
 
-        Returns the writes that swap the taints.
+        If the node has the wrong one of the taints not-ready and unreachable, return the writes
+        that swap the taints. Otherwise, queue the node and return [].
         """
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]

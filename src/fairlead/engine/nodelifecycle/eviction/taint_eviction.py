@@ -339,7 +339,7 @@ ENDLESS: Final = None
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
-    `taints` must not be empty. If the pod does not tolerate one of them, it is evicted immediately.
+    `taints` must not be empty. If any of them is not tolerated, the pod is evicted immediately.
     For each taint, the first matching toleration applies, even if a later one lasts longer. The
     taint whose toleration ends first determines the result.
     """

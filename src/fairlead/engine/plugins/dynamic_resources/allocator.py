@@ -295,9 +295,9 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
     """Return one entry of `allocation.devices.config`.
 
-    `names` are the requests to which `config` applies. If `names` is empty, `config` applies to all
-    requests. `requests` is the number of requests of the claim. If `config` applies to all
-    requests, the entry names none.
+    `names` are the requests to which `config` applies; if `names` is empty, `config` applies to all
+    requests. `requests` is the number of requests of the claim. If `config` applies to all of them,
+    the entry has no field `requests`.
     """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}

@@ -95,7 +95,7 @@ def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
 def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quantity:
     """Round `wanted` up to the next of `least`, `least` + step, `least` + 2 × step, ...
 
-    If `valid` has no step, every amount from `least` on is allowed.
+    If `valid` has no step, return the greater of `wanted` and `least`.
 
     upstream: roundUpRange
     """

@@ -100,7 +100,7 @@ class ExtendedResourceRequests:
         self._claims: dict[tuple[str, ...], SpecialClaim] = {}
 
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
-        """Return the special claim for the resources that `node` must provide as devices.
+        """Return the claim for those extended resources that `node` must provide as devices.
 
         Returns None if there are no such resources. Returns the status CANNOT_FIT if the pod
         requests a resource that neither the node nor a DeviceClass provides.

@@ -304,7 +304,9 @@ class DynamicResources:
         return not is_ready and has_timed_out(claim, self._timeout, self._cluster.now)
 
     def _special_claim(self, pod: PodInfo) -> ResourceClaim | None:
-        """Return the pod's special claim of an earlier attempt; None if there is none.
+        """Return the claim that an earlier attempt created for the pod's extended resources.
+
+        Returns None if there is no such claim.
 
         upstream: findExtendedResourceClaim
         """
@@ -608,7 +610,7 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObje
     following events:
     - A claim of the pod was added, or its status changed, and all claims of the pod can be used.
     - Any claim was deallocated, and all claims of the pod can be used.
-    - The pod's special claim was deleted.
+    - The claim that the scheduler created for the pod's extended resources was deleted.
     - The pod itself changed, and all its claims can be used.
     - The event concerns neither a claim nor a pod.
     """

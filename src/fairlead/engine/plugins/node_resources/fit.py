@@ -309,7 +309,7 @@ class NodeResourcesFit:
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Return whether the allocatable amount of a requested resource or of pods has increased.
+        """Return whether `new` can have more pods than `old`, or has more of a requested resource.
 
         If a DeviceClass provides a requested resource and `new` does not list this resource, the
         result is always True, because new devices do not appear in the Node object.

@@ -1,4 +1,4 @@
-"""Constraint: one compiled topology spread constraint. Also the plugin's arguments.
+"""Constraint: one compiled topology spread constraint. The module also has the plugin's arguments.
 
 upstream: plugins/podtopologyspread/common.go: filterTopologySpreadConstraints
 """

@@ -35,8 +35,8 @@ class ConstraintCounts:
     the domains that occur in `included`, in ascending order.
 
     - `labels`: the domain that the node's label names; ABSENT if the node lacks the label.
-    - `ids`: the same for nodes with the label. A node without the label has a domain if such nodes
-      may count, else ABSENT.
+    - `ids`: the same as `labels`. But if `requires_all_keys` of `SpreadCounts` is False, nodes
+      without the label are in the domain of the label value "".
     - `included`: the same as `ids` for nodes that count; ABSENT for all other nodes.
 
     If the topology key is the `node_key` of `SpreadCounts`, the domain of each row is the number of

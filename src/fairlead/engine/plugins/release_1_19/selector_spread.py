@@ -39,7 +39,10 @@ class SelectorSpread:
         self._selectors = DefaultSelectors(handle.cluster.related)
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the pod has no default selector, or has topology spread constraints."""
+        """Return whether all nodes are sure to get the same score for `pod`.
+
+        This is the case if the pod has no default selector, or has topology spread constraints.
+        """
         return bool(pod.shape.spec.topology_spread_constraints) or self._selectors.of(pod) is None
 
     def score_columns(

@@ -1,8 +1,8 @@
 """ClassCapacities: the largest volume of a storage class that can be provisioned on each node.
 
-Each CSIStorageCapacity object covers the nodes of one topology, usually a single node or zone. If
-the topology is a single label, the largest limit per label value is stored. Neither the capacities
-of several objects nor the sizes of a pod's claims are added up.
+Each CSIStorageCapacity object limits the size of a volume on the nodes of one topology, usually a
+single node or zone. If the topology is a single label, the largest limit for each label value is
+stored. Neither the capacities of several objects nor the sizes of a pod's claims are added up.
 upstream: binder.go: hasEnoughCapacity
 """
 

@@ -159,7 +159,7 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Return the current or the deprecated zone and region keys, whichever the volume uses."""
+    """Return the label keys (zone, region) that the volume uses, either current or deprecated."""
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)

@@ -186,8 +186,8 @@ def _assume(
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
     """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
-    The node may be one that the pod fits only after preemption. The assumption is None if
-    `decision` has no node or a plugin refused.
+    It is possible that the pod will fit on the node only after preemption. The assumption is None
+    if `decision` has no node, or if Reserve or Permit refused the pod.
     """
     place = _place(decision)
     if place is None:

@@ -37,9 +37,9 @@ class PreemptionVictim(Struct):
     def importance(self) -> tuple[int, int, int, Instant, str]:
         """A sort key that puts the most important victim first.
 
-        These criteria are compared in order: the higher priority, a victim in a pod group before
-        one that is in none, more pods in the victim, the earlier start, and the pod's key
-        (`namespace/name`).
+        Victims are compared by these criteria, in this order: a higher priority comes first, a pod
+        group before a single pod, a larger pod group, an earlier start, and the lower key
+        (`namespace/name`) of the first pod.
 
         upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
         ties

@@ -130,8 +130,9 @@ class PreemptionExecution:
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
         """Return the next commands after `command` succeeded for the victim with `uid`.
 
-        After the patch of its status, the victim is deleted. After the deletion, it gets its event,
-        and the next phase starts if no outcome is outstanding.
+        If `command` patched the victim's status, the result deletes the victim. If `command`
+        deleted the victim, the result contains the victim's event. If no outcome is outstanding
+        then, the next phase starts.
         """
         victim = self._victim_of[uid]
         if isinstance(command, PatchStatus):

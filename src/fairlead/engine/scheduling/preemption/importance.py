@@ -1,4 +1,4 @@
-"""importance: the order of pods by importance, in which preemption reprieves them.
+"""importance: a sort key for pods, the most important pod first.
 
 The search for victims (`victims`) first reprieves the pods that a disruption budget protects, and
 then the other pods, each group in this order. Three functions do not call `importance`, but sort by

@@ -1,8 +1,8 @@
 """DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
 A driver publishes its devices in pools. A pool consists of one or more ResourceSlices. Only the
-slices of its newest generation are used. A pool is complete if their number equals its
-resourceSliceCount.
+slices of the pool's newest generation are used. The pool is complete if the number of these slices
+equals resourceSliceCount.
 
 Usable pools with a device that has binding conditions come after all other pools. Apart from this,
 pools are sorted by driver and name. The slices of a pool are sorted by name. The taints that

@@ -237,7 +237,10 @@ class HypotheticalCounts:
         return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
     def by_domain(self) -> Ints:
-        """Return the counts by domain, with a last entry for ABSENT; do not change the array."""
+        """Return the counts by domain; the last entry is for ABSENT.
+
+        The caller must not change the array.
+        """
         if not self.changes:
             return self._copied.sums
         changed = self._copied.sums.copy()

@@ -38,7 +38,10 @@ from fairlead.engine.workloads.identity import pod_ref
 
 
 class PodFinalizers(NoDeadlines, Struct):
-    """Removes foreign finalizers from terminating pods that have ended or have no node."""
+    """Removes finalizers that no controller of Kubernetes removes (`foreign_finalizers`).
+
+    Only terminating pods that have ended or have no node lose these finalizers.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
     interest: ClassVar[Interest] = Interest(

@@ -67,7 +67,10 @@ class Rollouts(Struct):
         return rollout
 
     def learn_replica_set(self, key: str, replica_set: ReplicaSet) -> Rollout | None:
-        """Store the newest version of `replica_set`; return its Deployment's rollout, or None."""
+        """Store the newest version of `replica_set`; return the rollout of its Deployment.
+
+        Returns None, and stores nothing, if no known Deployment controls `replica_set`.
+        """
         owner = controller_of(replica_set.metadata)
         if owner is None or owner.kind != DEPLOYMENT:
             return None

@@ -69,13 +69,15 @@ class RequestedScale(Struct, frozen=True):
 
 
 class Rollout(Struct):
-    """A Deployment with its known `replica_sets` and its `implied` ReplicaSets, by key.
+    """A Deployment and its ReplicaSets, by key.
 
-    `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the
-    desired sizes of implied ReplicaSets. `requested` are patched sizes that are not yet observed.
-    `writing` contains the keys of ReplicaSets with a patch in flight. `creating` is the name of the
-    ReplicaSet that is being created, "" if there is none. `is_stale` is set if an object changed
-    while a write was in flight.
+    `replica_sets` are the known ReplicaSets. `implied` contains the pods of each ReplicaSet that is
+    missing in a dump, although the dump contains its pods. `current` is the key of the ReplicaSet
+    that has `template`, "" if there is none. `sizes` are the desired sizes of implied ReplicaSets.
+    `requested` are patched sizes that are not yet observed. `writing` contains the keys of
+    ReplicaSets with a patch in flight. `creating` is the name of the ReplicaSet that is being
+    created, "" if there is none. `is_stale` is set if an object changed while a write was in
+    flight.
     """
 
     key: str

@@ -125,7 +125,7 @@ class RolloutSync(Struct, frozen=True):
         return steps + (self.output.prune(rollout, if_complete=True) if is_over else [])
 
     def _resize(self, rollout: Rollout, steps: list[Sizes]) -> list[Command]:
-        """Return, in the order of `steps`, the patches that scale ReplicaSets and the events."""
+        """Apply `steps` in order; return patches of ReplicaSets, and events about new sizes."""
         commands: list[Command] = []
         sizes = {key: one.spec.replicas for key, one in rollout.replica_sets.items()}
         for step in steps:

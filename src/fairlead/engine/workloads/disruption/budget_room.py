@@ -184,9 +184,10 @@ class BudgetRoom:
         )
 
     def _has_scales(self, state: BudgetState) -> bool:
-        """Return whether the pods have controllers that all have a scale, as maxUnavailable needs.
+        """Return whether the budget's pods have controllers, and all of these have a scale.
 
-        A custom resource counts as a controller without a scale.
+        maxUnavailable needs these scales. `Scales.has_scale` decides whether a controller has a
+        scale.
 
         upstream: pkg/controller/disruption/disruption.go: getExpectedScale
         """

@@ -175,7 +175,7 @@ class Disruption:
                 return ()
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Store all objects before any budget is synced; the loaded status counts as written."""
+        """Store all objects, then sync the budgets; a loaded status counts as already written."""
         for one in loaded.others:  # a CustomResourceDefinition may follow its objects
             self._scales.others.see(one)
         for some in loaded.grouped:

@@ -35,7 +35,11 @@ class NodeFinalizers(NoDeadlines):
     interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
 
     def __init__(self, *, drains: bool) -> None:
-        """Set `drains`: whether to drain nodes with Karpenter's finalizer and then remove it."""
+        """`drains` tells what happens to a deleted node that has Karpenter's finalizer.
+
+        If `drains` is True, the node is drained and then loses this finalizer. If `drains` is
+        False, the node keeps it.
+        """
         self._drains = drains
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

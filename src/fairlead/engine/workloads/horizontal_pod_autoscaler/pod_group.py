@@ -71,10 +71,10 @@ class PodTotals(Struct):
 class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
-    `serving` is the number of pods that share the load. If the load is known, `weight` is a sum
-    over the serving pods that are counted. A pod adds 1 to the sum; for a container metric, it adds
-    the container's fraction of the pod's usage. If the load is unknown, `stated` is the usage of
-    the counted pods according to their annotations, in thousandths.
+    `serving` is the number of pods that share the workload's load. If this load is known, each
+    serving pod that is counted adds to `weight`: 1, or for a container metric, the container's
+    fraction of the pod's usage. If the load is unknown, the counted pods' annotations give their
+    usage, and `stated` is the sum in thousandths.
     `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
     is the error text if the requests are unknown, else "". The groups stay the same until the
     instant `until` (None: forever), unless a pod changes.

@@ -148,8 +148,8 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
     """Return the number of replicas that `new_ratio` proposes.
 
-    `ratio` is the ratio of usage to target over the counted pods alone. `new_ratio` also includes
-    missing and unready pods (see `_with_uncounted`), and `pods` is the number of all these pods.
+    `ratio` is the ratio of usage to target over the counted pods alone. `new_ratio` is the ratio
+    over the counted pods and the pods that `_with_uncounted` adds. `pods` is their total number.
     Returns `current` if `new_ratio` is within the tolerances. Also returns `current` if `ratio`
     indicates a scale-up but the result would be a scale-down, or the other way round.
     """

@@ -331,8 +331,8 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
-        `message` is the API server's error message. A pod in a slot cannot have another name, so
-        its owner goes into backoff.
+        `message` is the API server's error message. A pod with a slot, such as a StatefulSet's pod,
+        cannot have another name, so its owner goes into backoff.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)

@@ -297,9 +297,10 @@ def class_name(spec: PodSpec) -> str:
 
 
 def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) -> list[Json]:
-    """Return manifests of the classes that `loaded` pods need and `known` lacks, sorted by name.
+    """Return manifests of the PriorityClasses that `loaded` pods need and `known` lacks.
 
-    If pods of one class have different priorities, the priority of the newest pod is used.
+    The manifests are sorted by name. If pods of one class have different priorities, the priority
+    of the newest pod is used.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}

@@ -309,7 +309,7 @@ def _class_of(template: Json) -> str | None:
 
 
 def _class(name: str) -> CreateObject:
-    """Return the creation of the class `name`, or of the default class if `name` is ""."""
+    """Return the creation of the StorageClass `name`; "" means a default StorageClass."""
     metadata: Json = {"name": name or f"{STAND_IN_PREFIX}default"}
     if not name:
         metadata["annotations"] = {IS_DEFAULT: "true"}

@@ -110,9 +110,10 @@ class ClaimEvents:
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return the event about the state of the claim, and the annotation of its provisioner.
+        """Return the commands that annotate the claim with its provisioner and record its event.
 
-        Returns [] if the event is the same as the last event of the claim.
+        The event reports the state of the claim. Returns [] if the event is the same as the last
+        event of the claim.
         """
         events = _events(index, claim, step)
         if events == self._written.get(claim.key, []):

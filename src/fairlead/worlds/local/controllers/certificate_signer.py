@@ -62,7 +62,10 @@ class CertificateSigner(ReactiveController):
         return target.kind == _KIND.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Sign the request `target`, or mark it as failed, if it still needs a certificate."""
+        """Sign the CertificateSigningRequest `target`, or mark it as failed.
+
+        Returns [] if `target` does not wait for a certificate of this controller.
+        """
         return self._sync(target.name, now)
 
     def _sync(self, name: str, now: Instant) -> list[Command]:
