@@ -66,9 +66,9 @@ class LossCause(StrEnum):
 
     @property
     def is_loss(self) -> bool:
-        """Whether the pod should run.
+        """Whether a pod with this cause is lost: it does not run, although it should.
 
-        A pod should not run if it was removed with its node, or is no longer needed.
+        A pod that was removed with its node, or is no longer needed, is not lost.
         """
         return self not in (LossCause.NODE_REMOVED, LossCause.NOT_NEEDED)
 
@@ -206,7 +206,8 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     The other nodes are assumed to take as long as those that are back. If none is back, a node is
     assumed to be back at the time `away` after it is empty. Return None if no node is empty.
 
-    Example: of 6 nodes, 2 at a time, one is back after 10 minutes: 3 turns, so 30 minutes in all.
+    Example: 6 nodes are drained, 2 at a time, and the first is back after 10 minutes. The drain
+    needs 3 turns, so it takes 30 minutes.
     """
     times = [(one, one.begun_at) for one in drains if one.begun_at is not None]
     lengths = [one.back_at - begun for one, begun in times if one.back_at is not None]

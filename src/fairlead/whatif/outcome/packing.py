@@ -56,8 +56,8 @@ def packing(
 ) -> tuple[PackingRow, ...]:
     """Return the measures of three placements, except measures that are unknown for all three.
 
-    `price` returns the hourly price of a node, None if it is unknown. For all three placements,
-    the largest pod that defines the room is the largest pod in `without`.
+    `price` returns the hourly price of a node, None if it is unknown. The measures of room count
+    pods that are as large as the largest pod of `without`, for all three placements.
     """
     largest = _largest(without)
     placements = (today, without, changed)
@@ -115,9 +115,10 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the requests of the largest pod; {} if there are no pods.
+    """Return the requests of the largest pod; {} if there is none.
 
-    The largest pod requests the largest share of the total allocatable amount of any resource.
+    Pods are compared by their largest request, as a share of the total allocatable amount of the
+    requested resource. Static pods and pods of DaemonSets do not count.
     """
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)

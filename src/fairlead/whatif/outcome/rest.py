@@ -1,8 +1,8 @@
 """Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
 A cluster is at rest once no pod of its workloads has started, moved or ended for some time; pods of
-Jobs are ignored. A run makes the change only once the cluster is at rest. Otherwise, a rollout that
-was already in progress would look like an effect of the change.
+Jobs are ignored. A run waits until the cluster is at rest, and then makes the change. Otherwise, a
+rollout that was already in progress would look like an effect of the change.
 """
 
 from __future__ import annotations

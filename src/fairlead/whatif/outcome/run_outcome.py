@@ -40,17 +40,17 @@ _RECENT: Final = seconds(5 * 60)
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod that exists when the run ends.
 
-    `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
-    which it became pending. `started_at` is the time at which it started to run, None if it has not
-    started, and `ended_at` the time at which it completed. `first_started_at` is the first start of
-    the pod or of a pod that it replaces, None if no start was observed. In `requests`,
-    CPU is in millicores, and other resources are in bytes or whole numbers. `is_initial` means that
-    the pod has existed since the start of the run. `is_terminating` means that its deletion was
-    requested but is not complete. `revision` is the template revision of its `owner`, "" if
-    unknown. `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no
-    node yet, `pinned_to` is the name of the node that it waits for. `is_held_up` means that the pod
-    has a node, but waits for a volume that is attached to another node; such a pod counts as
-    pending.
+    `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
+    `since` is the time at which it became pending. `started_at` is the time at which it started to
+    run, None if it has not started, and `ended_at` the time at which it completed.
+    `first_started_at` is the first start of the pod or of a pod that it replaces, None if no start
+    was observed. In `requests`, CPU is in millicores, and other resources are in bytes or whole
+    numbers. `is_initial` means that the pod has existed since the start of the run.
+    `is_terminating` means that its deletion was requested but is not complete. `revision` is the
+    template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is static
+    or of a DaemonSet. If such a pod has no node yet, `pinned_to` is the name of the node that it
+    waits for. `is_held_up` means that the pod has a node, but waits for a volume that is attached
+    to another node; such a pod counts as pending.
     """
 
     namespace: str
@@ -180,8 +180,9 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at any one
-    instant. An instant is ignored if no earlier instant had more healthy pods.
-    `selector` selects the pods of the budget, None if the budget was deleted.
+    instant. An instant is ignored if no earlier instant had more healthy pods. So the new pods of a
+    scale-up do not count as missing. `selector` selects the pods of the budget, None if the budget
+    was deleted.
     """
 
     pdb: str
@@ -241,8 +242,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of nodes, and of the pods on them, during a run; ordered by time.
 
-    The state at an instant results from the nodes at the end of the run if all changes after that
-    instant are reverted, latest first.
+    To get the state at an instant, start with the nodes at the end of the run, and revert all
+    changes after that instant, latest first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
@@ -358,8 +359,8 @@ class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
     `kind` is "cycle" (pods preempt each other repeatedly), "evictions" (an eviction loop),
-    "starving" (a `workload` is displaced again and again, `times` times) or "wasted" (preemptions
-    for a pod that does not use the freed resources).
+    "starving" (pods of `workload` were displaced `times` times) or "wasted" (preemptions for a pod
+    that does not use the freed resources).
     """
 
     kind: str
@@ -389,15 +390,16 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `started_at` is the instant of the change, from which all times and counts start. `outage` is
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
-    the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
-    changed since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node
-    when the node was deleted, keyed by `PodEnd.key`. `touched` and `on_deleted_nodes` are None if
-    unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a
-    node, oldest first. `cluster_history` is None if it was too large to keep. `deleted_claims`
-    omits claims whose controller is a pod. `completed_and_deleted` are pods that completed and were
-    then deleted. `notes` are sentences about rules that did not apply and defaults that were filled
-    in. If the run settled, `ended_at` is the instant of the last change. `next_end` is the next
-    instant at which a pod or a Job would have ended by itself, None if there is none.
+    the end, or that cover pods that were displaced or whose evictions were refused. `touched`
+    contains the keys of all pods that changed since the cluster was loaded. `on_deleted_nodes`
+    contains the pods that were on a node when the node was deleted, keyed by `PodEnd.key`.
+    `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no node
+    autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
+    None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
+    `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
+    about rules that did not apply and defaults that were filled in. If the run settled, `ended_at`
+    is the instant of the last change. `next_end` is the next instant at which a pod or a Job would
+    have ended by itself, None if there is none.
     """
 
     started_at: Instant
@@ -478,9 +480,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return found.autoscaler
 
     def awaits_nodes(self, pods: Iterable[PodEnd]) -> bool:
-        """Return whether the pending `pods` became pending only while an autoscaler acted.
+        """Return whether the pending `pods` may still get nodes from an autoscaler.
 
-        Such pods can get a node soon, and others can become pending.
+        This is so if an autoscaler was still acting at the end of the run, and all `pods` became
+        pending shortly before the end.
         """
         recent = self.ended_at - _RECENT
         acts = not self.settled and self.acting_autoscaler

@@ -34,7 +34,7 @@ class AutoscalingSection(TypedDict, total=False):
     """The effects of a node autoscaler.
 
     Lists over time have one value for each time in `t_s`. A number of nodes or a cost per hour is
-    valid from this time until the next time in `t_s`. `by_group` and `by_type` are lines of node
+    valid from its time until the next time in `t_s`. `by_group` and `by_type` are lines of node
     counts, by group and by instance type; the line with the largest peak comes first.
     `nodes_without`, `cost_without` and `spent_without` describe the run without the change; they
     are None in a simulation. `cost` is per hour, `spent` is the sum since the start; both are None

@@ -66,7 +66,8 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes of another run; pods that a node runs there count, too.
+    are preferred. `known` are the nodes of another run; pods that a node runs in that run also
+    count as its pods.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)
@@ -121,10 +122,12 @@ def node_to_copy(
     """Return the node to copy for `pending` pods that fit only the node that they left.
 
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
-    pod if a rule, such as affinity or topology spread, keeps the pod off other nodes, or if no node
-    rejects the pod for lack of room. Even then, the copy does not help if nodes reject the pod only
-    because of their labels or because they are cordoned, and another working node has the labels of
-    the node that the pod left.
+    pod if both of these are true:
+
+    - A rule, such as affinity or topology spread, keeps the pod off other nodes, or no node rejects
+      the pod for lack of room.
+    - No other working node has the labels of the node that the pod left, or some node rejects the
+      pod for a reason other than the node's labels or a cordon.
 
     If copies of several of `nodes` may help, the node whose copy may help the most pods is
     returned; None if no copy helps.
@@ -155,9 +158,9 @@ def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
 
 
 def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> Counter[str]:
-    """Return how many pods of `workloads` each node runs; of several runs, the largest number.
+    """Return how many pods of `workloads` each node runs; nodes without such pods are left out.
 
-    Nodes without such pods are left out.
+    `nodes` can contain a node several times, once for each run. The largest number then counts.
     """
     found: Counter[str] = Counter()
     # A node that neither run changed is one object in both outcomes.

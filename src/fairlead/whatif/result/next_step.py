@@ -189,7 +189,7 @@ def _rounded_up(duration: DurationNs) -> str:
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
-    """Yield what-ifs in which budgets that refuse evictions have more room.
+    """Yield what-ifs in which the budgets that refuse evictions allow more disruptions.
 
     The eviction API never evicts a pod that several budgets select. For such pods, the last what-if
     deletes the surplus budgets.
@@ -295,7 +295,7 @@ def _unbreached(
 ) -> Iterator[NextStep]:
     """Yield a what-if with `count` more replicas of the workload `one`, if it helps.
 
-    It helps if `budget` is not breached then, and no more pods are pending.
+    It helps if `budget` is not breached then, and the number of pending pods does not increase.
     """
     if count > _GROWTH_MAX * one.readiness.wanted:
         return
@@ -312,10 +312,10 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
     budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
-    Otherwise, the what-if changes the budget, unless the question may already change it. If none of
-    the budget's pods has a controller, the budget gets a number as `minAvailable`. Otherwise, its
-    `maxUnavailable` is raised, but not if some of its pods are pending, because then more pods
-    would wait.
+    In all other cases, the what-if changes the budget; none is yielded if the question may already
+    change it. If no pod of the budget has a controller, the budget gets a number as `minAvailable`.
+    For other budgets with `maxUnavailable`, this number is raised. It is not raised if pods of the
+    budget are pending, because more pods would wait then.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -407,7 +407,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
 
     If pods fit only copies of the node that they left, copies of this node are suggested. They have
     room for these pods, and for pods of the same workloads that are evicted or created later. If
-    possible, they also have room for other pods that lack room.
+    possible, they also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off nodes,
@@ -464,10 +464,11 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
 
 
 def _unspread(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if without the rule that keeps pods of failed or drained nodes off other nodes.
+    """Yield a what-if with weaker topology spread, if a rule keeps pods pending.
 
-    A note names each such rule. The what-if changes the topology spread constraints of the workload
-    with the most of these pods, if that leads to more ready pods of the workload at the end.
+    A note names each rule that keeps pods off nodes that have room for them. The what-if changes
+    the topology spread constraints of the workload with the most of these pods. It is yielded only
+    if it leads to more ready pods of the workload at the end.
     """
     rules = _rules_against(case.answer.difference.pending, case)
     for rule in rules:
@@ -567,8 +568,8 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `short` pods.
 
-    If a spread constraint keeps such pods off nodes, there is a trial, because it may also keep
-    them off the new nodes.
+    If a spread constraint keeps such pods off nodes, it may also keep them off the new nodes. So
+    the what-if is tried, and is yielded only if it helps.
     """
     more = new_nodes_for(short, nodes, case.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
@@ -581,7 +582,8 @@ def _taken_by_copies(
 ) -> Iterator[PodEnd]:
     """Yield the pods that left `node`, and those of the same workloads that left other nodes.
 
-    Pods of one workload have equal rules, so a copy of `node` takes all of them that reach it.
+    Pods of one workload have equal rules, so a copy of `node` takes all of them whose volumes it
+    reaches.
     """
     alike = {pod.workload for pod in movable if left[pod.key] == node.name}
     for pod in movable:
@@ -703,10 +705,10 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a way to run one more replica of the workload `one`.
 
-    If nodes fail, the step is a what-if that also adds the replica, if this shortens the time
-    without a ready pod. For other changes, the step is a command that adds the replica before the
-    change. If the change updates the workload, there is no such command, because the rollout
-    replaces all replicas.
+    If nodes fail, the step is a what-if that also adds the replica. It is yielded only if it
+    shortens the time without a ready pod. For other changes, the step is a command that adds the
+    replica before the change. If the change updates the workload, there is no such command, because
+    the rollout replaces all replicas.
     """
     if case.answer.changed.outage is not None:
         if _can_grow(one, case) and _can_scale(one, case):

@@ -1,4 +1,4 @@
-"""RunControllers: the controllers of an engine that show the progress and outcome of a run."""
+"""RunControllers: those controllers of an engine that show the progress and outcome of a run."""
 
 from __future__ import annotations
 

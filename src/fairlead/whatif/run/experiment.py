@@ -121,9 +121,9 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    Pods that `steps` create can also need the batch scheduler. With the option SINGLE_PODS, there
-    is none. The Kubernetes scheduler gets profiles for `experiment.other_schedulers`. Raises
-    InputError.
+    Pods that `steps` create can also need the batch scheduler. With the option SINGLE_PODS, no
+    batch scheduler is added. The Kubernetes scheduler gets profiles for
+    `experiment.other_schedulers`. Raises InputError.
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names
@@ -177,8 +177,8 @@ def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Man
     """Return `manifest`; if it is a node, add the older labels that the node controllers read.
 
     `read` maps each current label to the labels that the node controllers read for it. If a node
-    has the current label but none of those labels, the first of them is added with the value of
-    the current label.
+    has the current label but none of the labels that are read, the first label that is read is
+    added with the value of the current label.
     """
     if manifest.kind is not NODE:
         return manifest

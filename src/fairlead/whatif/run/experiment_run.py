@@ -304,7 +304,7 @@ class ExperimentRun:
         is_over: Callable[[Store], bool],
         progress: Progress,
     ) -> bool:
-        """Perform further steps before those of the experiment, and wait for `is_over`.
+        """Perform `steps` before those of the experiment, and wait until `is_over` returns True.
 
         The steps begin `begin` nanoseconds after the start, or now if that is later. The run
         continues until `is_over` returns True for its store, or until the cluster settles. Return
@@ -322,10 +322,10 @@ class ExperimentRun:
         return is_over(store)
 
     def _renew_steps(self) -> None:
-        """Replace the steps if nodes have come or gone, so that they select the present nodes.
+        """Replace the steps by steps for the present nodes, if nodes have come or gone.
 
-        The steps are kept if an object that they name is gone; the step for this object is then
-        skipped.
+        If an object that a step names is gone, the old steps are kept. The step for this object is
+        later skipped.
         """
         steps_for, store = self._experiment.steps_for, self._world.store
         if steps_for is None:
@@ -371,7 +371,7 @@ class ExperimentRun:
         known_failures: frozenset[str] = frozenset(),
         steps_for: StepsFor | None = None,
     ) -> None:
-        """Replace the fields of the experiment that the parameters name; `begin` is `steps_begin`.
+        """Set the experiment's fields to the parameters of the same name; `begin` is `steps_begin`.
 
         Call this before `finish`.
         """
@@ -469,8 +469,8 @@ class ExperimentRun:
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run for the experiment's duration, or until `_is_quiet` returns True.
 
-        Without a duration, the run ends at most `horizon` after the last step. Steps count from
-        `begin`.
+        Without a duration, the run ends at most `horizon` after the last step. The times of the
+        steps count from `begin`.
         """
         experiment = self._experiment
         if experiment.duration is not None:
@@ -596,8 +596,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        If a workload was displaced at most as many times as it wants pods, its recurrence is left
-        out: a rolling update of another workload can displace each pod of this workload once.
+        A recurrence is left out if the pods of its workload were displaced, in total, at most once
+        for each wanted pod. A rolling update of another workload can displace each pod once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -675,11 +675,11 @@ def _has_max_unavailable(stateful_set: Json) -> bool:
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
-    """Update the status of the quota that a step has `written`; do nothing for other objects.
+    """Update the status of `written`, an object that a step wrote, if it is a ResourceQuota.
 
     A quota limits nothing before its status is written. A real quota controller writes the status
-    soon after a change. The commands of a step follow each other without a pause, so the status is
-    written at once here.
+    soon after a change. The commands of a step follow each other without a pause, so this function
+    writes the status at once.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

@@ -48,10 +48,10 @@ def run_pair(
     """Return (outcome of `without`, outcome of `changed`).
 
     The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
-    begin when the cluster came to rest in the run `without`, or at the start if it never did. The
-    first outcome may be that of a repeated run (`has_missed_end`). If `without` has
-    `commands_before_steps`, its run is repeated, because only then is the time known at which they
-    are performed.
+    begin when the cluster came to rest in the run `without`, or at the start if it never did. If
+    `without` has `commands_before_steps`, its run is repeated with them, because the first run is
+    needed to find the time at which the steps begin. The run is also repeated if `has_missed_end`
+    returns True.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
@@ -83,7 +83,8 @@ def outcome_until(
 ) -> RunOutcome:
     """Return the outcome of `without` at the instant `until`.
 
-    The times in the outcome count from the instant `begin` after the start. Raises InputError.
+    The times in the outcome count from the instant that is `begin` nanoseconds after the start.
+    Raises InputError.
     """
     longer = replace(without, steps_begin=begin, duration=until - without.start)
     return run_experiment(longer, WITHOUT, progress).outcome

@@ -30,9 +30,8 @@ def wanted_pods(
     """Return how many pods each of `workloads` should have; `pods` are pairs (pod, its node).
 
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
-    its kind states no number, the pods of the workload in `pods` are counted, except finished and
-    terminating pods. A terminating pod is counted after all if its owner will create a pod with the
-    same name.
+    its kind states no number, the pods of the workload in `pods` are counted. Completed pods are
+    not counted. A terminating pod is counted if its owner will create a pod with the same name.
 
     The number for a DaemonSet is always found by this count, because a simulation does not update
     the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one.

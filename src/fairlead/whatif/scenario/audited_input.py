@@ -2,8 +2,8 @@
 
 The simulation has its own controllers, scheduler and kubelets, so these writes are left out:
 
-    an object that a known object controls     its controller creates it again (not the Jobs of a
-                                               CronJob, unless the simulation runs CronJobs)
+    an object that a known object controls     its controller creates it again (the Jobs of a
+                                               CronJob only if the simulation runs CronJobs)
     bindings, status                           decided again; only a node's allocatable is copied
     deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
       after taints, garbage collection
@@ -234,9 +234,9 @@ class _Reader:
     def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
         """Return whether `write` is left to the simulation's controllers; `obj` has no owner.
 
-        This is so if the object is a provisioned volume, or if a controller made the write. There
-        are two exceptions: writes to the subresource `scale`, and the StatefulSet controller's
-        writes of claims whose StatefulSet is unknown.
+        This is so if the object is a provisioned volume, or if a controller made the write. Two
+        kinds of writes become steps although a controller made them: writes to the subresource
+        `scale`, and the StatefulSet controller's writes of claims whose StatefulSet is unknown.
         """
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)

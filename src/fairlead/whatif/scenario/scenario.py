@@ -342,7 +342,7 @@ def _path_in(folder: Path, name: str | None, *reserved: str) -> str | None:
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
 ) -> tuple[list[Manifest], TraceCluster | None]:
-    """Return (initial objects, trace whose pods arrive later, or None). Raises InputError."""
+    """Return (initial objects, the scenario's trace or None). Raises InputError."""
     cluster = scenario.cluster
     if not (cluster.files or cluster.trace or cluster.generated or cluster.audit_log):
         problem = "needs files, a trace, an audit log or generated nodes"
@@ -360,9 +360,9 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    Only a pod that never ran in the trace is ended by a step, which makes the pod fail. The step
-    does not delete the pod, because the pod's Job would replace it. `path` is the file in error
-    messages. Raises InputError.
+    If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail,
+    but does not delete it, because the pod's Job would then replace it. The other pods get no such
+    step. `path` is the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

@@ -76,9 +76,9 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
 class Settings(StrictForm, frozen=True, kw_only=True):
     """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration.
 
-    `scheduler` and `batch` name a file, or with `configmap/NAMESPACE/NAME` a ConfigMap of the
-    cluster; `batch` may also be the name of a shipped configuration. `behave_like` is the
-    Kubernetes version to follow; `feature_gates` overrides defaults of its feature gates. If
+    `scheduler` and `batch` are each the name of a file, or `configmap/NAMESPACE/NAME` for a
+    ConfigMap of the cluster; `batch` may also be the name of a shipped configuration. `behave_like`
+    is the Kubernetes version to follow; `feature_gates` overrides defaults of its feature gates. If
     `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
     `fairlead.dev/run-duration`.
 

@@ -76,7 +76,7 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 
 
 class SimKubeTrace(Struct, frozen=True):
-    """A trace as `steps`, whose times count from the first event of the trace, at `start`.
+    """A trace as `steps`, whose times count from `start`, the instant of the first event.
 
     `lifecycles` contains the recorded pods of each workload, ordered by their start.
     """

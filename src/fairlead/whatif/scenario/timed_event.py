@@ -232,9 +232,10 @@ class _NumberedEvent:
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
-        """Return the commands that end the outage for those of `nodes` that it affects.
+        """Return the commands that end the outage for those of `nodes` that the outage affects.
 
-        These are the commands in `stated` whose nodes still exist, and one for each later node.
+        These are the commands in `stated` whose nodes still exist, and one command for each
+        affected node that came after the start of the run.
         """
         outage = self.outage
         assert outage is not None

@@ -49,7 +49,10 @@ def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
 
 
 def _manifest(source: str, owner: Json) -> list[Manifest]:
-    """Return the object `owner`, or [] if an owner reference has a form that no object can have."""
+    """Return a list with the object `owner`, or [] if it is not valid.
+
+    `owner` was made from an owner reference, which can have a name that no object can have.
+    """
     if path_segment_problems(owner["metadata"]["name"]):
         return []
     try:

@@ -3,8 +3,8 @@
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
 if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas, so their absence alone proves nothing. A note names absent budgets or quotas only if
-another kind is missing, too, or if the dump has neither Leases nor budgets.
+and quotas, so their absence alone proves nothing. A note names absent budgets or quotas in only two
+cases: another kind is missing as well, or the dump has neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -258,7 +258,8 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note if the dump seems to lack pods, because kubectl was called without -A.
 
-    Simulated nodes have no pods in the namespace kube-system, so their absence says nothing there.
+    A dump with pods, but without objects of the namespace kube-system, seems to lack pods. A
+    cluster of simulated nodes has no pods in this namespace, so it gets no note.
     """
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
     if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):

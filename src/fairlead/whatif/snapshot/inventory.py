@@ -1,8 +1,8 @@
 """Inventory: an index of objects that resolves names and selectors before a run.
 
 `kind/name` is searched in every namespace and is an error if it is ambiguous; `kind/namespace/name`
-is exact. Nodes are selected by name or by label selector (`pool=small`), objects of any kind also
-by `kind/key=value`.
+is exact. Nodes are selected by name or by label selector (`pool=small`). Objects of any kind can
+also be selected by `kind/key=value`.
 """
 
 from __future__ import annotations
@@ -277,9 +277,9 @@ class Inventory:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.
 
         If `name` is that of a built-in kind that every cluster serves, the result is this kind. If
-        several custom resources have the name, the result is the first of which the inventory
-        contains the object `of_object`, or else the first. `of_object` is a namespace ("" for any)
-        and the object's name.
+        several custom resources have the name, the result is the first kind of which the inventory
+        contains the object `of_object`. If there is no such kind, the result is the first kind with
+        the name. `of_object` is a namespace ("" for any) and the object's name.
         """
         known = find_kind(name)
         if known is not None and not (known.is_custom or known.feature_gate):

@@ -83,9 +83,10 @@ def admission_sentence(owner: Manifest, inventory: Inventory) -> str:
 
 
 def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
-    """Return the Workload of Kueue that `owner` owns, perhaps with other pods.
+    """Return the Workload of Kueue that `owner` owns.
 
-    The result is None if there is none, or if it is malformed.
+    Other pods may own the Workload, too. Return None if there is no Workload, or if it is
+    malformed.
     """
     kinds = (one for one in inventory.kinds if (one.group, one.kind) == (_GROUP, "Workload"))
     for manifest in (one for kind in kinds for one in inventory.of_kind(kind)):

@@ -167,9 +167,10 @@ class Manifest(Struct, frozen=True):
         return owner.is_named_by(found.kind, found.api_version, found.name)
 
     def is_named_by(self, kind: str, api_version: str, name: str) -> bool:
-        """Return whether a reference in the object's namespace with these fields names the object.
+        """Return whether a reference with these fields refers to the object.
 
-        The version of the API is not compared.
+        The reference is assumed to be in the object's namespace. The version of the API is not
+        compared.
         """
         return name == self.ref.name and full_kind(kind, api_version) == self.full_kind
 
@@ -289,7 +290,9 @@ class Manifest(Struct, frozen=True):
 
 
 class ReplicaManifests(Struct, frozen=True):
-    """The objects of replicas that are next to each other in a dump; `at` makes them on demand.
+    """The objects of replicas that are next to each other in a dump.
+
+    The method `at` makes an object when it is needed.
 
     `newest` is the newest timestamp in any of these pods.
     """

@@ -4,7 +4,8 @@ The scheduler counts a volume towards the limit of a node if a pod on the node u
 if a VolumeAttachment exists. In a cluster, the attach-detach controller deletes the attachment
 after the last pod that uses the volume has left the node. No component of a simulation does this,
 so the attachment would count for ever. While the pod is on the node, the count is the same without
-the attachment. An attachment that no pod uses stays, because its cause is unknown.
+the attachment. If no pod on the node uses the volume, the attachment is kept, because its cause is
+unknown.
 
 One difference remains: in a simulation, preemption assumes that the removal of a pod also detaches
 its volumes. In a cluster, preemption counts a volume until its VolumeAttachment is deleted.

@@ -30,7 +30,9 @@ _COUNTS: Final = (
 
 
 class SeedOutcome(Struct, frozen=True):
-    """The outcome with one seed: the kind of verdict, and counts keyed by (workload, outcome).
+    """The outcome with one seed: the kind of verdict, and numbers of pods.
+
+    `counts` maps (workload, outcome), such as (`deploy/shop/web`, `pending`), to a number of pods.
 
     `recovered` is the time until all affected pods ran; see `Difference.recovered_after`.
     """
@@ -44,8 +46,9 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
     """An outcome, and in how many runs with different seeds it occurs.
 
     `what` happens to `subject` in `seeds` of `total` runs. `least`, `median`, `p90` and `most`
-    describe its amounts in these runs: numbers of pods, or seconds. If `subject` is VERDICT, `what`
-    is a kind of verdict, and the amounts are None.
+    summarize the numbers of pods to which it happens in these runs. If `what` is RECOVERED, they
+    are times in seconds. If `subject` is VERDICT, `what` is a kind of verdict, and these four
+    fields are None.
     """
 
     subject: str

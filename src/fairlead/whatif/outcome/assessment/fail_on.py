@@ -53,8 +53,8 @@ def _undrained(effect: Effect) -> list[str]:
 def _not_created(effect: Effect) -> list[str]:
     """Return a text for each pod that a workload wants and has not created.
 
-    For a displaced pod, the text is its key. A pod that never existed has no key; its text consists
-    of the workload and a number.
+    If the pod should replace a displaced pod, the text is the key of the displaced pod. Otherwise
+    the text consists of the workload and a number.
     """
     displaced = [one.pod.key for one in effect.difference.not_created]
     missing = [
@@ -191,9 +191,10 @@ class FailOnCount(Struct, frozen=True):
     number: int
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods in the list; [] if the condition is false.
+        """Return the pods of the list `name` if the condition is true, else [].
 
-        If the condition is true for an empty list, return a sentence: "no pods are pending".
+        If the list is empty and the condition is true, as with `pending==0`, the only text is a
+        sentence such as "no pods are pending".
         """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
@@ -215,10 +216,10 @@ class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount` at any time.
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
-    workload is ignored in two cases:
+    workload is ignored in these cases:
 
-    - It had ready pods before the change, but already fewer than `amount`; or it had ready pods,
-      and wants fewer than `amount`.
+    - It had ready pods before the change, but fewer than `amount`.
+    - It had ready pods before the change, and wants fewer pods than `amount`.
     - It never had fewer ready pods than before the change, and all wanted pods are ready at the
       end.
     """

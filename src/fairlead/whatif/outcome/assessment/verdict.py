@@ -468,7 +468,7 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If the runs differ in no pod and no number, the sentence also gives the numbers in the dump.
+    If both runs have the same placement, the sentence also gives the numbers in the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -542,8 +542,9 @@ def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
 def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
     """Return a clause about pods of StatefulSets in `back` that waited for their failed nodes.
 
-    A StatefulSet creates a pod again only when the kubelet has confirmed the deletion of its old
-    pod, which a failed kubelet does only when it returns. Returns "" without such pods.
+    A StatefulSet creates a pod again after the kubelet has confirmed that the old pod is deleted.
+    The kubelet of a failed node confirms this when the node returns. Return "" if no pods waited
+    for their nodes.
     """
     outage = effect.changed.outage
     if outage is None:
@@ -732,9 +733,10 @@ def _resized(effect: Effect) -> str | None:
 
 
 def _interrupted(effect: Effect) -> str | None:
-    """Return sentences about pods that are down with their nodes, or wait for a node meanwhile.
+    """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    The waiting pods were pending before the change. Return None without such pods.
+    Pods that wait are named if they are neither displaced nor moved nor new. Return None if the
+    change leaves no pods on failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

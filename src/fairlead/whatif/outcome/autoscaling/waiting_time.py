@@ -1,7 +1,7 @@
 """Times that pods waited for a node: median, 95th percentile and longest, in total and by workload.
 
-A wait begins when the pod is created, but not before the change, and ends when the pod is bound.
-Pods of DaemonSets and static pods do not count.
+A wait begins when the pod is created, or at the change if the pod is older. It ends when the pod is
+bound. Pods of DaemonSets and static pods do not count.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def waiting_times_by_workload(
 ) -> list[tuple[WorkloadRef, WaitingTimes]]:
     """Return the distribution of the waits of each workload whose pods had to wait.
 
-    The workloads with the most pods that still wait come first. Workloads with equally many are
-    sorted by their longest wait, the longest first, and then by name.
+    The workloads are sorted by the number of pods that still wait (the largest first), then by
+    their longest wait (the longest first), then by name.
     """
     groups: dict[WorkloadRef, list[PodWait]] = defaultdict(list)
     for one in waits:

@@ -76,21 +76,21 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `placed`: pods that have a node only with the change
     - `completed`: pods that started after the change and completed or failed, if more pods of their
       workload did so than without the change
-    - `moved`: pods that are on another node than without the change; not all are displaced
+    - `moved`: pods displaced or not, that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: deleted pods that are not in `gone` or `not_created`, for example because of fewer
       replicas; these include DaemonSet pods and static pods of deleted nodes, guard pods of
       OpenShift, displaced pods that their workload no longer needs, and pods that only a finalizer
-      keeps. A pod that waits for its old pod on a failed node is not in `removed`
+      keeps. A pod that is not created because its old pod is on a failed node is not in `removed`
     - `fewer`: pods in `removed` that did not exist before the change; their workload creates them
       only in the run without the change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
-    - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change, or are
-      on them for longer
+    - `pods_on_failed_nodes`: the number of pods that are on failed nodes because of the change, or
+      stay there longer because of it
     - `recovered_after`: the time from the change until the last affected pod started and the last
       failed node returned. The affected pods are the displaced, moved, updated, new and completed
       pods. None if an affected pod neither runs nor has completed at the end
@@ -327,7 +327,8 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return how many more pods are on failed nodes than in the run without the change.
 
-    All pods of a node count if the node returns only in the run `without`, or later than there.
+    A node may return later in `changed` than in `without`, or return only in `without`. All pods of
+    such a node count.
     """
     if changed.outage is None:
         return 0
@@ -448,8 +449,9 @@ def _recovered_after(
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
     The result is at least the time until the last failed node returned. Return None if one of these
-    pods neither runs nor has completed at the end. `concerned` contains pod keys. If a pod has
-    another name in `changed`, `current` maps its key to the pod in `changed`.
+    pods neither runs nor has completed at the end. `concerned` contains pod keys. If a pod of the
+    run without the change has another name in `changed`, `current` maps its key to the pod in
+    `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

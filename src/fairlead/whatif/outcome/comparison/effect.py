@@ -96,9 +96,9 @@ class Effect(Struct, frozen=True, kw_only=True):
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect of `changed` in comparison with `without`.
 
-    Node hours and costs of both runs are counted until the end of the longer run. The undrained
-    pods of the result are those of nodes that the change drains: a node that was being deleted in
-    the dump may be drained in both runs.
+    Node hours and costs of both runs are counted until the end of the longer run. A node that was
+    being deleted in the dump may be drained in both runs. The undrained pods of such a node are not
+    part of the effect, unless the change drains the node, too.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))

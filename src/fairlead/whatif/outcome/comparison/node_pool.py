@@ -24,7 +24,7 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     `nodes` is the number of nodes with the change; `not_ready` of them are not ready and `cordoned`
     of them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
     millicores, other resources in units. "pods" is one of the resources. `is_cordoned_anew` means
-    that different nodes of the pool are cordoned at the end than without the change.
+    that the two runs end with different cordoned nodes in the pool.
     """
 
     name: str

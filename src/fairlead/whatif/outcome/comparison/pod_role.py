@@ -9,9 +9,9 @@ with pods of the same node, even if the new pod still waits for that node.
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 
-A pod that existed before the change has the same name in both runs. If only the run with the change
-deletes such a pod without displacing it, for example because of fewer replicas, a pod of the same
-revision that a later scale-up creates is not its counterpart: the old pod has been removed.
+A pod that existed before the change has the same name in both runs. The change may delete such a
+pod without displacing it, for example because of fewer replicas. If a later scale-up then creates a
+pod of the same revision, the new pod is not the counterpart of the old pod.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class PodRole(Struct, frozen=True):
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A pod that completed without the change does not count as deleted, and neither does a
-        displaced pod that still terminates.
+        A pod that completed in the run without the change does not count as deleted. A displaced
+        pod that still terminates does not count either.
         """
         if self.after is ABSENT:
             return not self.before.is_completed
@@ -58,8 +58,8 @@ class PodRole(Struct, frozen=True):
         """Return whether the change displaced the pod from its node.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
-        whose nodes the change deleted. If a pod in `lost` got its first node only after the change,
-        it counts only if it existed before the change and has since been deleted.
+        whose nodes the change deleted. A pod in `lost` counts as displaced in two cases: it ran
+        before the change, or it existed before the change and has since been deleted.
         """
         if self.after.key in displaced:
             return True
@@ -173,9 +173,9 @@ def pod_roles(
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
     """Return whether the change deleted the pod, so that `after` is not its counterpart.
 
-    `after` is then a pod that is still terminating, for example because the kubelet of its node
-    does not answer. It is the deleted pod or its predecessor, because a replacement has the key of
-    the first pod. The counterpart of `before` may be a pod that a rollout created instead.
+    `before` and `after` have the same key. If the change deleted the pod, `after` still terminates,
+    for example because the kubelet of its node does not answer. The counterpart of `before` may
+    then be a pod that a rollout created.
     """
     is_deleted = after.is_terminating and not before.is_terminating
     return is_deleted and after.key not in displaced
@@ -201,9 +201,9 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
     """Return the keys of the pods that the change displaced when it deleted their nodes.
 
     The keys are those of the run `without`. Pods of DaemonSets, static pods, pods that were created
-    after the change, and pods that were deleted before their node are left out. Pods that are
-    terminating in both runs, because their kubelet does not answer, count only if a new pod has
-    their key: the others were replaced before the change, if at all.
+    after the change, and pods that were deleted before their node are left out. A pod that
+    terminates until the end of the run `without`, because its kubelet does not answer, is left out
+    if `changed` has no pod with its key.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

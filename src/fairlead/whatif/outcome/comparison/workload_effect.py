@@ -316,7 +316,7 @@ def _add_waits(
 ) -> None:
     """Add the displaced pods among `waited` to the tallies.
 
-    Moved and new pods that waited are not counted, because they leave no gap.
+    Moved and new pods that waited are not counted.
     """
     displaced = {pod.key for pod in found.displaced}
     for one in waited:
@@ -395,10 +395,10 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     down: Mapping[WorkloadRef, int], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of workloads whose pods do not change in `changed`.
+    """Return the readiness of the workloads in `down`, whose pods do not change in `changed`.
 
-    `down` contains these workloads, with the number of their pods on failed nodes. If these pods do
-    not change, the nodes had failed before the run.
+    `down` maps each workload to the number of its pods on failed nodes. These nodes had failed
+    before the run; otherwise the pods would have changed.
     """
     wanted, ready = dict.fromkeys(down, 0), dict.fromkeys(down, 0)
     for pod in changed.pods.values() if down else ():

@@ -37,7 +37,7 @@ _NODES_MIN: Final = 2
 class FailingRevisions(Struct, frozen=True):
     """The revisions that fail, each with the reason, such as `ImagePullBackOff`.
 
-    Kubelets call this object as `KubeletConfig.never_starts`.
+    The object is used as `KubeletConfig.never_starts`, which kubelets call like a function.
     """
 
     reasons: Mapping[Revision, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class FailingRevisions(Struct, frozen=True):
         return (workload_of(pod), revision_of(pod)) in self.reasons
 
     def note(self, started: Collection[Revision]) -> str:
-        """Return a note about the failing revisions among `started`; "" without them.
+        """Return a note about the failing revisions among `started`; "" if there are none.
 
         `started` are the revisions of new pods.
         """

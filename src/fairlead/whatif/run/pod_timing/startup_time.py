@@ -34,7 +34,9 @@ SHORTEST: Final = seconds(1)
 
 
 class StartupTimes(Struct, frozen=True):
-    """The startup times of workloads; kubelets call this object as `KubeletConfig.start_delays`.
+    """The startup times of workloads.
+
+    The object is used as `KubeletConfig.start_delays`, which kubelets call like a function.
 
     The kubelets use the startup time of a pod as its start delay (the time until it is Running).
     The time from Running to Ready is 0, unless an annotation of the pod sets it.
@@ -142,8 +144,8 @@ def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
 def _shows_time(pod: Pod) -> bool:
     """Return whether the conditions of `pod` show how long its start took.
 
-    This is so if it is Ready, its containers have not been restarted, and it is neither static nor
-    ending. All pods of a `Replicas` have the same result.
+    This is so if the pod is Ready, its containers have not been restarted, and it is neither static
+    nor terminating nor completed. The result is the same for all pods of one `Replicas` object.
     """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False

@@ -173,9 +173,8 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     The policy AlwaysAllow permits every such loss. Otherwise, the budget's status must have been
     computed, and the budget must have all the healthy pods that it needs.
 
-    If `desiredHealthy` is 0, the status may not have been computed yet. The eviction API therefore
-    does not spare unready pods in this case. This function spares them if `expectedPods` is above
-    0, because this shows that the status has been computed.
+    If `desiredHealthy` is 0, the eviction API assumes that the status has not been computed. This
+    function differs: if `expectedPods` is above 0, it takes the status as computed.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """

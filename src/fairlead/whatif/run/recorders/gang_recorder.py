@@ -152,7 +152,8 @@ class GangRecorder:
     def _count_broken(self, now: Instant) -> None:
         """Count the gangs that the preemptions before `now` left incomplete.
 
-        Do nothing if this was already called at `now`: more victims of this instant may follow.
+        The first call at an instant counts them. Further calls at the same instant do nothing,
+        because more victims of this instant may follow.
         """
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}

@@ -56,7 +56,7 @@ class KeptEnds:
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the ends of `pods`, the existing pods, keyed by original (see `KeptEnds`).
+        """Return the PodEnds of `pods`, the existing pods, keyed by original (see `KeptEnds`).
 
         `changed` contains the keys of all pods that were created, changed or deleted since this
         object was made. The caller must not modify the result: if `changed` is empty, the result is
@@ -93,8 +93,9 @@ def listed(
 ) -> dict[str, PodEnd]:
     """Return the PodEnds of the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
 
-    `keys` are the pods' own keys, sorted. If several of these pods have the same original, only
-    the pod with the highest `_liveness` is included; if several have it, the last of them.
+    `keys` are the pods' own keys, sorted. If several of these pods have the same original, only the
+    pod with the highest `_liveness` is included. If several of them have the highest, the last one
+    is included.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -176,7 +176,8 @@ class OutageRecorder(Struct):
     def is_waiting(self, now: Instant) -> bool:
         """Return whether a toleration will expire, or an unready node will be tainted or emptied.
 
-        A timer that was due before `now` is ignored: its pod was already terminating.
+        A toleration that should have expired before `now` is ignored, because its pod was already
+        terminating then.
         """
         if any(timer.due >= now for timer in self.timers.values()):
             return True
@@ -496,9 +497,10 @@ class OutageRecorder(Struct):
         self._is_sample_due = True
 
     def _was_replaced(self, pod: Pod) -> bool:
-        """Return whether `pod` was deleted before the run, and nothing waits for its end.
+        """Return whether `pod` was deleted before the run, and no controller waits for its end.
 
-        Its owner created the replacement before the run, under a key of its own.
+        If the pod has an owner, the owner created the replacement before the run, under another
+        name.
         """
         if not is_terminating(pod):
             return False

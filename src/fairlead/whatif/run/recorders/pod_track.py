@@ -81,7 +81,7 @@ class PodTrack(Struct):
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
         """Return the PodEnd of the pod, for the outcome of a run; `requests` are its requests.
 
-        `facts` were made for this pod, or for another pod and `has_owner_of` accepts this pod.
+        `facts` apply to this pod: they were made for it, or their `has_owner_of` accepts it.
         """
         pod = self.pod
         return PodEnd(

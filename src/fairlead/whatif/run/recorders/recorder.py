@@ -356,7 +356,7 @@ class Recorder(Struct):
         return True
 
     def _see_conditions(self, one: ApiObject) -> bool:
-        """Record `one` if it is a known pod whose status has changed, but nothing else.
+        """Record `one` if it is a known pod of which only the status has changed.
 
         Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
         """

@@ -241,7 +241,7 @@ class DumpDecoder:
 
 
 def _has_unstored_field(text: bytes) -> bool:
-    """Return whether the workload `text` has an empty field that the API server leaves out.
+    """Return whether the workload `text` has an empty field, which the API server would not store.
 
     Such a workload must be decoded as JSON.
     """

@@ -90,7 +90,7 @@ class PodTemplate:
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
-        """`texts` is the template of the pods' texts; `decode` returns (view, timestamps) of one.
+        """`texts` is the template of the pods' texts; `decode` returns a text's (view, timestamps).
 
         Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
         string, or if the view or the timestamps depend on a string that cannot be inserted into
@@ -138,8 +138,8 @@ class PodTemplate:
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod that has `strings` in the placeholders of its text.
 
-        The timestamps are those in `strings` and, of the timestamps that all pods of the template
-        share, the newest.
+        The timestamps are those in `strings`, and the newest of the timestamps that all pods of the
+        template share.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
@@ -324,9 +324,9 @@ class PodTexts:
 
 
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
-    """Return whether a marker is a key in `value` outside the managedFields.
+    """Return whether a key in `value`, outside the managedFields, is a placeholder.
 
-    Such a key may differ between pods. In some of them, it may be the name of a field of the view.
+    Such a key may differ between pods. In some pods, it may be the name of a field of the view.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)

@@ -71,8 +71,8 @@ workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
 class LiveResource(Struct, frozen=True):
     """A resource to read from a cluster.
 
-    `consequence` says what answers lack if the resource cannot be read. It is "" for a resource
-    without which there are no answers.
+    `consequence` says what answers lack if the resource cannot be read. It is "" for a required
+    resource: if this cannot be read, there are no answers.
     """
 
     kind: Kind

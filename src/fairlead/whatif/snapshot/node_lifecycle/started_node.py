@@ -124,7 +124,7 @@ def _replaced(manifest: Manifest, value: Json) -> Manifest:
 
 
 class _Cluster:
-    """The objects of a dump from which the state of a starting node after its start is derived."""
+    """The objects of a dump that show what the start of a node will change."""
 
     def __init__(self, manifests: Iterable[Manifest], starting: Collection[str]) -> None:
         """`starting` are the names of the nodes that may be starting. Raises InputError."""

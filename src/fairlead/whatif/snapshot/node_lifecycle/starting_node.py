@@ -1,10 +1,10 @@
 """Nodes that were starting when the dump was taken; answers assume that they have started.
 
-A node is starting if it is younger than STARTING_MAX, and its Ready condition
+A node is starting if it is younger than STARTING_MAX, and one of these lines is true:
 
-    has been False since the node registered, so the node has never been Ready
-    is True, but the node's startup taints are not removed or its devices not reported yet
-    is absent, and the node has startup taints
+    its Ready condition has been False since it registered, so it has never been Ready
+    its Ready condition is True, but it has startup taints, or its devices are not reported yet
+    its Ready condition is absent, and it has startup taints
 
 Starting nodes are rewritten once, after the dump is read (`started_node`). Failed nodes are not
 rewritten: their Ready condition is Unknown, or became False only after the node had registered.
