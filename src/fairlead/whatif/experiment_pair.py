@@ -331,11 +331,13 @@ def _new_nodes(
         raise InputError("--instance-type", "needs --instance-types FILE")
     # Imported only if they are needed.
     from fairlead.whatif.configuration.autoscaling.allocatable import (  # noqa: PLC0415
-        AllocatableShares,
+        SystemReservations,
+        size_notes,
         with_allocatable,
     )
     from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
         new_node_templates,
+        read_instance_types,
         stated_type,
     )
     from fairlead.whatif.configuration.autoscaling.provider_label import (  # noqa: PLC0415
@@ -345,15 +347,17 @@ def _new_nodes(
     )
 
     nodes = [one.node for one in nodes_of(snapshot.manifests)]
-    stated = stated_type(conditions.instance_types, change.instance_type, nodes)
+    types = read_instance_types(conditions.instance_types, nodes)
+    stated = stated_type(conditions.instance_types, change.instance_type, types)
     places = (region_and_zone(node.metadata.labels) for node in nodes)
     zones = {zone: region for region, zone in places if zone}
-    shares = AllocatableShares(nodes)
-    [one] = with_type_labels(with_allocatable([stated], shares), provider_groups(nodes), nodes)
+    reserved = SystemReservations(nodes, types)
+    [one] = with_type_labels(with_allocatable([stated], reserved), provider_groups(nodes), nodes)
     copied = next((node for node in nodes if node.metadata.name == change.like), Node())
     like = copied.metadata.labels
     one = replace(one, labels=changed_labels(like, one.labels))
-    return new_node_templates(one, zones, like), list(shares.notes([one]))
+    notes = [*reserved.notes([stated]), *size_notes(nodes, [stated])]
+    return new_node_templates(one, zones, like), notes
 
 
 def _scheduler(

@@ -95,6 +95,7 @@ def consolidate(
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.change.rolling_drain import nodes_at_once, require_pace
+    from fairlead.whatif.configuration.autoscaling.allocatable import size_notes
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices, price_notes
     from fairlead.whatif.planner.consolidate import (
@@ -123,7 +124,8 @@ def consolidate(
 
         found = consolidate_safely(simulated, planner, limit)
     idle = read.idle_autoscaler(CHOOSES_NODES)
-    priced = price_notes([model.node(name) for name in names], types)
+    infos = [model.node(name) for name in names]
+    priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
     notes = tuple(dict.fromkeys((*priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

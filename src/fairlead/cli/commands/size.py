@@ -96,6 +96,7 @@ def size(
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.cluster_size.node_offer import (
+        assumption_notes,
         estimated_types,
         node_offers,
         price_of_node,
@@ -149,6 +150,7 @@ def size(
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
     notes = (
+        *assumption_notes(replaced, types),
         *spot_notes(replaced, offers, types),
         *read.idle_autoscaler(CHOOSES_NODES),
         *read.notes,

@@ -15,7 +15,7 @@ from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.whatif.configuration.autoscaling.allocatable import (
-    AllocatableShares,
+    SystemReservations,
     with_allocatable,
 )
 from fairlead.whatif.configuration.autoscaling.autoscaler import Autoscaling
@@ -53,7 +53,7 @@ def karpenter_setup(
         types = read_instance_types(file, nodes)
     else:
         types = types_of_nodes(nodes) or list(_own_types())
-    types = with_allocatable(types, AllocatableShares(nodes))
+    types = with_allocatable(types, SystemReservations(nodes, types))
     config = KarpenterConfig(
         pools=(),
         types=instance_types(types, zones, nodes),

@@ -1,13 +1,21 @@
 """The resources that are allocatable on new nodes of an instance type.
 
-A file of instance types states the sizes of machines. The kubelet keeps a part of each machine for
-the system, so pods cannot use the whole machine. The existing nodes show how large this part is:
+A file of instance types states the sizes of machines. The kubelet reserves a part of each machine
+for the system, so pods cannot use the whole machine. The existing nodes show how large this part
+is. A new node of the same type has the same allocatable amounts. On a new node of another type, the
+same amount is reserved, or the same share of the machine if that is more:
 
-    node m-1, type m:      capacity 4 cores, allocatable 3920m, so 98 % are allocatable
-    type l, 8 cores        of 8 cores, 7840m are allocatable
+    node m-1, type m:      capacity 4 cores, allocatable 3920m, so 80m or 2 % are reserved
+    type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
+    type s, 2 cores        80m are reserved, 1920m are allocatable
 
-The share for new nodes of a type comes from the newest existing node of the type. If there is no
-such node, it comes from the newest of all existing nodes. Nodes in service are preferred.
+Providers reserve a larger share of smaller machines, but not a larger amount (GKE: 25 % of the
+first 4 GiB, 6 % of the memory above 16 GiB). So this rule reserves no less than they do.
+
+The reservation for a type comes from the newest existing node of the type. If there is no such
+node, it comes from the node whose memory is closest to that of the type. Nodes in service are
+preferred. The kubelet reports less memory than the machine has, because the hypervisor and the
+kernel keep a part. If the file states the size of the node's machine, this part counts as reserved.
 """
 
 from __future__ import annotations
@@ -15,83 +23,209 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.well_known_label import INSTANCE_TYPE
-from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.api.text.name_list import listed
+from fairlead.whatif.configuration.autoscaling.instance_type_file import (
+    ALLOCATABLE_COLUMNS,
+    OPTION,
+    StatedType,
+)
+from fairlead.whatif.configuration.autoscaling.node_price import type_of_labels
 from fairlead.whatif.snapshot.node_pool import copy_order
 
 _SCALED: Final = ("cpu", "memory", "ephemeral-storage")
+_AMOUNTS: Final = {"cpu", "memory"}
+# A node reports at least this part of its machine's memory, and at most the whole memory.
+# karpenter-provider-aws assumes 92.5 % (pkg/operator/options: vmMemoryOverheadPercent); the
+# smallest machines report less.
+_REPORTED_MIN: Final = 0.8
+_REPORTED_MAX: Final = 1.01
 
 
-class AllocatableShares:
-    """The part of a machine that is allocatable, as the existing nodes show it."""
+class Assumption(Struct, frozen=True):
+    """A new node of the type `type_name` is assumed to reserve as much as a node of another type.
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        """`nodes` are the existing nodes. Those without allocatable amounts are ignored."""
-        self._newest: dict[str, Node] = {}  # by instance type
-        self._default: Node | None = None
-        for node in sorted((one for one in nodes if one.status.allocatable), key=copy_order):
-            self._default = self._newest[node.metadata.labels.get(INSTANCE_TYPE, "")] = node
+    `words` has the amounts, and the name and type of this node. `leaves_nothing` is set if no CPU
+    or no memory is allocatable then.
+    """
 
-    def of(self, name: str, capacity: ResourceList) -> ResourceList:
-        """Return the allocatable amounts of a new node of the instance type `name`.
+    type_name: str
+    words: str
+    leaves_nothing: bool
 
-        The allocatable share of CPU, memory and ephemeral storage is that of an existing node (see
-        the docstring of the module). Pods, ephemeral storage and huge pages that `capacity` does
-        not state have the amounts of this node. Without nodes, all of `capacity` is allocatable.
+
+class SystemReservations:
+    """The amounts that existing nodes reserve for the system, and what follows for new nodes."""
+
+    def __init__(self, nodes: Iterable[Node], stated: Iterable[StatedType] = ()) -> None:
+        """`nodes` are the existing nodes. Those without allocatable amounts are ignored.
+
+        `stated` are the instance types of a file; the types of `nodes` may be among them.
         """
-        like = self._newest.get(name, self._default)
+        self._stated = {one.name: one for one in stated}
+        self._newest: dict[str, Node] = {}  # by instance type
+        for node in sorted((one for one in nodes if one.status.allocatable), key=copy_order):
+            self._newest[type_of_labels(node.metadata.labels)] = node
+
+    def allocatable(self, one: StatedType) -> ResourceList:
+        """Return the allocatable amounts of a new node of the type `one`.
+
+        Amounts that the file states are taken as they are. The other amounts of CPU, memory and
+        ephemeral storage follow from an existing node (see the docstring of the module). Pods,
+        ephemeral storage and huge pages that the capacity of `one` lacks have the amounts of this
+        node. Without nodes, the whole capacity is allocatable.
+        """
+        like = self._like(one)
         if like is None:
-            return capacity
+            return {**one.capacity, **one.allocatable}
         have: ResourceList = dict(like.status.allocatable)
-        whole: ResourceList = dict(like.status.capacity or have)
         found: ResourceList = {
             name: amount
             for name, amount in have.items()
             if name in ("pods", "ephemeral-storage") or name.startswith("hugepages-")
         }
-        for resource, amount in capacity.items():
-            found[resource] = amount
-            # A node without capacity, such as one that has just started, shows no share.
-            most = _amount(resource, whole.get(resource, "0"))
-            if resource in _SCALED and resource in have and most:
-                found[resource] = _scaled(resource, amount, have[resource], most)
-        return found
+        if one.interface_pods and self._is_limited_by_interfaces(like):
+            found["pods"] = str(one.interface_pods)
+        for name, amount in one.capacity.items():
+            found[name] = amount
+            whole = self._size(like, name)
+            # A node without capacity, such as one that has just started, shows no reservation.
+            if name in _SCALED and name in have and whole:
+                found[name] = _left(name, _amount(name, amount), _amount(name, have[name]), whole)
+        return {**found, **one.allocatable}
+
+    def leaves_nothing(self, one: StatedType) -> bool:
+        """Return whether no CPU or no memory is allocatable on a new node of the type `one`."""
+        left = self.allocatable(one)
+        return any(_amount(name, left.get(name, 0)) <= 0 for name in ("cpu", "memory"))
+
+    def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
+        """Yield what is assumed for those of `types` of which there is no node.
+
+        Types are left out if the file states what is allocatable, or if the node of the other type
+        reserves nothing.
+        """
+        for one in types:
+            like = self._like(one)
+            if like is None or one.name in self._newest or one.allocatable.keys() >= _AMOUNTS:
+                continue
+            cpu, memory = (self._reserved(like, name) for name in ("cpu", "memory"))
+            if cpu or memory:
+                kind = type_of_labels(like.metadata.labels)
+                which = f"{like.metadata.name} ({kind})" if kind else like.metadata.name
+                words = f"{cpu}m cpu and {memory >> 20:,}Mi memory, as on {which}"
+                yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
-        """Yield a note about what is assumed for the types of which there is no node.
+        """Yield a note about what is assumed for those of `types` of which there is no node."""
+        yield from reservation_notes(self.assumed(types))
 
-        There is no note if existing nodes keep nothing for the system.
+    def _like(self, one: StatedType) -> Node | None:
+        """Return the node that shows the reservation of new nodes of the type `one`."""
+        if one.name in self._newest:
+            return self._newest[one.name]
+        memory = _amount("memory", one.capacity.get("memory", 0))
+
+        def rank(node: Node) -> tuple[bool, float, str, str]:
+            other = self._size(node, "memory")
+            ratio = max(memory, other) / max(min(memory, other), 1)
+            is_in_service, created, name = copy_order(node)
+            return is_in_service, -ratio, created, name
+
+        return max(self._newest.values(), key=rank, default=None)
+
+    def _stated_type(self, node: Node) -> StatedType | None:
+        return self._stated.get(type_of_labels(node.metadata.labels))
+
+    def _is_limited_by_interfaces(self, node: Node) -> bool:
+        """Return whether the network interfaces of the machine limit the number of pods of `node`.
+
+        Otherwise, a setting of the kubelet limits it, for example because of prefix delegation.
         """
-        like = self._default
-        if like is None or all(one.name in self._newest for one in types):
-            return
-        have, whole = like.status.allocatable, like.status.capacity
-        shares = {
-            name: _amount(name, have[name]) / _amount(name, whole[name])
-            for name in ("cpu", "memory")
-            if name in have and name in whole and _amount(name, whole[name])
-        }
-        if any(share < 1 for share in shares.values()):
-            amounts = " and ".join(f"{share:.1%} of the {name}" for name, share in shares.items())
-            yield (
-                "Some instance types have no existing node. Their new nodes are assumed to have "
-                f"the same allocatable shares as node {like.metadata.name}: {amounts}."
-            )
+        stated = self._stated_type(node)
+        pods = whole_value(node.status.allocatable.get("pods", 0))
+        return stated is not None and pods == stated.interface_pods
+
+    def _size(self, node: Node, name: str) -> int:
+        """Return how much of the resource `name` the machine of `node` has; 0 if unknown."""
+        reported, stated = _reported(node, name), self._stated_type(node)
+        size = 0 if stated is None else _amount(name, stated.capacity.get(name, 0))
+        return size if _is_size_of(name, size, reported) else reported
+
+    def _reserved(self, node: Node, name: str) -> int:
+        have = _amount(name, node.status.allocatable.get(name, 0))
+        return max(0, self._size(node, name) - have)
 
 
-def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: int) -> str:
-    scaled = _amount(name, amount) * min(_amount(name, part), whole) // whole
-    return f"{scaled}m" if name == "cpu" else str(scaled)
+def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
+    """Yield a note about what is `assumed`; nothing without assumptions."""
+    found = list(assumed)
+    if not found:
+        return
+    names = listed(sorted({one.type_name for one in found}))
+    words = listed(sorted({one.words for one in found}), 2)
+    without = sorted({one.type_name for one in found if one.leaves_nothing})
+    nothing = f" This leaves nothing of {listed(without)} for pods." if without else ""
+    yield (
+        f"There is no node of {names}. New nodes of such types are assumed to reserve as much for "
+        "the system as the node with the closest memory size, or the same share if that is more: "
+        f"{words}.{nothing} The columns {' and '.join(ALLOCATABLE_COLUMNS)} of {OPTION} replace "
+        "this rule."
+    )
+
+
+def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[str]:
+    """Yield a note about the types in `stated` whose size is not that of an existing node.
+
+    `nodes` are the existing nodes, and `stated` are the instance types of a file.
+    """
+    known, found = {one.name: one for one in stated}, dict[str, str]()
+    for node in nodes:
+        one = known.get(type_of_labels(node.metadata.labels))
+        for name in ("cpu", "memory") if one is not None and one.name not in found else ():
+            assert one is not None
+            size, reported = _amount(name, one.capacity.get(name, 0)), _reported(node, name)
+            if reported and not _is_size_of(name, size, reported):
+                has = node.status.capacity.get(name, node.status.allocatable.get(name))
+                found[one.name] = (
+                    f"{one.name} with {one.capacity[name]} {name} "
+                    f"(node {node.metadata.name} has {has})"
+                )
+    if found:
+        yield (
+            f"{OPTION} contradicts existing nodes: it states {listed(sorted(found.values()))}. "
+            "Check the sizes and prices of these types."
+        )
+
+
+def _is_size_of(name: str, size: int, reported: int) -> bool:
+    """Return whether a kubelet on a machine with `size` of the resource `name` reports `reported`.
+
+    Of CPU, kubelets report the whole size.
+    """
+    least = _REPORTED_MIN if name == "memory" else 1
+    return size * least <= reported <= size * (_REPORTED_MAX if name == "memory" else 1)
+
+
+def _reported(node: Node, name: str) -> int:
+    return _amount(name, (node.status.capacity or node.status.allocatable).get(name, 0))
+
+
+def _left(name: str, amount: int, have: int, whole: int) -> str:
+    """Return what is allocatable of `amount`, if `have` of `whole` is allocatable on a node."""
+    reserved = max(0, whole - have)
+    left = max(0, amount - max(reserved, -(-amount * reserved // whole)))
+    return f"{left}m" if name == "cpu" else str(left)
 
 
 def _amount(name: str, amount: QuantityText) -> int:
     return milli_value(amount) if name == "cpu" else whole_value(amount)
 
 
-def with_allocatable(types: Iterable[StatedType], shares: AllocatableShares) -> list[StatedType]:
+def with_allocatable(types: Iterable[StatedType], reserved: SystemReservations) -> list[StatedType]:
     """Return `types` with the amounts that are allocatable on their new nodes."""
-    return [replace(one, allocatable=shares.of(one.name, one.capacity)) for one in types]
+    return [replace(one, allocatable=reserved.allocatable(one)) for one in types]

@@ -1,7 +1,8 @@
 """Instance types and their prices from a file: CSV, or the output of a provider's tool.
 
-    CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice],
-                         and columns whose names are labels (with a "/") of the nodes
+    CSV                  name,cpu,memory[,pods,gpu,arch,os,zones,capacityType,price,spotPrice,
+                         allocatableCpu,allocatableMemory], and columns whose names are labels
+                         (with a "/") of the nodes
     Karpenter's kwok     [{"name": …, "resources": {…}, "offerings": [{"Price": …}]}]
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
@@ -69,8 +70,11 @@ _PODS: Final = 110
 _SYSTEMS: Final = ("linux",)
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
-    "spotPrice",
+    "spotPrice", "allocatableCpu", "allocatableMemory",
 )  # fmt: skip
+ALLOCATABLE_COLUMNS: Final = {"allocatableCpu": "cpu", "allocatableMemory": "memory"}
+"""The columns that state what pods can use of a resource."""
+
 # Labels that follow from another column, or from the node instead of the type.
 _COLUMN_OF_LABEL: Final = {
     INSTANCE_TYPE: "name", ARCH: "arch", OS: "os", ZONE: "zones", CAPACITY_TYPE: "capacityType",
@@ -82,8 +86,10 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
 
-    `capacity` is the size of the machine. `allocatable` are the amounts that pods can use; the
-    default {} means all of `capacity`. `systems` are the operating systems that the file states;
+    `capacity` is the size of the machine. `allocatable` are the amounts that pods can use, if the
+    file states them; pods can use all of other amounts in `capacity`. `interface_pods` is the
+    number of pods to which the network interfaces of the machine limit a node in AWS, 0 if unknown.
+    `systems` are the operating systems that the file states;
     providers' tools list none, because the image of a machine decides. `labels` are further labels
     of its nodes; "" means that the nodes do not have the label.
     """
@@ -97,6 +103,7 @@ class StatedType(Struct, frozen=True):
     prices: Mapping[tuple[str, str], float] | None = None
     labels: Mapping[str, str] = {}
     allocatable: ResourceList = {}
+    interface_pods: int = 0
 
     @property
     def has_price(self) -> bool:
@@ -219,12 +226,12 @@ def assumed_spot_prices(uses: Iterable[tuple[StatedType, str, str]]) -> Iterator
         )
 
 
-def stated_type(path: str, name: str, nodes: Sequence[Node]) -> StatedType:
-    """Return the instance type `name` in the file `path`. Raises InputError.
+def stated_type(path: str, name: str, types: Iterable[StatedType]) -> StatedType:
+    """Return the instance type `name` of `types`, which are in the file `path`.
 
-    `nodes` are as for `read_instance_types`.
+    Raises InputError.
     """
-    stated = {one.name: one for one in read_instance_types(path, nodes)}
+    stated = {one.name: one for one in types}
     if name not in stated:
         problem = f"there is no instance type {name} in {path}; {known_names(name, stated)}"
         raise InputError("--instance-type", problem)
@@ -284,14 +291,21 @@ def _problems(one: StatedType) -> Iterator[str]:
     for kind in one.capacity_types:
         if kind not in CAPACITY_TYPES:
             yield f"there is no capacity type {kind!r}; {known_names(kind, CAPACITY_TYPES)}"
-    for resource, amount in one.capacity.items():
-        yield from (f"{resource}: {problem}" for problem in amount_problems(resource, amount))
-    size = amounts(one.capacity)
-    if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
-        yield "cpu and memory must be more than 0"
+    yield from _size_problems(one)
     for price in (one.prices or {}).values():
         if not 0 <= price <= PRICE_MAX:  # also refuses NaN
             yield f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
+
+
+def _size_problems(one: StatedType) -> Iterator[str]:
+    for resource, amount in (*one.capacity.items(), *one.allocatable.items()):
+        yield from (f"{resource}: {problem}" for problem in amount_problems(resource, amount))
+    size, left = amounts(one.capacity), amounts(one.allocatable)
+    if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
+        yield "cpu and memory must be more than 0"
+    for column, resource in ALLOCATABLE_COLUMNS.items():
+        if resource in left and not 0 < left[resource] <= size[resource]:
+            yield f"{column} must be more than 0, and not more than {resource}"
 
 
 def instance_types(
@@ -339,7 +353,7 @@ def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> Ins
 
 def _sizes(stated: StatedType) -> tuple[ResourceList, ResourceList]:
     """Return (capacity, allocatable amounts) of a new node of the type."""
-    allocatable = {"pods": str(_PODS), **(stated.allocatable or stated.capacity)}
+    allocatable = {"pods": str(_PODS), **stated.capacity, **stated.allocatable}
     return {**allocatable, **stated.capacity}, allocatable
 
 
@@ -401,6 +415,7 @@ def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType
         kinds,
         prices,
         {key: value for key, value in cells.items() if "/" in key},
+        {to: cells[of] for of, to in ALLOCATABLE_COLUMNS.items() if cells.get(of)},
     )
 
 
@@ -507,7 +522,25 @@ def _of_aws(row: Json) -> StatedType:
         tuple(_ARCHITECTURES.get(one, one) for one in listed if one != "i386"),
         capacity_types=tuple(kinds) or (ON_DEMAND,),
         labels=labels_of_listed(row),
+        interface_pods=_interface_pods(row.get("NetworkInfo", {})),
     )
+
+
+def _interface_pods(network: Json) -> int:
+    """Return the number of pods that can have an address of a network interface; 0 if unknown.
+
+    The first address of each interface is not for pods. Two pods use the network of the host. Only
+    the default network card counts.
+
+    source: amazon-vpc-cni-k8s scripts/gen_vpc_ip_limits.go: printPodLimit
+    """
+    addresses = network.get("Ipv4AddressesPerInterface", 0)
+    cards, default = (
+        network.get("NetworkCards") or (network,),
+        network.get("DefaultNetworkCardIndex"),
+    )
+    interfaces = cards[default or 0].get("MaximumNetworkInterfaces", 0)
+    return interfaces * (addresses - 1) + 2 if addresses and interfaces else 0
 
 
 def _of_gcloud(row: Json) -> StatedType:

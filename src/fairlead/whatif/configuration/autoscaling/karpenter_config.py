@@ -37,7 +37,8 @@ from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
 from fairlead.whatif.configuration.autoscaling.allocatable import (
-    AllocatableShares,
+    SystemReservations,
+    size_notes,
     with_allocatable,
 )
 from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
@@ -101,10 +102,11 @@ def karpenter_config(
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
     notes += _price_notes(pools, types, zones)
-    shares = AllocatableShares(nodes)
-    notes += shares.notes(types)
+    notes += () if instance_type_file is None else size_notes(nodes, types)
+    reserved = SystemReservations(nodes, types)
+    notes += reserved.notes(types)
     groups = {pool.spec.template.spec.node_class_ref.group for pool in pools}
-    types = with_type_labels(with_allocatable(types, shares), groups, nodes)
+    types = with_type_labels(with_allocatable(types, reserved), groups, nodes)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
@@ -115,10 +117,12 @@ def karpenter_config(
     options, about_options = karpenter_options(
         initial, has_overlays=bool(overlays), adds_overlays=adds_overlays
     )
-    notes += about_options
     well_known = options.well_known_labels | labels_of_all(types)
     options = structs.replace(options, well_known_labels=well_known)
-    notes += _nodes_of_missing_types(nodes, offered, options.well_known_labels)
+    notes += (
+        *about_options,
+        *_nodes_of_missing_types(nodes, offered, options.well_known_labels),
+    )
     config = KarpenterConfig(
         pools=tuple(pools),
         types=offered,

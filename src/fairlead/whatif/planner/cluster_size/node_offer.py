@@ -6,8 +6,9 @@ have any type of the file of instance types that has the pool's architecture, op
 capacity type. Without a file, it can have the types of the pool's present nodes.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
-and volume limits, the same ratio of allocatable to capacity, and pods of the same DaemonSets. If it
-has the same type as the existing node, it also has the same devices (ResourceSlices).
+and volume limits, and pods of the same DaemonSets. If it has the same type as the existing node, it
+also has the same devices (ResourceSlices). What it reserves for the system follows from the nodes
+of its pool (`SystemReservations`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from fairlead.api.well_known_label import ARCH, OS, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
-from fairlead.whatif.configuration.autoscaling.allocatable import AllocatableShares
+from fairlead.whatif.configuration.autoscaling.allocatable import (
+    Assumption,
+    SystemReservations,
+    reservation_notes,
+    size_notes,
+)
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     assumed_spot_prices,
@@ -280,14 +286,24 @@ def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> 
     They have the architecture, the operating system and the capacity type of the pool. A type
     without a stated operating system can run any. If no type in the file is offered as spot
     capacity, the file says nothing about spot capacity, and every type can be in a pool of spot
-    nodes.
+    nodes. Types of which the reservation leaves nothing are left out.
     """
-    sample, shares = node_to_copy(members), AllocatableShares(info.node for info in members)
+    sample = node_to_copy(members)
+    reserved = SystemReservations((info.node for info in members), stated)
+    return [
+        _Type(one.name, sample, one.capacity, reserved.allocatable(one), one)
+        for one in _fitting_types(sample, stated)
+        if not reserved.leaves_nothing(one)
+    ]
+
+
+def _fitting_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[StatedType]:
+    """Return the types in `stated` that nodes like `sample` can have; see `_stated_types`."""
     arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")
     kind = capacity_type_of(sample.labels)
     sold = [one for one in stated if kind in one.capacity_types] or stated
     return [
-        _Type(one.name, sample, one.capacity, shares.of(one.name, one.capacity), one)
+        one
         for one in sold
         if arch in one.architectures and (not one.systems or system in one.systems)
     ]
@@ -329,6 +345,20 @@ def estimated_types(
     priced = {one.name for one in stated if one.has_price}
     names = {one.node_type for one in offers} | {type_of_node(info) for info in infos}
     return sorted((names - priced) - {""})
+
+
+def assumption_notes(infos: Sequence[NodeInfo], stated: Sequence[StatedType]) -> tuple[str, ...]:
+    """Return the notes about the sizes of nodes with the types in `stated`.
+
+    `infos` are the nodes to replace. The notes are about the assumed reservations, and about types
+    whose stated size is not that of one of `infos`.
+    """
+    assumed: list[Assumption] = []
+    for members in _pools(infos).values():
+        reserved = SystemReservations((info.node for info in members), stated)
+        assumed += reserved.assumed(_fitting_types(node_to_copy(members), stated))
+    sizes = size_notes((info.node for info in infos), stated)
+    return *reservation_notes(assumed), *sizes
 
 
 def spot_notes(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.whatif.configuration.autoscaling.allocatable import (
-    AllocatableShares,
+    SystemReservations,
+    size_notes,
     with_allocatable,
 )
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
@@ -17,6 +20,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
 
 LARGE = StatedType("large", {"cpu": "8", "memory": "32Gi"})
+SMALL = StatedType("small", {"cpu": "2", "memory": "8Gi"})
 GIB = 1 << 30
 
 
@@ -36,38 +40,96 @@ def views(*nodes):
     return [decode_as(Node, one) for one in nodes]
 
 
-def test_a_new_type_has_the_share_of_the_newest_node():
-    nodes = views(node("new", "a", "3", created="2026-02-01T00:00:00Z"), node("old", "b", "2"))
-    shares = AllocatableShares(nodes)
-    found = shares.of("large", LARGE.capacity)
-    assert found == {
+def test_a_larger_type_reserves_the_same_share_as_the_node_of_another_type():
+    reserved = SystemReservations(views(node("n", "a", "3")))
+    assert reserved.allocatable(LARGE) == {
         "cpu": "6000m", "memory": str(24 * GIB), "pods": "58", "ephemeral-storage": "90Gi",
     }  # fmt: skip
-    [note] = shares.notes([LARGE])
-    assert "shares as node new: 75.0% of the cpu and 75.0% of the memory." in note
+    [note] = reserved.notes([LARGE])
+    assert note.startswith("There is no node of large.")
+    assert "1000m cpu and 4,096Mi memory, as on n (a)." in note
 
 
-def test_a_type_with_a_node_has_the_share_of_this_node():
+def test_a_smaller_type_reserves_the_same_amount_as_the_node_of_another_type():
+    """Kubelets of small machines reserve a larger share."""
+    reserved = SystemReservations(views(node("n", "a", "3")))
+    found = reserved.allocatable(SMALL)
+    assert (found["cpu"], found["memory"]) == ("1000m", str(4 * GIB))
+
+
+def test_a_type_that_is_smaller_than_the_reservation_is_named():
+    tiny = StatedType("tiny", {"cpu": "2", "memory": "3Gi"})
+    reserved = SystemReservations(views(node("n", "a", "3")))
+    assert reserved.allocatable(tiny)["memory"] == "0"
+    [note] = reserved.notes([tiny, SMALL])
+    assert "This leaves nothing of tiny for pods." in note
+
+
+def test_the_node_with_the_closest_memory_size_shows_the_reservation():
+    huge = node("huge", "b", "3", created="2026-02-01T00:00:00Z", memory="256Gi")
+    found = SystemReservations(views(node("n", "a", "3"), huge)).allocatable(SMALL)
+    assert (found["cpu"], found["memory"]) == ("1000m", str(4 * GIB))
+
+
+def test_a_type_with_a_node_has_what_is_allocatable_on_this_node():
+    """The kubelet reports less memory than the machine has."""
+    stated = StatedType("large", {"cpu": "4", "memory": "17Gi"})
     nodes = views(node("n", "a", "3", created="2026-02-01T00:00:00Z"), node("m", "large", "2"))
-    shares = AllocatableShares(nodes)
-    assert shares.of("large", LARGE.capacity)["cpu"] == "4000m"
-    assert list(shares.notes([LARGE])) == []
+    reserved = SystemReservations(nodes, [stated])
+    found = reserved.allocatable(stated)
+    assert (found["cpu"], found["memory"]) == ("2000m", str(12 * GIB))
+    assert list(reserved.notes([stated])) == []
 
 
-def test_a_node_without_capacity_shows_no_share():
+def test_memory_that_the_kubelet_does_not_report_counts_as_reserved():
+    types = [StatedType("a", {"cpu": "4", "memory": "17Gi"}), SMALL]
+    found = SystemReservations(views(node("n", "a", "3")), types).allocatable(SMALL)
+    assert found["memory"] == str(3 * GIB)
+
+
+def test_stated_allocatable_amounts_replace_the_rule():
+    one = replace(SMALL, allocatable={"cpu": "1900m", "memory": "7Gi"})
+    reserved = SystemReservations(views(node("n", "a", "3")))
+    found = reserved.allocatable(one)
+    assert (found["cpu"], found["memory"], found["pods"]) == ("1900m", "7Gi", "58")
+    assert list(reserved.notes([one])) == []
+
+
+def test_network_interfaces_limit_pods_only_if_they_limit_the_pods_of_existing_nodes():
+    """With prefix delegation, a setting of the kubelet limits the pods."""
+    small = replace(SMALL, interface_pods=29)
+    for limit, pods in ((58, "29"), (20, "58")):
+        types = [StatedType("a", {"cpu": "4", "memory": "16Gi"}, interface_pods=limit), small]
+        assert (
+            SystemReservations(views(node("n", "a", "3")), types).allocatable(small)["pods"] == pods
+        )
+
+
+def test_a_stated_size_that_is_not_the_size_of_an_existing_node_is_named():
+    nodes = views(node("n", "a", "3"), node("m", "b", "3"))
+    types = [
+        StatedType("a", {"cpu": "4", "memory": "32Gi"}),
+        StatedType("b", {"cpu": "4", "memory": "17Gi"}),
+    ]
+    [note] = size_notes(nodes, types)
+    assert "it states a with 32Gi memory (node n has 16Gi)." in note
+    assert list(size_notes(nodes, types[1:])) == []
+
+
+def test_a_node_without_capacity_shows_no_reservation():
     """Otherwise new nodes of its type would have no CPU."""
     starting = node("n", "large", "0")
     starting["status"]["capacity"]["cpu"] = "0"
-    shares = AllocatableShares(views(starting))
-    assert shares.of("large", LARGE.capacity)["cpu"] == "8"
+    reserved = SystemReservations(views(starting))
+    assert reserved.allocatable(LARGE)["cpu"] == "8"
 
 
 def test_without_nodes_all_capacity_is_allocatable():
-    shares = AllocatableShares([])
-    [found] = with_allocatable([LARGE], shares)
+    reserved = SystemReservations([])
+    [found] = with_allocatable([LARGE], reserved)
     [made] = instance_types([found], ["z"])
     assert made.allocatable == made.capacity == {"cpu": 8000, "memory": 32 * GIB, "pods": 110}
-    assert list(shares.notes([LARGE])) == []
+    assert list(reserved.notes([LARGE])) == []
 
 
 def test_a_machine_of_karpenter_keeps_what_the_existing_nodes_keep(found, write):
@@ -85,13 +147,13 @@ def test_a_machine_of_karpenter_keeps_what_the_existing_nodes_keep(found, write)
     assert by_name["large"].allocatable["memory"] == 24 * GIB
     assert by_name["large"].allocatable["pods"] == 110
     assert by_name["small"].allocatable["cpu"] == 3000
-    assert any("as node n: 75.0% of the cpu" in note for note in notes)
+    assert any("1000m cpu and 4,096Mi memory, as on n (small)." in note for note in notes)
 
 
 def test_types_of_nodes_have_the_capacity_and_the_allocatable_amounts_of_the_nodes():
     """The limits of NodePools count the capacity."""
     nodes = views(node("n", "a", "3", **{"hugepages-2Mi": "1Gi"}))
-    types = with_allocatable(types_of_nodes(nodes), AllocatableShares(nodes))
+    types = with_allocatable(types_of_nodes(nodes), SystemReservations(nodes))
     [made] = instance_types(types, ["z"])
     assert made.capacity["cpu"] == 4000
     assert made.allocatable == {
@@ -104,7 +166,7 @@ def test_a_capacity_that_a_node_does_not_state_is_its_allocatable_amount():
     partial = node("n", "a", "3")
     del partial["status"]["capacity"]["cpu"]
     nodes = views(partial)
-    types = with_allocatable(types_of_nodes(nodes), AllocatableShares(nodes))
+    types = with_allocatable(types_of_nodes(nodes), SystemReservations(nodes))
     [made] = instance_types(types, ["z"])
     assert made.capacity["cpu"] == made.allocatable["cpu"] == 3000
     assert made.allocatable["memory"] == 12 * GIB
@@ -114,7 +176,7 @@ def test_amounts_that_a_type_does_not_state_are_those_of_the_node():
     """Of the stated amounts, at most all are allocatable, even if the node states less capacity."""
     one = node("n", "a", "5", **{"hugepages-2Mi": "1Gi", "example.com/nic": "2"})
     one["status"]["capacity"]["memory"] = "0"
-    found = AllocatableShares(views(one)).of("large", LARGE.capacity)
+    found = SystemReservations(views(one)).allocatable(LARGE)
     assert found == {
         "cpu": "8000m", "memory": "32Gi", "pods": "58", "ephemeral-storage": "90Gi",
         "hugepages-2Mi": "1Gi",

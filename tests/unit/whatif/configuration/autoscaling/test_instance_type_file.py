@@ -26,6 +26,12 @@ AWS = {
             "MemoryInfo": {"SizeInMiB": 8192},
             "ProcessorInfo": {"SupportedArchitectures": ["x86_64"]},
             "SupportedUsageClasses": ["on-demand", "spot"],
+            "NetworkInfo": {
+                "MaximumNetworkInterfaces": 6,
+                "Ipv4AddressesPerInterface": 10,
+                "DefaultNetworkCardIndex": 0,
+                "NetworkCards": [{"MaximumNetworkInterfaces": 3}, {"MaximumNetworkInterfaces": 3}],
+            },
         }
     ]
 }
@@ -102,6 +108,19 @@ def test_listings_of_cloud_providers_are_read(
     assert (found.name, found.zones, found.capacity_types) == (name, zones, kinds)
     (made,) = instance_types([found], ["z-a"])
     assert made.capacity["cpu"] == 2000
+
+
+def test_the_network_interfaces_of_a_type_in_aws_limit_its_pods(tmp_path: Path) -> None:
+    """Of 10 addresses on each of 3 interfaces, 27 are for pods; 2 pods use the host's network."""
+    [found] = read(tmp_path, AWS)
+    assert found.interface_pods == 29
+
+
+def test_a_csv_file_can_state_what_is_allocatable(tmp_path: Path) -> None:
+    [found] = read(tmp_path, "name,cpu,memory,allocatableCpu,allocatableMemory\nm,2,8Gi,1900m,\n")
+    assert found.allocatable == {"cpu": "1900m"}
+    [made] = instance_types([found], ["z"])
+    assert made.allocatable["cpu"] == 1900
 
 
 def test_a_csv_has_on_demand_and_spot_prices(tmp_path: Path) -> None:
@@ -203,6 +222,11 @@ def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
         ),
         pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
         pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
+        pytest.param(
+            "name,cpu,memory,allocatableCpu\nm,2,8Gi,2100m\n",
+            "allocatableCpu must be more than 0, and not more than cpu",
+            id="more is allocatable than the machine has",
+        ),
         pytest.param(
             "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n",
             "instance type m: appears twice",

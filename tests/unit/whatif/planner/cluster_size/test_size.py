@@ -19,6 +19,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.cluster_size import node_set
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import (
+    assumption_notes,
     estimated_types,
     node_offers,
     price_of_node,
@@ -698,6 +699,21 @@ def test_a_pool_has_only_types_of_its_operating_system(planner, make):
     }
     windows = f"{OS}=windows"
     assert found == {("", "small"), ("", "linux"), (windows, "small"), (windows, "windows")}
+
+
+def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
+    """A node of 16Gi reserves 8Gi, so nothing is left of a machine with 8Gi."""
+    node = make.node("a", cpu="4")
+    node["metadata"]["labels"][INSTANCE_TYPE] = "m"
+    node["status"]["capacity"] = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    node["status"]["allocatable"]["memory"] = "8Gi"
+    infos = planner(node).model.table.nodes()
+    types = [LARGE, stated("tiny", "2", "8Gi", 0.1)]
+    offers = node_offers(planner(node).model, infos, types, 0.0)
+    assert [one.node_type for one in offers] == ["large"]
+    [note] = assumption_notes(infos, types)
+    assert "There is no node of large, tiny." in note
+    assert "0m cpu and 8,192Mi memory, as on a (m). This leaves nothing of tiny for pods." in note
 
 
 @pytest.mark.parametrize(
