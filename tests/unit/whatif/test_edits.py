@@ -189,7 +189,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
     conditions = Conditions(instance_types=types)
     answer = ask(objects, conditions, add_nodes=1, like="a", instance_type="big")
     assert len(answer.difference.placed) == 1
-    assert any("as node a: 75.0% of the cpu" in note for note in answer.changed.notes)
+    assert any("1000m cpu, as on a." in note for note in answer.changed.notes)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +210,10 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
         (
             {"set_resources": ("deploy/web=cpu=x",)},
             "--set-resources: Deployment default/web: cpu: 'x' is not a quantity, such as 2, 500m",
+        ),
+        (
+            {"set_resources": ("deploy/web=memory=16",)},
+            "--set-resources: .*memory: 16 is only 16 bytes; write a unit, such as 16Gi",
         ),
         (
             {"set_resources": ("deploy/web=nvidia=1",)},

@@ -43,6 +43,7 @@ from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
+from fairlead.whatif.input.byte_amount import missing_unit
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -175,6 +176,8 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
             if cause.rule == NO_QUANTITY:
                 problem = f"{amount!r} is not a quantity, such as 2, 500m or 4Gi"
             raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource) from None
+        for problem in missing_unit(resource, amount):
+            raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource)
         has_limit = not is_native_resource(resource) or resource.startswith(_HUGE_PAGES)
         for one in (part,) if part else _PARTS if has_limit else _PARTS[:1]:
             if (one, resource) in seen:

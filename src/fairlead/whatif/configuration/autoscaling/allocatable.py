@@ -114,10 +114,12 @@ class SystemReservations:
             if like is None or one.name in self._newest or one.allocatable.keys() >= _AMOUNTS:
                 continue
             cpu, memory = (self._reserved(like, name) for name in ("cpu", "memory"))
-            if cpu or memory:
+            parts = [f"{cpu}m cpu"] if cpu else []
+            parts += [f"{memory >> 20:,}Mi memory"] if memory else []
+            if parts:
                 kind = type_of_labels(like.metadata.labels)
                 which = f"{like.metadata.name} ({kind})" if kind else like.metadata.name
-                words = f"{cpu}m cpu and {memory >> 20:,}Mi memory, as on {which}"
+                words = f"{' and '.join(parts)}, as on {which}"
                 yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:

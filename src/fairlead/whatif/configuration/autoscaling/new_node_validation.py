@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import QuantityText, Taint
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
+from fairlead.whatif.input.byte_amount import missing_unit
 from fairlead.whatif.input.error import known_names
 
 Problems = Iterator[tuple[str, str]]  # (path of a field, problem)
@@ -31,6 +32,8 @@ def amount_problems(name: str, text: QuantityText) -> Iterator[str]:
         yield f"{text} is not from 0 to {most:,}"
     elif name not in _DIVISIBLE and amount.nano % NANOS_PER_UNIT:
         yield f"{text} is not a whole number"
+    else:
+        yield from missing_unit(name, text)
 
 
 def label_problems(path: str, labels: Mapping[str, str]) -> Problems:

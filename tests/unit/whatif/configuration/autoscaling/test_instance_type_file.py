@@ -223,6 +223,11 @@ def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
         pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
         pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
         pytest.param(
+            "name,cpu,memory\nm,2,16\n",
+            "memory: 16 is only 16 bytes; write a unit, such as 16Gi",
+            id="memory without a unit",
+        ),
+        pytest.param(
             "name,cpu,memory,allocatableCpu\nm,2,8Gi,2100m\n",
             "allocatableCpu must be more than 0, and not more than cpu",
             id="more is allocatable than the machine has",

@@ -1,0 +1,24 @@
+"""Finds amounts of bytes that lack a unit, such as a memory of 16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.objects import QuantityText
+from fairlead.api.quantity import parse_quantity
+
+_OF_BYTES: Final = ("memory", "ephemeral-storage")
+# Far below what any machine has, or any container needs.
+_LEAST: Final = 1 << 19
+
+
+def missing_unit(name: str, text: QuantityText) -> Iterator[str]:
+    """Yield the problem of `text`, an amount of the resource `name`, if it must lack a unit.
+
+    `text` is a valid quantity. 0 needs no unit.
+    """
+    amount = parse_quantity(text).whole
+    if name in _OF_BYTES and 0 < amount < _LEAST:
+        bare = str(text).rstrip("mkKi")
+        yield f"{text} is only {amount:,} bytes; write a unit, such as {bare}Gi"
