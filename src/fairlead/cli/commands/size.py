@@ -98,6 +98,7 @@ def size(
     from fairlead.whatif.planner.cluster_size.node_offer import (
         assumption_notes,
         estimated_types,
+        failed_zone_notes,
         node_offers,
         price_of_node,
         spot_notes,
@@ -148,8 +149,10 @@ def size(
             control_plane=sum(is_control_plane(info.node) for info in replaced),
             virtual=tuple(virtual),
         )
+        failed = failed_zone_notes(model.table.nodes())
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
     notes = (
+        *failed,
         *assumption_notes(replaced, types),
         *spot_notes(replaced, offers, types),
         *read.idle_autoscaler(CHOOSES_NODES),

@@ -1,9 +1,10 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
 Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
-zones of the cluster, or in no zone if none of its present nodes has one. A new node of a pool can
-have any type of the file of instance types that has the pool's architecture, operating system and
-capacity type. Without a file, it can have the types of the pool's present nodes.
+zones of the cluster that have a Ready node, or in no zone if none of its present nodes has one. A
+new node of a pool can have any type of the file of instance types that has the pool's architecture,
+operating system and capacity type. Without a file, it can have the types of the pool's present
+nodes.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
 and volume limits, and pods of the same DaemonSets. If it has the same type as the existing node, it
@@ -23,7 +24,9 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, OS, ZONE
+from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
@@ -147,7 +150,8 @@ def node_offers(
     a file. Without them, the types of `infos` are offered.
     """
     found: list[NodeOffer] = []
-    zones = _zones(infos)
+    down = failed_zones(model.table.nodes())
+    zones = [zone for zone in _zones(infos) if zone not in down]
     nodes = [info.node for info in model.table.nodes()]
     stated = with_type_labels(stated, provider_groups(nodes), nodes)
     for pool, members in _pools(infos).items():
@@ -174,6 +178,25 @@ def node_offers(
                 for zone in node_type.zones(own) or node_type.zones(zones)
             ]
     return found
+
+
+def failed_zones(infos: Iterable[NodeInfo]) -> list[str]:
+    """Return the zones in which no node is Ready, sorted; [] if there is no other zone.
+
+    `infos` are all nodes of the cluster. A node without a Ready condition counts as Ready.
+    """
+    every = list(infos)
+    ready = _zones(info for info in every if ready_status(info.node) in ("True", ""))
+    return [zone for zone in _zones(every) if ready and zone not in ready]
+
+
+def failed_zone_notes(infos: Iterable[NodeInfo]) -> tuple[str, ...]:
+    """Return the note about zones that get no new nodes; `infos` are all nodes of the cluster."""
+    down = failed_zones(infos)
+    if not down:
+        return ()
+    which = f"Zone {down[0]} gets" if len(down) == 1 else f"The zones {listed(down)} get"
+    return (f"{which} no new nodes, because no node is Ready there.",)
 
 
 def _zones(infos: Iterable[NodeInfo]) -> list[str]:

@@ -21,6 +21,7 @@ from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import (
     assumption_notes,
     estimated_types,
+    failed_zone_notes,
     node_offers,
     price_of_node,
     spot_notes,
@@ -699,6 +700,21 @@ def test_a_pool_has_only_types_of_its_operating_system(planner, make):
     }
     windows = f"{OS}=windows"
     assert found == {("", "small"), ("", "linux"), (windows, "small"), (windows, "windows")}
+
+
+def test_a_zone_without_a_ready_node_gets_no_new_nodes(planner, make):
+    """A node without a Ready condition counts as Ready. If no zone is left, all zones count."""
+    nodes = [make.node(name, **{ZONE: zone}) for name, zone in (("a", "z1"), ("b", "z2"))]
+    for node, status in zip(nodes, ("Unknown", "True"), strict=True):
+        node["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    model = planner(*nodes).model
+    infos = model.table.nodes()
+    assert {one.zone for one in node_offers(model, infos, (), 0.0)} == {"z2"}
+    assert failed_zone_notes(infos) == (
+        "Zone z1 gets no new nodes, because no node is Ready there.",
+    )
+    model = planner(nodes[0]).model
+    assert {one.zone for one in node_offers(model, model.table.nodes(), (), 0.0)} == {"z1"}
 
 
 def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
