@@ -34,6 +34,7 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Taint
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
+from fairlead.api.text.name_list import listed
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.nodelifecycle.well_known import UNREACHABLE
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, HONOR
@@ -54,7 +55,12 @@ from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlac
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 from fairlead.whatif.planner.cluster_size.requirement import Requirements
-from fairlead.whatif.planner.cluster_size.size_result import SizeBound, SizeResult, SpreadBlock
+from fairlead.whatif.planner.cluster_size.size_result import (
+    SizeBound,
+    SizeResult,
+    SpreadBlock,
+    TodaysLoss,
+)
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.result.spread_rule import hard_words
 from fairlead.whatif.run.progress import Progress
@@ -137,7 +143,9 @@ class SizeSearch:
         The step "improve" may use `effort` scheduling cycles for each pod. With fewer than 100
         pods, the limit is the same as with 100.
         """
-        pods = self._take_away(list(replaced))
+        names = [info.name for info in replaced]
+        self.result.loss_today = self._loss_today()
+        pods = self._take_away([self._model.node(name) for name in names])
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
         self._free, self._kept = self._free_room(), self._model.table.count
@@ -631,6 +639,26 @@ class SizeSearch:
                     known = reasons.get(pod.key, pinned[pod.key, failure])
                     refused[pod.key, failure] = known
         self.result.pinned = {one: refused[one] for one in pinned if one in refused}
+
+    def _loss_today(self) -> TodaysLoss | None:
+        """Return what the failures to survive would do to the present nodes and their pods.
+
+        Of equally bad failures, the first is returned. The cycles of these trials do not count.
+        """
+        if not self._survival.is_any:
+            return None
+        self._progress.begin("trying failures today", 0)
+        worst, tried = TodaysLoss("", 0, (), 0), 0
+        for failure, gone in self._failures():
+            tried += 1
+            with self._model.hypothesis():
+                pods = self._fail(gone)
+                lost = [pod for pod in pods if isinstance(self._model.schedule(pod), Failure)]
+            if len(lost) > worst.pending:
+                workloads = tuple(sorted({str(workload_of(pod.pod)) for pod in lost}))
+                failed = failure if _failed_zone(failure) else listed(gone)
+                worst = TodaysLoss(failed, len(lost), workloads, 0)
+        return replace(worst, tried=tried)
 
     def _held_pods(self) -> dict[tuple[str, str], SpreadBlock]:
         """Return the pods that find a node only after the Node objects of failed nodes are deleted.

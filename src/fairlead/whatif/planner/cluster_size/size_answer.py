@@ -12,7 +12,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.planner.cluster_size.size_result import SizeResult
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult, TodaysLoss
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.control_plane import CONTROL_PLANE
 from fairlead.whatif.result.tabular_answer import (
@@ -76,6 +76,7 @@ def size_answer(
         "scheduling_cycles": found.cycles,
         "waiting_at_once": found.waiting_at_once,
         "waiting_today": found.waiting_today,
+        "pending_today_after_failure": found.loss_today and found.loss_today.pending,
     }
     tables = (
         _nodes(question, found),
@@ -169,6 +170,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
+    yield from _today(question.survival, found.loss_today)
     yield from _zoneless(question.survival, found)
     yield from _held(found)
     if found.waiting_today:
@@ -214,6 +216,22 @@ def _held(found: SizeResult) -> Iterator[str]:
         f"While the Node objects of failed nodes exist, up to {counted(most, 'pod')} {stays} "
         "pending although other nodes have room: the failed nodes still count for the topology "
         f"spread of {named}. With nodeTaintsPolicy: Honor, they do not count."
+    )
+
+
+def _today(survival: Survival, loss: TodaysLoss | None) -> Iterator[str]:
+    """Yield a sentence that says whether today's nodes survive the failures, if there are any."""
+    if loss is None:
+        return
+    words = _survival_words(survival)
+    tried = f", as far as tried ({loss.tried:,} sets)" if survival.nodes > 1 else ""
+    if not loss.pending:
+        yield f"Today's nodes also survive the loss of any {words}{tried}."
+        return
+    stay = "stays" if loss.pending == 1 else "stay"
+    yield (
+        f"Today's nodes do not survive the loss of any {words}: without {loss.failed}, "
+        f"{counted(loss.pending, 'pod')} {stay} pending, of {listed(loss.workloads, 2)}."
     )
 
 

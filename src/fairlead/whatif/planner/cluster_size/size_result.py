@@ -27,6 +27,19 @@ class SpreadBlock(Struct, frozen=True):
     constraints: str
 
 
+class TodaysLoss(Struct, frozen=True):
+    """The failure that today's nodes survive worst, and how many pods then find no other node.
+
+    `failed` names the failed zone or nodes. `workloads` are the workloads of these pods. `pending`
+    is 0 if today's nodes survive all `tried` failures.
+    """
+
+    failed: str
+    pending: int
+    workloads: tuple[str, ...]
+    tried: int
+
+
 class SizeResult(Struct):
     """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
@@ -39,7 +52,8 @@ class SizeResult(Struct):
     several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
     `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
     find no node if all pods were created at one instant while the cluster has the final nodes.
-    `waiting_today` is the number of pods that had no node before the search.
+    `waiting_today` is the number of pods that had no node before the search. `loss_today` is about
+    the failures on the nodes before the search; None if no failures must be survived.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -55,6 +69,7 @@ class SizeResult(Struct):
     cycles: int = 0
     waiting_at_once: int = 0
     waiting_today: int = 0
+    loss_today: TodaysLoss | None = None
 
     @property
     def cost(self) -> float:

@@ -226,6 +226,35 @@ def test_all_pods_run_after_the_loss_of_any_zone(planner, make):
     assert found.tried == 2
 
 
+@pytest.mark.parametrize(
+    ("count", "survival", "says"),
+    [
+        (4, Survival(zones=True), "Today's nodes also survive the loss of any zone."),
+        (
+            5,
+            Survival(zones=True),
+            "Today's nodes do not survive the loss of any zone: without zone z1, 1 pod stays",
+        ),
+        (
+            8,
+            Survival(nodes=1),
+            "Today's nodes do not survive the loss of any node: without a, 4 pods stay",
+        ),
+    ],
+)
+def test_the_answer_says_whether_todays_nodes_survive_the_failures(
+    planner, make, count, survival, says
+):
+    """Each of the two nodes has four cores."""
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    pods = deployment(make, "web", (["a"] * 4 + ["b"] * 4)[:count])
+    found = sized(planner(*nodes, *pods), survival=survival)
+    assert sum(one.today == ("a",) for one in found.nodes.values())  # the search had the pods
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+    assert [one for one in findings if one.startswith(says)]
+
+
 def test_all_pods_run_after_the_loss_of_any_node(planner, make):
     made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
     assert len(sized(made, survival=Survival(nodes=1)).nodes) == 2
@@ -587,7 +616,7 @@ def test_every_build_is_tried_if_decisions_may_differ(planner, make, monkeypatch
     replaced = list(model.table.nodes())
     offers = node_offers(model, replaced, (SMALL, LARGE), 0.0)
     SizeSearch(model, offers, Survival(zones=True), phases).run(replaced, 1)
-    builds = phases.begun[: phases.begun.index("trying nodes of one type")]
+    builds = phases.begun[1 : phases.begun.index("trying nodes of one type")]
     assert builds == ["building", "surviving failures"] * 6
 
 
