@@ -381,6 +381,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         _moves(plan),
     )
     findings = (
+        *safe_findings(best),
         *_alone_findings(plan),
         *left_out_findings(plan),
         *_pace_findings(plan),
@@ -471,6 +472,16 @@ def _cordon_finding(plan: DrainPlan) -> str:
 def in_order(drains: Sequence[PlannedDrain]) -> str:
     """Return the words `in this order: a, b` with the names of the first nodes of `drains`."""
     return f"in this order: {listed([drain.node for drain in drains], _ORDERED_MAX)}"
+
+
+def safe_findings(run: DrainRun | None) -> Iterator[str]:
+    """Yield a sentence that says what a safe `run` guarantees; nothing if it evicts no pod."""
+    if run is not None and run.is_safe and run.evicted:
+        which = "every workload with several replicas" if run.stopped else "every workload"
+        yield (
+            f"During the drains, {which} keeps a ready pod and no disruption budget is breached. "
+            "After them, every evicted pod of a workload runs again."
+        )
 
 
 def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:

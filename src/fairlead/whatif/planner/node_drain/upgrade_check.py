@@ -41,6 +41,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     pace_table,
     pending_table,
     run_tables,
+    safe_findings,
     slow_findings,
     slow_of,
     unsafe_because,
@@ -291,6 +292,8 @@ def _findings(
     stops: Sequence[WorkloadStop],
     surge: int,
 ) -> Iterable[str]:
+    if not plan.blocked:
+        yield from safe_findings(run)
     if run is not None and run.pace.away is not None:
         yield f"{_assumptions(run.pace.away, surge)}."
     yield from left_out_findings(plan)

@@ -860,6 +860,10 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     assert found["verdict"] == ("1 of 2 nodes can be drained in 30s, one at a time; 1 is blocked.")
     assert found["findings"] == [
+        (
+            "During the drains, every workload keeps a ready pod and no disruption budget is "
+            "breached. After them, every evicted pod of a workload runs again."
+        ),
         "kubectl drain needs --ignore-daemonsets (1 pod), --force (1 pod).",
         "default/alone has no controller and will be gone for good.",
     ]
@@ -869,6 +873,22 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     assert edit["helps"] == ["b"]
     assert found["moves"] == [{"pod": "default/web-1-0", "from": "a", "to": "c"}]
     assert found["order"][0]["lost"] == ["default/alone"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        (["a"], "During the drains, every workload with several replicas keeps a ready pod"),
+        (["b"], "kubectl drain needs"),  # no pod is evicted
+    ],
+    ids=["a workload with one replica stops", "only a DaemonSet's pod"],
+)
+def test_the_answer_says_what_a_safe_drain_guarantees(planner, experiment, make, nodes, says):
+    objects = [*map(make.node, NODES), *deployment(make, "one", ["a"]), daemon_pod(make, "b")]
+    plan = plan_of(planner(*objects), nodes)
+    run_plan(plan, experiment(*objects), NoProgress())
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["findings"][0].startswith(says)
 
 
 def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, experiment, make):
