@@ -21,6 +21,7 @@ the nodes that are removed next. The result is the best of the choices that were
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -41,7 +42,11 @@ from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.control_plane import is_control_plane
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
-from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
+from fairlead.whatif.planner.node_drain.autoscaler_rule import (
+    NOT_OF_KUBECTL,
+    RULE_OF,
+    AutoscalerRules,
+)
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
 from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_steps
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -90,6 +95,7 @@ class ConsolidationPlan(Struct):
     number of nodes that were not tried, because other nodes reached the limit. If the drains of a
     larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger plan;
     otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
+    `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
     """
 
     total: int
@@ -104,6 +110,7 @@ class ConsolidationPlan(Struct):
     limit: int | None = None
     untried: int = 0
     unsafe: DrainRun | None = None
+    has_autoscaler: bool = True
 
     @property
     def most(self) -> int:
@@ -172,6 +179,7 @@ def consolidate(
         prices,
         limit,
         untried,
+        has_autoscaler=not rules.is_assumed,
     )
 
 
@@ -500,7 +508,13 @@ def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
 def _verdict(found: ConsolidationPlan) -> str:
     count, total = len(found.going), counted(found.total, "node")
     if not count:
-        return f"None of {total} can be removed now."
+        by_hand = _drained_by_hand(found)
+        if not by_hand:
+            return f"None of {total} can be removed now."
+        return (
+            f"None of {total} can be removed now by the rules of Cluster Autoscaler; at least "
+            f"{by_hand:,} could be drained by hand."
+        )
     share = f"{100 * count / found.total:.0f}%"
     if found.plan.runs and found.plan.best is None:
         return f"{count:,} of {total} could be removed ({share}), but their drains are not safe."
@@ -567,13 +581,55 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
         )
 
 
+def _kept_only_by(found: ConsolidationPlan) -> dict[frozenset[BlockCause], int]:
+    """Return the number of nodes that stay only because of a set of causes, by this set.
+
+    The nodes with one set of causes could be emptied together, after those of the plan.
+    """
+    causes: dict[str, set[BlockCause]] = {}
+    for one in found.blockers:
+        causes.setdefault(one.node, set()).add(one.cause)
+    for name in found.needed_anyway:
+        causes.pop(name, None)
+    return Counter(map(frozenset, causes.values()))
+
+
+def _drained_by_hand(found: ConsolidationPlan) -> int:
+    """Return a number of nodes that stay only because of rules that kubectl does not have."""
+    kept = _kept_only_by(found).items()
+    return max((count for causes, count in kept if causes <= NOT_OF_KUBECTL), default=0)
+
+
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
-    """Yield a sentence with --ignore for each rule that is the only reason why nodes stay."""
-    for row in _cause_rows(found):
-        rule = RULE_OF.get(BlockCause(row["cause"]))
-        if rule is not None and row["alone"]:
-            keeps = f"The only cause for {counted(row['alone'], 'node')}: {row['cause']}."
-            yield f"{keeps} --ignore {rule.value} plans without the rule."
+    """Yield a sentence with --ignore for each set of rules that is the only reason why nodes stay.
+
+    Then yield a sentence about the rules that kubectl does not have, if there are any.
+    """
+    kept = _kept_only_by(found)
+    for causes, count in sorted(kept.items(), key=lambda one: (-one[1], sorted(one[0]))):
+        options = sorted({f"--ignore {RULE_OF[one].value}" for one in causes if one in RULE_OF})
+        if all(one in RULE_OF for one in causes):
+            words = "cause" if len(causes) == 1 else "causes"
+            them = "the rule" if len(options) == 1 else "these rules"
+            yield (
+                f"The only {words} for {counted(count, 'node')}: {', '.join(sorted(causes))}. "
+                f"{' '.join(options)} plans without {them}."
+            )
+    if any(causes <= NOT_OF_KUBECTL for causes in kept):
+        yield from _about_drains_by_hand(found)
+
+
+def _about_drains_by_hand(found: ConsolidationPlan) -> Iterator[str]:
+    causes = {one.cause for one in found.blockers}
+    volumes = ": it deletes emptyDir volumes, and leaves the data of hostPath volumes behind"
+    loss = volumes if BlockCause.LOCAL_STORAGE in causes else ""
+    if found.has_autoscaler:
+        yield f"A drain by hand does not follow the rules of Cluster Autoscaler{loss}."
+    else:
+        yield (
+            "The dump has no Cluster Autoscaler; its rules apply here with their default flags. A "
+            f"drain by hand does not follow them{loss}."
+        )
 
 
 def _limit(found: ConsolidationPlan) -> str:

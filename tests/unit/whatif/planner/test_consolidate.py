@@ -549,6 +549,38 @@ def test_the_answer_says_that_all_nodes_are_blocked(planner, make):
     ]
 
 
+@pytest.mark.parametrize("is_assumed", [True, False], ids=["no autoscaler", "an autoscaler"])
+def test_the_answer_says_what_a_drain_by_hand_could_remove(planner, make, is_assumed):
+    """kubectl drain does not have Cluster Autoscaler's rule about local storage."""
+    scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a", "b", "c"], **scratch))
+    rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now, is_assumed=is_assumed)
+    found = consolidate(made, rules, list("abc"), {}, NoProgress())
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == (
+        "None of 3 nodes can be removed now by the rules of Cluster Autoscaler; at least 2 could "
+        "be drained by hand."
+    )
+    last = answer["findings"][-2]
+    assert last.endswith(
+        "it deletes emptyDir volumes, and leaves the data of hostPath volumes behind."
+    )
+    assert last.startswith("The dump has no Cluster Autoscaler; its rules") == is_assumed
+
+
+def test_nodes_that_several_rules_keep_are_freed_by_ignoring_all_of_them(planner, make):
+    """Each node has a pod with local storage and a pod without a controller."""
+    scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    alone = [make.pod(f"alone-{name}", cpu="100m", node_name=name) for name in "ab"]
+    made = planner(*map(make.node, "ab"), *deployment(make, "web", "ab", **scratch), *alone)
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == "None of 2 nodes can be removed now."
+    assert (
+        "The only causes for 1 node: no controller would replace the pod, the pod has local "
+        "storage. --ignore local-storage --ignore unmanaged plans without these rules."
+    ) in answer["findings"]
+
+
 @pytest.mark.parametrize(("count", "where"), [(3, "n0, n1, n2"), (4, "4 nodes")])
 def test_few_blocked_nodes_are_named(planner, make, count, where):
     """The details name more nodes than fit into a cell."""

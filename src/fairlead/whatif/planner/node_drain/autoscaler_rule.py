@@ -41,7 +41,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
-from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags, installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import has_status, hosted_flags, installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import is_custom
 
@@ -68,6 +68,15 @@ RULE_OF: Final = {
 }
 
 
+NOT_OF_KUBECTL: Final = frozenset(
+    (BlockCause.LOCAL_STORAGE, BlockCause.CUSTOM_CONTROLLER, BlockCause.SYSTEM_POD)
+)
+"""The rules that a person who drains a node need not follow.
+
+The others protect pods that nothing would create again, or that a user wants to keep.
+"""
+
+
 class AutoscalerRules:
     """Finds what prevents an autoscaler from removing a node; rules in `ignored` do not apply."""
 
@@ -79,11 +88,14 @@ class AutoscalerRules:
         ignored: Collection[IgnoredRule] = (),
         *,
         of_karpenter: Collection[str] = (),
+        is_assumed: bool = False,
     ) -> None:
         """Use the flags in `options`; the rule about pods of kube-system needs `budgets`.
 
-        `of_karpenter` are the names of the nodes that Karpenter manages.
+        `of_karpenter` are the names of the nodes that Karpenter manages. `is_assumed` is set if the
+        cluster has no Cluster Autoscaler.
         """
+        self.is_assumed = is_assumed
         self._rules = DrainRules(options)
         self._karpenter_rules = DrainRules(
             replace(
@@ -176,9 +188,10 @@ def installed_rules(
     """Return the rules of the autoscalers of a cluster, except the rules in `ignored`.
 
     The rules have the flags of the Cluster Autoscaler in `manifests`. If there is none, they have
-    the flags with which the cloud provider runs Cluster Autoscaler.
+    the flags with which the cloud provider runs Cluster Autoscaler, or else the default flags.
     """
-    flags = flags_of_command_line(installed_flags(manifests) or hosted_flags(manifests)[1])
+    installed, (provider, hosted) = installed_flags(manifests), hosted_flags(manifests)
+    flags = flags_of_command_line(installed or hosted)
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
     nodes = model.table.nodes()
     return AutoscalerRules(
@@ -187,6 +200,7 @@ def installed_rules(
         model.now,
         ignored,
         of_karpenter=[one.name for one in nodes if NODE_POOL in one.node.metadata.labels],
+        is_assumed=installed is None and not provider and not has_status(manifests),
     )
 
 
