@@ -189,7 +189,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
     conditions = Conditions(instance_types=types)
     answer = ask(objects, conditions, add_nodes=1, like="a", instance_type="big")
     assert len(answer.difference.placed) == 1
-    assert any("1000m cpu, as on a." in note for note in answer.changed.notes)
+    assert any("1000m cpu as on a, or" in note for note in answer.changed.notes)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,17 @@ same amount is reserved, or the same share of the machine if that is more:
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-Providers reserve a larger share of smaller machines, but not a larger amount (GKE: 25 % of the
-first 4 GiB, 6 % of the memory above 16 GiB). So this rule reserves no less than they do.
+Kubelets reserve a larger share of smaller machines, but not a larger amount, so this rule reserves
+no less than they do. If the formula of a service such as GKE fits the existing node, it states the
+memory that is reserved.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
 node, it comes from the node whose memory is closest to that of the type. Nodes in service are
-preferred. The kubelet reports less memory than the machine has, because the hypervisor and the
-kernel keep a part. If the file states the size of the node's machine, this part counts as reserved.
+preferred.
+
+The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
+part. If the file states the size of the node's machine, new nodes report the same share of theirs.
+Smaller machines report at most 92.5 %, as Karpenter assumes.
 """
 
 from __future__ import annotations
@@ -35,13 +39,18 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
 )
 from fairlead.whatif.configuration.autoscaling.node_price import type_of_labels
+from fairlead.whatif.configuration.autoscaling.published_reservation import (
+    PublishedReservation,
+    published_reservation,
+)
 from fairlead.whatif.snapshot.node_pool import copy_order
 
 _SCALED: Final = ("cpu", "memory", "ephemeral-storage")
 _AMOUNTS: Final = {"cpu", "memory"}
-# A node reports at least this part of its machine's memory, and at most the whole memory.
-# karpenter-provider-aws assumes 92.5 % (pkg/operator/options: vmMemoryOverheadPercent); the
-# smallest machines report less.
+_WORDS_MAX: Final = 2  # the node of one pool is an example for the others
+# source: karpenter-provider-aws pkg/operator/options/options.go: VMMemoryOverheadPercent
+_REPORTED_PER_MILLE: Final = 925
+# A node reports at least this part of its machine's memory; the smallest machines report 90 %.
 _REPORTED_MIN: Final = 0.8
 _REPORTED_MAX: Final = 1.01
 
@@ -49,8 +58,8 @@ _REPORTED_MAX: Final = 1.01
 class Assumption(Struct, frozen=True):
     """A new node of the type `type_name` is assumed to reserve as much as a node of another type.
 
-    `words` has the amounts, and the name and type of this node. `leaves_nothing` is set if no CPU
-    or no memory is allocatable then.
+    `words` has the amounts or the formula, and the name and type of this node. `leaves_nothing` is
+    set if no CPU or no memory is allocatable then.
     """
 
     type_name: str
@@ -90,13 +99,35 @@ class SystemReservations:
         }
         if one.interface_pods and self._is_limited_by_interfaces(like):
             found["pods"] = str(one.interface_pods)
-        for name, amount in one.capacity.items():
-            found[name] = amount
-            whole = self._size(like, name)
+        found |= one.capacity
+        for name in one.capacity:
             # A node without capacity, such as one that has just started, shows no reservation.
-            if name in _SCALED and name in have and whole:
-                found[name] = _left(name, _amount(name, amount), _amount(name, have[name]), whole)
+            if name in _SCALED and name in have and _reported(like, name):
+                whole = self._would_report(one, like, name)
+                left = max(0, whole - self._would_reserve(one, like, name, whole, found))
+                found[name] = f"{left}m" if name == "cpu" else str(left)
         return {**found, **one.allocatable}
+
+    def _would_report(self, one: StatedType, like: Node, name: str) -> int:
+        """Return how much of the resource `name` a new node of the type `one` reports."""
+        amount, size = _amount(name, one.capacity[name]), self._size(like, name)
+        reported = _reported(like, name)
+        if amount < size and reported < size:
+            return min(amount * reported // size, amount * _REPORTED_PER_MILLE // 1000)
+        return amount * reported // size
+
+    def _would_reserve(
+        self, one: StatedType, like: Node, name: str, whole: int, other: ResourceList
+    ) -> int:
+        """Return how much of the resource `name` a new node of the type `one` reserves.
+
+        The node reports the amount `whole` of the resource, and has the `other` amounts.
+        """
+        reserved, reported = _reserved(like, name), _reported(like, name)
+        published = _published(like) if name == "memory" and one.name not in self._newest else None
+        if published is not None:
+            return published.of(whole, whole_value(other.get("pods", 0)))
+        return max(reserved, -(-whole * reserved // reported))
 
     def leaves_nothing(self, one: StatedType) -> bool:
         """Return whether no CPU or no memory is allocatable on a new node of the type `one`."""
@@ -113,13 +144,9 @@ class SystemReservations:
             like = self._like(one)
             if like is None or one.name in self._newest or one.allocatable.keys() >= _AMOUNTS:
                 continue
-            cpu, memory = (self._reserved(like, name) for name in ("cpu", "memory"))
-            parts = [f"{cpu}m cpu"] if cpu else []
-            parts += [f"{memory >> 20:,}Mi memory"] if memory else []
-            if parts:
-                kind = type_of_labels(like.metadata.labels)
-                which = f"{like.metadata.name} ({kind})" if kind else like.metadata.name
-                words = f"{' and '.join(parts)}, as on {which}"
+            cpu, memory = (_reserved(like, name) for name in ("cpu", "memory"))
+            if cpu or memory:
+                words = _reservation_words(like, cpu, memory)
                 yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
@@ -158,9 +185,29 @@ class SystemReservations:
         size = 0 if stated is None else _amount(name, stated.capacity.get(name, 0))
         return size if _is_size_of(name, size, reported) else reported
 
-    def _reserved(self, node: Node, name: str) -> int:
-        have = _amount(name, node.status.allocatable.get(name, 0))
-        return max(0, self._size(node, name) - have)
+
+def _reserved(node: Node, name: str) -> int:
+    """Return how much of the resource `name` the kubelet of `node` reserves."""
+    return max(0, _reported(node, name) - _amount(name, node.status.allocatable.get(name, 0)))
+
+
+def _published(node: Node) -> PublishedReservation | None:
+    """Return the formula that states the memory that the kubelet of `node` reserves."""
+    pods = whole_value(node.status.allocatable.get("pods", 0))
+    return published_reservation(_reported(node, "memory"), pods, _reserved(node, "memory"))
+
+
+def _reservation_words(node: Node, cpu: int, memory: int) -> str:
+    """Return what new nodes reserve if they follow `node`, which reserves `cpu` and `memory`."""
+    kind, published = type_of_labels(node.metadata.labels), _published(node)
+    which = f"{node.metadata.name} ({kind})" if kind else node.metadata.name
+    parts = [f"{cpu}m cpu"] if cpu else []
+    parts += [f"{memory >> 20:,}Mi memory"] if memory and published is None else []
+    words = f"{' and '.join(parts)} as on {which}, or the same share if that is more"
+    if published is None:
+        return words
+    formula = f"memory by the formula of {published.service}, which fits {which}"
+    return f"{words}, and {formula}" if parts else formula
 
 
 def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
@@ -169,14 +216,13 @@ def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
     if not found:
         return
     names = listed(sorted({one.type_name for one in found}))
-    words = listed(sorted({one.words for one in found}), 2)
+    words = "; ".join(sorted({one.words for one in found})[:_WORDS_MAX])
     without = sorted({one.type_name for one in found if one.leaves_nothing})
     nothing = f" This leaves nothing of {listed(without)} for pods." if without else ""
     yield (
-        f"There is no node of {names}. New nodes of such types are assumed to reserve as much for "
-        "the system as the node with the closest memory size, or the same share if that is more: "
-        f"{words}.{nothing} The columns {' and '.join(ALLOCATABLE_COLUMNS)} of {OPTION} replace "
-        "this rule."
+        f"There is no node of {names}. New nodes of such types are assumed to reserve for the "
+        f"system: {words}.{nothing} The columns {' and '.join(ALLOCATABLE_COLUMNS)} of {OPTION} "
+        "replace this assumption."
     )
 
 
@@ -215,13 +261,6 @@ def _is_size_of(name: str, size: int, reported: int) -> bool:
 
 def _reported(node: Node, name: str) -> int:
     return _amount(name, (node.status.capacity or node.status.allocatable).get(name, 0))
-
-
-def _left(name: str, amount: int, have: int, whole: int) -> str:
-    """Return what is allocatable of `amount`, if `have` of `whole` is allocatable on a node."""
-    reserved = max(0, whole - have)
-    left = max(0, amount - max(reserved, -(-amount * reserved // whole)))
-    return f"{left}m" if name == "cpu" else str(left)
 
 
 def _amount(name: str, amount: QuantityText) -> int:

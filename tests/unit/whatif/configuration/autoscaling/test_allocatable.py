@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
@@ -47,7 +48,7 @@ def test_a_larger_type_reserves_the_same_share_as_the_node_of_another_type():
     }  # fmt: skip
     [note] = reserved.notes([LARGE])
     assert note.startswith("There is no node of large.")
-    assert "1000m cpu and 4,096Mi memory, as on n (a)." in note
+    assert "1000m cpu and 4,096Mi memory as on n (a), or the same share if that is more." in note
 
 
 def test_a_smaller_type_reserves_the_same_amount_as_the_node_of_another_type():
@@ -81,10 +82,34 @@ def test_a_type_with_a_node_has_what_is_allocatable_on_this_node():
     assert list(reserved.notes([stated])) == []
 
 
-def test_memory_that_the_kubelet_does_not_report_counts_as_reserved():
+def test_a_smaller_machine_reports_at_most_the_share_of_memory_that_karpenter_assumes():
+    """The node reports 94.1 % of its machine's memory, and Karpenter assumes 92.5 %."""
     types = [StatedType("a", {"cpu": "4", "memory": "17Gi"}), SMALL]
     found = SystemReservations(views(node("n", "a", "3")), types).allocatable(SMALL)
-    assert found["memory"] == str(3 * GIB)
+    assert found["memory"] == str(8 * GIB * 925 // 1000 - 4 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "allocatable", "pods", "service", "reserved"),
+    [
+        ("15896988Ki", "14880156Ki", "58", "EKS", 255 + 11 * 29 + 100),
+        ("15399244Ki", "12699980Ki", "110", "GKE", 1024 + 819 + 100),
+        ("8148588Ki", "7380588Ki", "30", "AKS", 20 * 29 + 50 + 100),
+    ],
+    ids=["m5.xlarge", "n1-standard-4", "8 GB and 30 pods"],
+)
+def test_a_published_formula_that_fits_the_node_states_the_reserved_memory(
+    capacity, allocatable, pods, service, reserved
+):
+    """The first two nodes are real ones. The new node has 8 GiB and 29 pods."""
+    one = node("n", "a", "3", memory=capacity, pods=pods)
+    one["status"]["allocatable"]["memory"] = allocatable
+    small = replace(SMALL, capacity={**SMALL.capacity, "pods": "29"})
+    found = SystemReservations(views(one))
+    left = int(found.allocatable(small)["memory"])
+    assert (8 * GIB - left) >> 20 == reserved
+    [note] = found.notes([small])
+    assert f"and memory by the formula of {service}, which fits n (a)." in note
 
 
 def test_stated_allocatable_amounts_replace_the_rule():
@@ -147,7 +172,7 @@ def test_a_machine_of_karpenter_keeps_what_the_existing_nodes_keep(found, write)
     assert by_name["large"].allocatable["memory"] == 24 * GIB
     assert by_name["large"].allocatable["pods"] == 110
     assert by_name["small"].allocatable["cpu"] == 3000
-    assert any("1000m cpu and 4,096Mi memory, as on n (small)." in note for note in notes)
+    assert any("1000m cpu and 4,096Mi memory as on n (small)," in note for note in notes)
 
 
 def test_types_of_nodes_have_the_capacity_and_the_allocatable_amounts_of_the_nodes():

@@ -758,7 +758,8 @@ def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, 
     assert [one.node_type for one in offers] == ["large"]
     [note] = assumption_notes(infos, types)
     assert "There is no node of large, tiny." in note
-    assert "more: 8,192Mi memory, as on a (m). This leaves nothing of tiny for pods." in note
+    assert "system: 8,192Mi memory as on a (m), or the same share if that is more." in note
+    assert "This leaves nothing of tiny for pods." in note
 
 
 @pytest.mark.parametrize(
