@@ -94,6 +94,7 @@ def size(
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
+    from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.cluster_size.node_offer import (
         assumption_notes,
@@ -148,16 +149,16 @@ def size(
             resources=tuple(model.table.resources.names),
             control_plane=sum(is_control_plane(info.node) for info in replaced),
             virtual=tuple(virtual),
+            spot=tuple(filter(None, (spot_label(info.labels) for info in replaced))),
         )
-        failed = failed_zone_notes(model.table.nodes())
+        notes = (
+            *failed_zone_notes(model.table.nodes()),
+            *assumption_notes(replaced, types),
+            *spot_notes(replaced, offers, types),
+            *read.idle_autoscaler(CHOOSES_NODES),
+            *read.notes,
+        )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    notes = (
-        *failed,
-        *assumption_notes(replaced, types),
-        *spot_notes(replaced, offers, types),
-        *read.idle_autoscaler(CHOOSES_NODES),
-        *read.notes,
-    )
     answer = size_answer(question, found, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -72,8 +72,13 @@ def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Pri
 
 def capacity_type_of(labels: Mapping[str, str]) -> str:
     """Return `spot` if one of the `labels` marks spot capacity, else `on-demand`."""
-    is_spot = any(labels.get(label) == value for label, value in _SPOT_LABELS)
-    return SPOT if is_spot else ON_DEMAND
+    return SPOT if spot_label(labels) else ON_DEMAND
+
+
+def spot_label(labels: Mapping[str, str]) -> str:
+    """Return the one of the `labels` that marks spot capacity, as `key=value`; "" if none does."""
+    found = (f"{key}={value}" for key, value in _SPOT_LABELS if labels.get(key) == value)
+    return next(found, "")
 
 
 def _price(path: str, line: int, text: str) -> float:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
+from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult, TodaysLoss
 from fairlead.whatif.planner.cluster_size.survival import Survival
@@ -35,7 +36,8 @@ class SizeQuestion(Struct, frozen=True):
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
     `estimated` are then the types without a stated price. `resources` are the names of resources in
     the order of the columns. `control_plane` is the number of replaced nodes that run the control
-    plane. `virtual` are the kept virtual nodes, such as Fargate nodes.
+    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
+    (`key=value`) that marks each replaced spot node.
     """
 
     replaced: int
@@ -49,6 +51,7 @@ class SizeQuestion(Struct, frozen=True):
     resources: Sequence[str]
     control_plane: int = 0
     virtual: Sequence[str] = ()
+    spot: Sequence[str] = ()
 
 
 def size_answer(
@@ -150,6 +153,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     yield from _prices(question, found)
     yield from _control_plane(question.control_plane)
     yield from _virtual(question.virtual)
+    yield from _spot(question, found)
     if found.cost and found.bound.cost:
         share = floor(1000 * found.bound.cost / found.cost) / 10
         limit = f"The cheapest possible set costs at least {share:.1f}% of this set (proven)"
@@ -262,6 +266,19 @@ def _virtual(nodes: Sequence[str]) -> Iterator[str]:
     if nodes:
         verb = "is kept: it has" if len(nodes) == 1 else "are kept: they have"
         yield f"{listed(nodes, 2)} {verb} no machine to replace."
+
+
+def _spot(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
+    """Yield a sentence if a larger share of the new nodes than of today's can be reclaimed."""
+    nodes, today = len(found.nodes), len(question.spot)
+    count = sum(bool(spot_label(offer.sample.labels)) for offer in found.nodes.values())
+    if today and count * question.replaced > today * nodes:
+        yield (
+            f"{count:,} of {counted(nodes, 'new node')} "
+            f"{'is a spot node' if count == 1 else 'are spot nodes'} (today {today:,} of "
+            f"{question.replaced:,}), because no rule keeps their pods off spot nodes; "
+            f"--keep {question.spot[0]} keeps today's spot nodes instead."
+        )
 
 
 def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:

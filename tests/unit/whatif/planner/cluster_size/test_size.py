@@ -746,6 +746,22 @@ def test_a_zone_without_a_ready_node_gets_no_new_nodes(planner, make):
     assert {one.zone for one in node_offers(model, model.table.nodes(), (), 0.0)} == {"z1"}
 
 
+@pytest.mark.parametrize(("selector", "is_said"), [({}, True), ({"pool": "own"}, False)])
+def test_the_answer_says_that_a_larger_share_of_nodes_are_spot_nodes(
+    planner, make, selector, is_said
+):
+    """With the selector, both nodes are needed, as today."""
+    key, value = "eks.amazonaws.com/capacityType", "SPOT"
+    nodes = [make.node("a", cpu="2", pool="own"), make.node("b", cpu="4", **{key: value})]
+    pods = deployment(make, "own", ["a", "a"], nodeSelector=selector)
+    found = sized(planner(*nodes, *pods, *deployment(make, "web", ["b", "b"])))
+    spot = (f"{key}={value}",)
+    question = SizeQuestion(2, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"), spot=spot)
+    findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+    says = "1 of 1 new node is a spot node (today 1 of 2), because no rule keeps their pods "
+    assert any(one.startswith(says) for one in findings) == is_said
+
+
 def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
     """A node of 16Gi reserves 8Gi, so nothing is left of a machine with 8Gi."""
     node = make.node("a", cpu="4")
