@@ -12,6 +12,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCause, Blocker
 from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
 
+_ITSELF: Final = "the node itself"
 _OWNER: Final = "\0"
 _NODE: Final = "\1"
 # With these causes, an edit lets a pod take free resources, which are then gone for other nodes.
@@ -31,11 +32,12 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     """
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
-        groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
+        owner = _ITSELF if one.owner == f"node/{one.node}" else one.owner
+        groups.setdefault((owner, one.cause.value, one.why), []).append(one)
     ordered = sorted(groups.items(), key=lambda item: (-_nodes(item[1]), item[0]))
     rows = [
         {
-            "owner": owner,
+            "owner": found[0].owner if _nodes(found) == 1 else owner,
             "cause": cause,
             "why": why + _AFTER_OTHERS * (cause in _TOGETHER),
             "where": few_or_count({one.node for one in found}),

@@ -197,6 +197,14 @@ def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, ma
     assert blocker["edit"].startswith("repair the kubelet of node/a, or delete the node")
 
 
+def test_nodes_that_are_blocked_by_themselves_for_one_reason_share_a_row(planner, make):
+    """A zone that fails would otherwise fill the table with one row for each node."""
+    silent = [not_ready(make.node(name)) for name in "ab"]
+    plan = checked(planner(*silent, *deployment(make, "web", ["a", "b"])), surge=0)
+    [blocker] = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()["blockers"]
+    assert (blocker["owner"], blocker["on"]) == ("the node itself", ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("labels", "finalizers", "said"),
     [
