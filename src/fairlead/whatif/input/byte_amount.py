@@ -20,5 +20,5 @@ def missing_unit(name: str, text: QuantityText) -> Iterator[str]:
     """
     amount = parse_quantity(text).whole
     if name in _OF_BYTES and 0 < amount < _LEAST:
-        bare = str(text).rstrip("mkKi")
-        yield f"{text} is only {amount:,} bytes; write a unit, such as {bare}Gi"
+        example = f"{amount}Gi" if amount < 1024 else f"{amount}Mi"
+        yield f"{text} is only {amount:,} bytes; write a unit, such as {example}"

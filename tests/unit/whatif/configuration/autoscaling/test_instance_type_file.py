@@ -228,6 +228,11 @@ def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
             id="memory without a unit",
         ),
         pytest.param(
+            "name,cpu,memory\nm,2,16384\n",
+            "memory: 16384 is only 16,384 bytes; write a unit, such as 16384Mi",
+            id="memory in MiB without a unit",
+        ),
+        pytest.param(
             "name,cpu,memory,allocatableCpu\nm,2,8Gi,2100m\n",
             "allocatableCpu must be more than 0, and not more than cpu",
             id="more is allocatable than the machine has",
