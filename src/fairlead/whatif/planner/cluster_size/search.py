@@ -144,7 +144,8 @@ class SizeSearch:
         pods, the limit is the same as with 100.
         """
         names = [info.name for info in replaced]
-        self.result.loss_today = self._loss_today()
+        if self._survival.is_any:
+            self._try_todays_nodes()
         pods = self._take_away([self._model.node(name) for name in names])
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
@@ -640,25 +641,21 @@ class SizeSearch:
                     refused[pod.key, failure] = known
         self.result.pinned = {one: refused[one] for one in pinned if one in refused}
 
-    def _loss_today(self) -> TodaysLoss | None:
-        """Return what the failures to survive would do to the present nodes and their pods.
+    def _try_todays_nodes(self) -> None:
+        """Set what the failures to survive would do to the present nodes and their pods.
 
-        Of equally bad failures, the first is returned. The cycles of these trials do not count.
+        The cycles of these trials do not count.
         """
-        if not self._survival.is_any:
-            return None
         self._progress.begin("trying failures today", 0)
-        worst, tried = TodaysLoss("", 0, (), 0), 0
         for failure, gone in self._failures():
-            tried += 1
+            self.result.tried_today += 1
             with self._model.hypothesis():
                 pods = self._fail(gone)
                 lost = [pod for pod in pods if isinstance(self._model.schedule(pod), Failure)]
-            if len(lost) > worst.pending:
-                workloads = tuple(sorted({str(workload_of(pod.pod)) for pod in lost}))
+            if lost:
                 failed = failure if _failed_zone(failure) else listed(gone)
-                worst = TodaysLoss(failed, len(lost), workloads, 0)
-        return replace(worst, tried=tried)
+                workloads = {pod.key: str(workload_of(pod.pod)) for pod in lost}
+                self.result.losses_today.append(TodaysLoss(failed, workloads))
 
     def _held_pods(self) -> dict[tuple[str, str], SpreadBlock]:
         """Return the pods that find a node only after the Node objects of failed nodes are deleted.

@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.planner.cluster_size.size_result import SizeResult, TodaysLoss
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.control_plane import CONTROL_PLANE
 from fairlead.whatif.result.tabular_answer import (
@@ -79,7 +79,7 @@ def size_answer(
         "scheduling_cycles": found.cycles,
         "waiting_at_once": found.waiting_at_once,
         "waiting_today": found.waiting_today,
-        "pending_today_after_failure": found.loss_today and found.loss_today.pending,
+        "pending_today_after_failure": _worst_today(found)[0] if found.tried_today else None,
     }
     tables = (
         _nodes(question, found),
@@ -174,7 +174,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
-    yield from _today(question.survival, found.loss_today)
+    yield from _today(question.survival, found)
     yield from _zoneless(question.survival, found)
     yield from _held(found)
     if found.waiting_today:
@@ -223,19 +223,34 @@ def _held(found: SizeResult) -> Iterator[str]:
     )
 
 
-def _today(survival: Survival, loss: TodaysLoss | None) -> Iterator[str]:
+def _worst_today(found: SizeResult) -> tuple[int, str, list[str]]:
+    """Return (pending pods, failure, their workloads) of the failure that today's nodes take worst.
+
+    Pods that cannot survive a failure on any nodes do not count.
+    """
+    pinned, worst = {pod for pod, _ in found.pinned}, (0, "", list[str]())
+    for loss in found.losses_today:
+        pods = loss.pods.keys() - pinned
+        if len(pods) > worst[0]:
+            worst = len(pods), loss.failed, sorted({loss.pods[one] for one in pods})
+    return worst
+
+
+def _today(survival: Survival, found: SizeResult) -> Iterator[str]:
     """Yield a sentence that says whether today's nodes survive the failures, if there are any."""
-    if loss is None:
+    if not found.tried_today:
         return
-    words = _survival_words(survival)
-    tried = f", as far as tried ({loss.tried:,} sets)" if survival.nodes > 1 else ""
-    if not loss.pending:
-        yield f"Today's nodes also survive the loss of any {words}{tried}."
+    words, (pending, failed, workloads) = _survival_words(survival), _worst_today(found)
+    if not pending:
+        tried = f", as far as tried ({found.tried_today:,} sets)" if survival.nodes > 1 else ""
+        apart = " apart from these pods" if found.pinned else ""
+        yield f"Today's nodes also survive the loss of any {words}{apart}{tried}."
         return
-    stay = "stays" if loss.pending == 1 else "stay"
+    stay = "stays" if pending == 1 else "stay"
+    pods = counted(pending, "other pod" if found.pinned else "pod")
     yield (
-        f"Today's nodes do not survive the loss of any {words}: without {loss.failed}, "
-        f"{counted(loss.pending, 'pod')} {stay} pending, of {listed(loss.workloads, 2)}."
+        f"Today's nodes do not survive the loss of any {words}: without {failed}, {pods} {stay} "
+        f"pending, of {listed(workloads, 2)}."
     )
 
 

@@ -28,16 +28,13 @@ class SpreadBlock(Struct, frozen=True):
 
 
 class TodaysLoss(Struct, frozen=True):
-    """The failure that today's nodes survive worst, and how many pods then find no other node.
+    """A failure of today's nodes, after which pods find no other node.
 
-    `failed` names the failed zone or nodes. `workloads` are the workloads of these pods. `pending`
-    is 0 if today's nodes survive all `tried` failures.
+    `failed` names the failed zone or nodes. `pods` maps each of these pods to its workload.
     """
 
     failed: str
-    pending: int
-    workloads: tuple[str, ...]
-    tried: int
+    pods: dict[str, str]
 
 
 class SizeResult(Struct):
@@ -52,8 +49,9 @@ class SizeResult(Struct):
     several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
     `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
     find no node if all pods were created at one instant while the cluster has the final nodes.
-    `waiting_today` is the number of pods that had no node before the search. `loss_today` is about
-    the failures on the nodes before the search; None if no failures must be survived.
+    `waiting_today` is the number of pods that had no node before the search. `losses_today` are the
+    failures that the nodes before the search do not survive; of these nodes, `tried_today` failures
+    were tried.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -69,7 +67,8 @@ class SizeResult(Struct):
     cycles: int = 0
     waiting_at_once: int = 0
     waiting_today: int = 0
-    loss_today: TodaysLoss | None = None
+    losses_today: list[TodaysLoss] = field(default_factory=list)
+    tried_today: int = 0
 
     @property
     def cost(self) -> float:

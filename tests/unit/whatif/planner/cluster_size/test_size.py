@@ -255,6 +255,16 @@ def test_the_answer_says_whether_todays_nodes_survive_the_failures(
     assert [one for one in findings if one.startswith(says)]
 
 
+def test_todays_nodes_are_not_blamed_for_pods_that_survive_on_no_nodes(planner, make):
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
+    survival = Survival(zones=True)
+    found = sized(planner(*nodes, *pinned), survival=survival)
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+    assert "Today's nodes also survive the loss of any zone apart from these pods." in findings
+
+
 def test_all_pods_run_after_the_loss_of_any_node(planner, make):
     made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
     assert len(sized(made, survival=Survival(nodes=1)).nodes) == 2
