@@ -82,7 +82,9 @@ class NodeOffer(Struct, frozen=True):
     are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
-    node has the type of `sample`, with its labels.
+    node has the type of `sample`, with its labels. `size` is the size of the machine, such as
+    `8/32Gi`, if other offers of the same type have another size, as in clusters of k3s; otherwise,
+    it is "".
     """
 
     pool: str
@@ -96,6 +98,7 @@ class NodeOffer(Struct, frozen=True):
     own_labels: tuple[str, ...] = ()
     today: tuple[str, ...] = ()
     type_labels: Mapping[str, str] | None = None
+    size: str = ""
 
     @property
     def title(self) -> str:
@@ -177,7 +180,24 @@ def node_offers(
                 ).with_own_pods(model)
                 for zone in node_type.zones(own) or node_type.zones(zones)
             ]
-    return found
+    return _with_sizes(found)
+
+
+def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
+    """Return `offers` with the `size` of those whose type has several sizes."""
+    sizes: dict[str, set[str]] = {}
+    for one in offers:
+        sizes.setdefault(one.node_type, set()).add(_machine_size(one.capacity))
+    return [
+        replace(one, size=_machine_size(one.capacity)) if len(sizes[one.node_type]) > 1 else one
+        for one in offers
+    ]
+
+
+def _machine_size(capacity: ResourceList) -> str:
+    """Return `capacity` in whole cores and GiB, such as `8/32Gi`; kubelets report a little less."""
+    cores = round(milli_value(capacity.get("cpu", 0)) / 1000)
+    return f"{cores}/{round(whole_value(capacity.get('memory', 0)) / _GIB)}Gi"
 
 
 def failed_zones(infos: Iterable[NodeInfo]) -> list[str]:

@@ -297,13 +297,14 @@ def _spot(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
 
 
 def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
-    groups: dict[tuple[str, str, str], list[float]] = {}
-    for offer in found.nodes.values():
-        groups.setdefault((offer.pool, offer.node_type, offer.zone), []).append(offer.price)
+    groups: dict[tuple[str, str, str, str], list[float]] = {}
+    for one in found.nodes.values():
+        groups.setdefault((one.pool, one.node_type, one.size, one.zone), []).append(one.price)
     rows = [
         {
             "nodes": len(prices),
             "type": node_type,
+            "size": size,
             "zone": zone,
             "pool": pool,
             "price": round(prices[0], 4),
@@ -311,11 +312,12 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
             "each": f"{prices[0]:,.3f}" if question.is_priced else "",
             "all": f"{sum(prices):,.2f}" if question.is_priced else "",
         }
-        for (pool, node_type, zone), prices in sorted(groups.items())
+        for (pool, node_type, size, zone), prices in sorted(groups.items())
     ]
     columns = (
         ResultColumn("nodes", "nodes", NUMBER),
         ResultColumn("type", "type", NAME),
+        *((ResultColumn("size", "size", NAME),) if any(row["size"] for row in rows) else ()),
         ResultColumn("zone", "zone", NAME),
         ResultColumn("each", "each/h", NUMBER, 2),
         ResultColumn("all", "all/h", NUMBER),

@@ -772,6 +772,21 @@ def test_the_answer_says_that_a_larger_share_of_nodes_are_spot_nodes(
     assert any(one.startswith(says) for one in findings) == is_said
 
 
+def test_nodes_of_one_type_and_of_different_sizes_have_rows_of_their_own(planner, make):
+    """k3s labels all nodes with the type k3s. Kubelets report slightly different memory sizes."""
+    nodes = [make.node(name, cpu=cpu) for name, cpu in (("a", "4"), ("b", "8"), ("c", "8"))]
+    for node in nodes:
+        node["metadata"]["labels"][INSTANCE_TYPE] = "k3s"
+    nodes[2]["status"]["allocatable"]["memory"] = "16700000Ki"
+    pods = [*deployment(make, "large", ["b"], cpu="8"), *deployment(make, "small", ["a"], cpu="1")]
+    found = sized(planner(*nodes, *pods))
+    question = SizeQuestion(3, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"))
+    rows = size_answer(question, found, "dump.yaml", ()).to_json()["fleet"]
+    assert [(row["type"], row["size"], row["nodes"]) for row in rows] == [
+        ("k3s", "4/16Gi", 1), ("k3s", "8/16Gi", 1),
+    ]  # fmt: skip
+
+
 def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, make):
     """A node of 16Gi reserves 8Gi, so nothing is left of a machine with 8Gi."""
     node = make.node("a", cpu="4")
