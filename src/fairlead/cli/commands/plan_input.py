@@ -9,6 +9,7 @@ from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
@@ -20,6 +21,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     read_instance_types,
 )
+from fairlead.whatif.configuration.autoscaling.karpenter_config import node_pools
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
@@ -82,6 +84,11 @@ class PlanInput:
             return []
         nodes = [one.node for one in self.snapshot.manifests if one.kind is NODE]
         return read_instance_types(files, nodes)
+
+    @property
+    def node_pools(self) -> list[NodePool]:
+        """The NodePools of Karpenter in the snapshot. Raises InputError for an invalid one."""
+        return node_pools(self.snapshot.manifests)
 
     def planner(self) -> DrainPlanner:
         """Place the pending pods in `model`, and return a planner of drains for `model`."""

@@ -132,7 +132,7 @@ def size(
             raise InputError("--keep", f"{every}, so no node is left to replace")
         check_survival(survival, [one.labels.get(ZONE, "") for one in model.table.nodes()])
         check_allocatable(replaced, read.snapshot.manifests)
-        offers = node_offers(model, replaced, types, share)
+        offers = node_offers(model, replaced, types, share, read.node_pools)
         if not offers:
             problem = "has no type for the architectures, systems and zones of the nodes"
             raise InputError("--instance-types", problem, object_name=instance_types or "")
@@ -153,7 +153,7 @@ def size(
         )
         notes = (
             *failed_zone_notes(model.table.nodes()),
-            *assumption_notes(replaced, types),
+            *assumption_notes(replaced, types, read.node_pools),
             *spot_notes(replaced, offers, types),
             *read.idle_autoscaler(CHOOSES_NODES),
             *read.notes,

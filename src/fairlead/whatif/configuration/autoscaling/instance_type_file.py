@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     SPOT,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements, combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 from fairlead.whatif.configuration.autoscaling.aws_type_label import labels_of_listed
 from fairlead.whatif.configuration.autoscaling.new_node_validation import amount_problems
@@ -323,6 +323,15 @@ def instance_types(
     return tuple(_instance_type(one, one.zones or tuple(zones), region) for one in stated)
 
 
+def type_requirements(stated: StatedType) -> Requirements:
+    """Return the name and the further labels of a type as requirements of its nodes."""
+    labels = (
+        requirement(key, "In", (value,)) if value else requirement(key, "DoesNotExist")
+        for key, value in stated.labels.items()
+    )
+    return combined((requirement(INSTANCE_TYPE, "In", (stated.name,)), *labels))
+
+
 def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> InstanceType:
     capacity, allocatable = map(amounts, _sizes(stated))
     overhead = {name: amount - allocatable.get(name, amount) for name, amount in capacity.items()}
@@ -339,10 +348,7 @@ def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> Ins
         requirements.append(requirement(ZONE, "In", tuple(zones)))
     if region:
         requirements.append(requirement(REGION, "In", (region,)))
-    requirements += [
-        requirement(key, "In", (value,)) if value else requirement(key, "DoesNotExist")
-        for key, value in stated.labels.items()
-    ]
+    requirements += type_requirements(stated)
     offerings = tuple(
         _offering(stated, capacity_type, zone)
         for zone in zones or ("",)

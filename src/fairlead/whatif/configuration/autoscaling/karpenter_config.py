@@ -63,6 +63,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.samples import samples
 
 _GROUP: Final = "karpenter.sh"
+_VERSION: Final = f"{_GROUP}/v1"
 _NODES_SHOWN: Final = 3
 _HOW: Final = "give some with --{0} (in a scenario: settings.{0})"
 
@@ -131,6 +132,16 @@ def karpenter_config(
         options=options,
     )
     return config, notes
+
+
+def node_pools(found: Iterable[Manifest]) -> list[NodePool]:
+    """Return the NodePools in `found`, except those of old API versions.
+
+    Raises InputError for a NodePool that an API server would refuse.
+    """
+    objects = _karpenter_objects(samples(found))
+    current = [(source, value) for source, value in objects if value["apiVersion"] == _VERSION]
+    return _of_kind(current, "NodePool", NodePool)
 
 
 def refuse_invalid(written: Iterable[Manifest]) -> None:

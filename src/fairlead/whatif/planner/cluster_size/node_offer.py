@@ -4,7 +4,7 @@ Nodes form a pool if they are equal except for place, type and size. A pool can 
 zones of the cluster that have a Ready node, or in no zone if none of its present nodes has one. A
 new node of a pool can have any type of the file of instance types that has the pool's architecture,
 operating system and capacity type. Without a file, it can have the types of the pool's present
-nodes.
+nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet its requirements.
 
 A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
 and volume limits, and pods of the same DaemonSets. If it has the same type as the existing node, it
@@ -26,6 +26,10 @@ from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ARCH, OS, ZONE
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import pool_requirements
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -39,6 +43,7 @@ from fairlead.whatif.configuration.autoscaling.allocatable import (
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     assumed_spot_prices,
+    type_requirements,
 )
 from fairlead.whatif.configuration.autoscaling.node_price import (
     TYPE_LABELS,
@@ -50,6 +55,7 @@ from fairlead.whatif.configuration.autoscaling.provider_label import (
     FACT_LABELS,
     labels_with_type,
     provider_groups,
+    unchecked_requirements,
     with_type_labels,
 )
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -146,20 +152,24 @@ def node_offers(
     infos: Sequence[NodeInfo],
     stated: Sequence[StatedType],
     headroom: float,
+    node_pools: Iterable[NodePool] = (),
 ) -> list[NodeOffer]:
     """Return the kinds of nodes that could replace `infos`, which are nodes of `model`.
 
     `headroom` is the fraction of CPU and memory to keep free. `stated` are the instance types from
-    a file. Without them, the types of `infos` are offered.
+    a file. Without them, the types of `infos` are offered. `node_pools` are the NodePools of
+    Karpenter; a pool of nodes that belongs to one gets only types and zones that this one allows.
     """
     found: list[NodeOffer] = []
     down = failed_zones(model.table.nodes())
     zones = [zone for zone in _zones(infos) if zone not in down]
-    nodes = [info.node for info in model.table.nodes()]
-    stated = with_type_labels(stated, provider_groups(nodes), nodes)
+    stated = labelled_types(stated, model.table.nodes())
+    node_pools = list(node_pools)
     for pool, members in _pools(infos).items():
-        own = zones if _zones(members) else [""]
-        types = _stated_types(members, stated) if stated else _present_types(members)
+        rules = _rules(members, node_pools)
+        allowed = [zone for zone in zones if rules.get(ZONE).has(zone)]
+        own = allowed if _zones(members) else [""]
+        types = _stated_types(members, stated, rules) if stated else _present_types(members)
         present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
         for info in members:
             kind = type_of_node(info) if stated else _kind(info)
@@ -178,9 +188,22 @@ def node_offers(
                     today=tuple(present.get((node_type.kind, zone), ())),
                     type_labels=node_type.labels,
                 ).with_own_pods(model)
-                for zone in node_type.zones(own) or node_type.zones(zones)
+                for zone in node_type.zones(own) or node_type.zones(allowed)
             ]
     return _with_sizes(found)
+
+
+def labelled_types(stated: Sequence[StatedType], infos: Iterable[NodeInfo]) -> list[StatedType]:
+    """Return `stated` with the labels that the provider of the nodes `infos` sets."""
+    nodes = [info.node for info in infos]
+    return with_type_labels(stated, provider_groups(nodes), nodes)
+
+
+def _rules(members: Sequence[NodeInfo], node_pools: Iterable[NodePool]) -> Requirements:
+    """Return the requirements of the NodePool to which `members`, the nodes of a pool, belong."""
+    name = members[0].labels.get(NODE_POOL, "")
+    found = next((one for one in node_pools if one.name == name), None)
+    return Requirements() if found is None else pool_requirements(found)
 
 
 def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
@@ -323,24 +346,29 @@ def _type_or_size(info: NodeInfo) -> str:
     return type_of_node(info) or _size(info)
 
 
-def _stated_types(members: Sequence[NodeInfo], stated: Sequence[StatedType]) -> list[_Type]:
+def _stated_types(
+    members: Sequence[NodeInfo], stated: Sequence[StatedType], rules: Requirements
+) -> list[_Type]:
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
     They have the architecture, the operating system and the capacity type of the pool. A type
     without a stated operating system can run any. If no type in the file is offered as spot
     capacity, the file says nothing about spot capacity, and every type can be in a pool of spot
-    nodes. Types of which the reservation leaves nothing are left out.
+    nodes. The types meet `rules`, the requirements of a NodePool. Types of which the reservation
+    leaves nothing are left out.
     """
     sample = node_to_copy(members)
     reserved = SystemReservations((info.node for info in members), stated)
     return [
         _Type(one.name, sample, one.capacity, reserved.allocatable(one), one)
-        for one in _fitting_types(sample, stated)
+        for one in _fitting_types(sample, stated, rules)
         if not reserved.leaves_nothing(one)
     ]
 
 
-def _fitting_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[StatedType]:
+def _fitting_types(
+    sample: NodeInfo, stated: Sequence[StatedType], rules: Requirements
+) -> list[StatedType]:
     """Return the types in `stated` that nodes like `sample` can have; see `_stated_types`."""
     arch, system = sample.labels.get(ARCH, "amd64"), sample.labels.get(OS, "linux")
     kind = capacity_type_of(sample.labels)
@@ -349,6 +377,7 @@ def _fitting_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[State
         one
         for one in sold
         if arch in one.architectures and (not one.systems or system in one.systems)
+        if rules.intersects(type_requirements(one))
     ]
 
 
@@ -390,18 +419,25 @@ def estimated_types(
     return sorted((names - priced) - {""})
 
 
-def assumption_notes(infos: Sequence[NodeInfo], stated: Sequence[StatedType]) -> tuple[str, ...]:
-    """Return the notes about the sizes of nodes with the types in `stated`.
+def assumption_notes(
+    infos: Sequence[NodeInfo], stated: Sequence[StatedType], node_pools: Sequence[NodePool] = ()
+) -> tuple[str, ...]:
+    """Return the notes about new nodes with the types in `stated`, and their NodePools.
 
-    `infos` are the nodes to replace. The notes are about the assumed reservations, and about types
-    whose stated size is not that of one of `infos`.
+    `infos` are the nodes to replace. The notes are about the assumed reservations, about types
+    whose stated size is not that of one of `infos`, and about labels that NodePools require.
     """
     assumed: list[Assumption] = []
+    stated, used = labelled_types(stated, infos), dict[str, NodePool]()
     for members in _pools(infos).values():
         reserved = SystemReservations((info.node for info in members), stated)
-        assumed += reserved.assumed(_fitting_types(node_to_copy(members), stated))
+        types = _fitting_types(node_to_copy(members), stated, _rules(members, node_pools))
+        assumed += reserved.assumed(types)
+        name = members[0].labels.get(NODE_POOL, "")
+        used |= {one.name: one for one in node_pools if one.name == name}
     sizes = size_notes((info.node for info in infos), stated)
-    return *reservation_notes(assumed), *sizes
+    unchecked = unchecked_requirements(used.values(), stated)
+    return *reservation_notes(assumed), *sizes, *unchecked
 
 
 def spot_notes(

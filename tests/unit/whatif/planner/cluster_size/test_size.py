@@ -8,7 +8,10 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
+from fairlead.api.codec import decode_as
 from fairlead.api.well_known_label import INSTANCE_TYPE, OS, ZONE
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -727,6 +730,36 @@ def test_new_nodes_have_the_labels_of_their_type(planner, make):
     [offer] = found.nodes.values()
     labels = offer.node("new").node.metadata.labels
     assert (labels[INSTANCE_TYPE], labels[cpus], labels["disk"]) == ("m6i.2xlarge", "8", "nvme")
+
+
+def test_nodes_of_a_node_pool_meet_its_requirements(planner, make):
+    """The label of the type without a known category is assumed to meet the requirement."""
+    category = "karpenter.k8s.aws/instance-category"
+    nodes = [
+        make.node(
+            name, **{ZONE: zone, NODE_POOL: "mem", category: "r", INSTANCE_TYPE: "r6i.xlarge"}
+        )
+        for name, zone in (("a", "z1"), ("b", "z2"))
+    ]
+    spec = {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [
+            {"key": category, "operator": "In", "values": ["r"]},
+            {"key": ZONE, "operator": "NotIn", "values": ["z2"]},
+        ],
+    }
+    value = {"metadata": {"name": "mem"}, "spec": {"template": {"spec": spec}}}
+    pools = [decode_as(NodePool, value)]
+    types = [stated(name, "4", "16Gi", 0.2) for name in ("r6i.xlarge", "m6i.xlarge", "other")]
+    model = planner(*nodes).model
+    infos = model.table.nodes()
+    found = node_offers(model, infos, types, 0.0, pools)
+    assert {(one.node_type, one.zone) for one in found} == {("r6i.xlarge", "z1"), ("other", "z1")}
+    assert {one.zone for one in node_offers(model, infos, (), 0.0, pools)} == {"z1"}
+    [note] = assumption_notes(infos, types, pools)
+    assert note.startswith(
+        f"NodePool mem requires the label {category}, but its value is not known"
+    )
 
 
 def test_a_pool_has_only_types_of_its_operating_system(planner, make):
