@@ -96,6 +96,7 @@ def size(
     from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
     from fairlead.whatif.input.error import InputError
+    from fairlead.whatif.planner.cluster_size.later_pod import later_pod_notes
     from fairlead.whatif.planner.cluster_size.node_offer import (
         assumption_notes,
         estimated_types,
@@ -123,9 +124,8 @@ def size(
         read = read_plan_input(snapshot, connection, present, release, progress)
         types = read.instance_types(instance_types)
         model = read.model
-        kept = set(read.nodes("--keep", keep))
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
-        kept.update(virtual)
+        kept = {*read.nodes("--keep", keep), *virtual}
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
             every = "every node is kept or virtual" if virtual else "matches every node"
@@ -155,6 +155,7 @@ def size(
             *failed_zone_notes(model.table.nodes()),
             *assumption_notes(replaced, types, read.node_pools),
             *spot_notes(replaced, offers, types),
+            *later_pod_notes(model.objects),
             *read.idle_autoscaler(CHOOSES_NODES),
             *read.notes,
         )
