@@ -227,27 +227,35 @@ def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
 
 
 def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[str]:
-    """Yield a note about the types in `stated` whose size is not that of an existing node.
+    """Yield notes about the types in `stated` whose size is not that of an existing node.
 
     `nodes` are the existing nodes, and `stated` are the instance types of a file.
     """
     known, found = {one.name: one for one in stated}, dict[str, str]()
     for node in nodes:
         one = known.get(type_of_labels(node.metadata.labels))
-        for name in ("cpu", "memory") if one is not None and one.name not in found else ():
-            assert one is not None
-            size, reported = _amount(name, one.capacity.get(name, 0)), _reported(node, name)
-            if reported and not _is_size_of(name, size, reported):
-                has = node.status.capacity.get(name, node.status.allocatable.get(name))
-                found[one.name] = (
-                    f"{one.name} with {one.capacity[name]} {name} "
-                    f"(node {node.metadata.name} has {has})"
-                )
-    if found:
+        words = "" if one is None else next(_contradictions(node, one), "")
+        if one is not None and words:
+            found.setdefault(one.name, words)
+    contradicted = [found[name] for name in sorted(found) if not known[name].is_of_nodes]
+    if contradicted:
         yield (
-            f"{OPTION} contradicts existing nodes: it states {listed(sorted(found.values()))}. "
-            "Check the sizes and prices of these types."
+            f"{OPTION} contradicts existing nodes: it states {listed(contradicted)}. Check the "
+            "sizes and prices of these types."
         )
+    shared = sorted(name for name in found if known[name].is_of_nodes)
+    if shared:
+        yield f"{OPTION} states one price for nodes of different sizes: those of {listed(shared)}."
+
+
+def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
+    """Yield what `one`, the type of `node`, states about a resource, and what `node` has of it."""
+    for name in ("cpu", "memory"):
+        size, reported = _amount(name, one.capacity.get(name, 0)), _reported(node, name)
+        if reported and not _is_size_of(name, size, reported):
+            has = node.status.capacity.get(name, node.status.allocatable.get(name))
+            stated = f"{one.name} with {one.capacity[name]} {name}"
+            yield f"{stated} (node {node.metadata.name} has {has})"
 
 
 def _is_size_of(name: str, size: int, reported: int) -> bool:

@@ -86,12 +86,13 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
 
-    `capacity` is the size of the machine. `allocatable` are the amounts that pods can use, if the
-    file states them; pods can use all of other amounts in `capacity`. `interface_pods` is the
-    number of pods to which the network interfaces of the machine limit a node in AWS, 0 if unknown.
-    `systems` are the operating systems that the file states;
-    providers' tools list none, because the image of a machine decides. `labels` are further labels
-    of its nodes; "" means that the nodes do not have the label.
+    `capacity` is the size of the machine. `is_of_nodes` is set if no file states it, and it is the
+    size of an existing node. `allocatable` are the amounts that pods can use, if the file states
+    them; pods can use all of the other amounts in `capacity`. `interface_pods` is the number of
+    pods to which the network interfaces of the machine limit a node in AWS, 0 if unknown. `systems`
+    are the operating systems that the file states; providers' tools list none, because the image of
+    a machine decides. `labels` are further labels of its nodes; "" means that the nodes do not have
+    the label.
     """
 
     name: str
@@ -104,6 +105,7 @@ class StatedType(Struct, frozen=True):
     labels: Mapping[str, str] = {}
     allocatable: ResourceList = {}
     interface_pods: int = 0
+    is_of_nodes: bool = False
 
     @property
     def has_price(self) -> bool:
@@ -206,6 +208,7 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
         capacity,
         (first.metadata.labels.get(ARCH, "amd64"),),
         capacity_types=tuple(kinds),
+        is_of_nodes=True,
     )
 
 

@@ -141,6 +141,13 @@ def test_a_stated_size_that_is_not_the_size_of_an_existing_node_is_named():
     assert list(size_notes(nodes, types[1:])) == []
 
 
+def test_nodes_of_different_sizes_that_share_a_price_are_named():
+    """The file states no sizes, so it does not contradict the nodes."""
+    nodes = views(node("n", "k3s", "3"), node("m", "k3s", "3", memory="32Gi"))
+    [note] = size_notes(nodes, types_of_nodes(nodes))
+    assert note.endswith("states one price for nodes of different sizes: those of k3s.")
+
+
 def test_a_node_without_capacity_shows_no_reservation():
     """Otherwise new nodes of its type would have no CPU."""
     starting = node("n", "large", "0")
