@@ -39,6 +39,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.nodelifecycle.well_known import UNREACHABLE
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, HONOR
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
+from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
@@ -73,6 +74,7 @@ _COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a
 _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
 # The taints of a failed node after its grace period.
 _FAILED: Final = tuple(Taint(key=UNREACHABLE, effect=one) for one in (NO_SCHEDULE, NO_EXECUTE))
+(_VOLUME_CONFLICT,) = STATUSES[NODE_CONFLICT].reasons
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
@@ -132,6 +134,8 @@ class SizeSearch:
         # Known placements of a build that the model does not contain yet: (pod, offer of the node
         # to add before or None, placement).
         self._ahead: list[tuple[PodInfo, tuple[str, NodeOffer] | None, KnownPlacement]] = []
+        # (pod, pool, zone) if a volume of the pod cannot be used there, on nodes of any type.
+        self._conflicts: set[tuple[str, str, str]] = set()
         # The failures that the pods are known to survive on the present nodes, except `pinned`
         # pods, by (name of the failure, names of the failed nodes).
         self._survived: dict[tuple[str, ...], _Trial] = {}
@@ -402,15 +406,26 @@ class SizeSearch:
         if isinstance(failure, Placement):
             return None
         for offer in self._by_value(pod):
+            place = pod.key, offer.pool, offer.zone
             if offer.zone == failed_zone or len(self.result.nodes) >= NODES_MAX:
+                continue
+            if place in self._conflicts:
                 continue
             with self._model.hypothesis() as supposed:
                 name = self._add(offer)
-                if isinstance(self._schedule(pod), Placement):
+                decision = self._schedule(pod)
+                if isinstance(decision, Placement):
                     supposed.commit()
                     return None
+                if _VOLUME_CONFLICT in decision.message and self._has_conflict(pod, name):
+                    self._conflicts.add(place)
             del self.result.nodes[name]
         return failure
+
+    def _has_conflict(self, pod: PodInfo, name: str) -> bool:
+        """Return whether the node `name` is where a volume of `pod` cannot be used."""
+        diagnosis = find_nodes_that_fit(self._model.profile_of(pod).plans, pod).diagnosis()
+        return _VOLUME_CONFLICT in diagnosis.status_of(self._model.node(name).row).reasons
 
     def _next_name(self) -> str:
         self._number += 1

@@ -968,3 +968,31 @@ def test_an_empty_zone_label_of_a_volume_driver_stays_empty(planner, make):
     found = sized(planner(*nodes, *deployment(make, "db", ["a"], nodeSelector={driver: ""})))
     assert len(found.nodes) == 1
     assert not found.unplaceable
+
+
+def test_a_pod_is_not_tried_on_every_type_in_a_zone_without_its_volume(planner, make):
+    """The volume is in the zone that fails, so no node in another zone takes the pod."""
+    affinity = {"key": ZONE, "operator": "In", "values": ["z1"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [affinity]}]}
+    ref = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data"}
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default", "uid": "c",
+                     "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": "v", "accessModes": ["ReadWriteOnce"], "storageClassName": "",
+                 "resources": {"requests": {"storage": "1Gi"}}},
+        "status": {"phase": "Bound"},
+    }  # fmt: skip
+    volume = {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v", "uid": "v"},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                 "claimRef": {**ref, "uid": "c"}, "nodeAffinity": {"required": terms}},
+        "status": {"phase": "Bound"},
+    }  # fmt: skip
+    data = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    objects = [*nodes, claim, volume, *deployment(make, "db", ["a"], **data)]
+    types = [stated(f"t{number}", "4", "16Gi", 1.0) for number in range(50)]
+    found = sized(planner(*objects), types=types, survival=Survival(zones=True), effort=1)
+    assert [failure for _, failure in found.pinned] == ["zone z1"]
+    assert found.cycles < 50
