@@ -70,7 +70,7 @@ def size(
 
     The search places every pod by the scheduler's rules. It can miss the cheapest possible set of
     nodes. The answer therefore also contains a proven lower bound: no set of nodes can cost less.
-    The answer names the resources that determine this bound, such as memory.
+    The answer names what determines this bound, such as memory, or pods that exclude each other.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
@@ -146,7 +146,6 @@ def size(
             effort=effort,
             is_priced=is_priced,
             estimated=estimated_types(replaced, offers, types) if is_priced else (),
-            resources=tuple(model.table.resources.names),
             control_plane=sum(is_control_plane(info.node) for info in replaced),
             virtual=tuple(virtual),
             spot=tuple(filter(None, (spot_label(info.labels) for info in replaced))),

@@ -34,10 +34,9 @@ class SizeQuestion(Struct, frozen=True):
     `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
-    `estimated` are then the types without a stated price. `resources` are the names of resources in
-    the order of the columns. `control_plane` is the number of replaced nodes that run the control
-    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
-    (`key=value`) that marks each replaced spot node.
+    `estimated` are then the types without a stated price. `control_plane` is the number of replaced
+    nodes that run the control plane. `virtual` are the kept virtual nodes, such as Fargate nodes.
+    `spot` contains the label (`key=value`) that marks each replaced spot node.
     """
 
     replaced: int
@@ -48,7 +47,6 @@ class SizeQuestion(Struct, frozen=True):
     effort: int
     is_priced: bool
     estimated: Sequence[str]
-    resources: Sequence[str]
     control_plane: int = 0
     virtual: Sequence[str] = ()
     spot: Sequence[str] = ()

@@ -156,7 +156,7 @@ def test_the_reason_of_an_unplaced_pod_is_about_an_offered_node(planner, make, s
 def test_pods_that_are_pending_at_present_are_counted(planner, make):
     pods = [make.pod("runs", node_name="a"), make.pod("waits", cpu="4")]
     found = sized(planner(make.node("a"), *pods))
-    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, ())
     answer = size_answer(question, found, "dump.yaml", ()).to_json()
     assert answer["verdict"] == "2 nodes run everything (today 1)."
     assert "Today, 1 of the pods waits for a node." in answer["findings"]
@@ -164,7 +164,7 @@ def test_pods_that_are_pending_at_present_are_counted(planner, make):
 
 def test_replaced_nodes_that_run_the_control_plane_are_stated(planner, make):
     found = sized(planner(make.node("a"), make.pod("runs", node_name="a")))
-    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"), 1)
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), 1)
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     assert findings[1] == (
         "1 of the nodes to replace runs the control plane; "
@@ -253,7 +253,7 @@ def test_the_answer_says_whether_todays_nodes_survive_the_failures(
     pods = deployment(make, "web", (["a"] * 4 + ["b"] * 4)[:count])
     found = sized(planner(*nodes, *pods), survival=survival)
     assert sum(one.today == ("a",) for one in found.nodes.values())  # the search had the pods
-    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, ())
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     assert [one for one in findings if one.startswith(says)]
 
@@ -263,7 +263,7 @@ def test_todays_nodes_are_not_blamed_for_pods_that_survive_on_no_nodes(planner, 
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
     survival = Survival(zones=True)
     found = sized(planner(*nodes, *pinned), survival=survival)
-    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, ())
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     assert "Today's nodes also survive the loss of any zone apart from these pods." in findings
 
@@ -335,7 +335,7 @@ def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypat
     survival = Survival(nodes=2)
     found = sized(planner(*two_pools(make)), survival=survival)
     assert found.sets_covered < found.sets == comb(len(found.nodes), 2)
-    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, ())
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
     tried = f"({found.sets_covered} of {found.sets} sets)"
     assert verdict.endswith(
@@ -347,7 +347,7 @@ def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypat
     monkeypatch.setattr(SizeSearch, "_survives", lambda search: False)
     survival = Survival(nodes=1)
     found = sized(planner(*two_pools(make)), survival=survival)
-    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, ())
     answer = size_answer(question, found, "dump.yaml", ()).to_json()
     assert "without" not in answer["verdict"]
     assert "No nodes were found whose pods survive the loss of any node." in answer["findings"]
@@ -358,7 +358,7 @@ def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
     survival = Survival(zones=True)
     found = sized(planner(*nodes, *pinned), survival=survival)
-    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, ())
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
     assert verdict == (
         "1 node runs everything, and all but 1 pod even after the loss of any zone (today 2)."
@@ -376,7 +376,7 @@ def test_the_verdict_names_the_failures_if_a_pod_fits_no_node(planner, make, sel
     objects[-1]["spec"]["nodeSelector"] = selector
     survival = Survival(zones=True)
     found = sized(planner(*objects), survival=survival)
-    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, ())
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
     assert f"all but 1 pod, {also} after the loss of any zone (today 2)." in verdict
 
@@ -397,7 +397,7 @@ def test_a_pool_without_zones_keeps_none_and_is_named(planner, make):
     found = sized(planner(*nodes, *pods), survival=survival)
     assert [offer.zone for offer in found.nodes.values()] == [""]
     assert found.bound.cost <= found.cost
-    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, ())
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     assert any(
         one.startswith("1 of the new nodes is in no zone, because today") for one in findings
@@ -451,7 +451,7 @@ def test_pods_that_a_constraint_holds_while_failed_nodes_exist_are_named(planner
         failed = ClusterChange(failures=Failures(fail_zone=(zone,)))
         simulated = what_if(snapshot(*in_three_zones(make)), failed).difference.pending
         assert len(simulated) == sum(failure == f"zone {zone}" for _, failure in found.held) == 2
-    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(3, 0, 1.0, survival, 0.0, 5, False, ())
     answer = size_answer(question, found, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
         "3 nodes run everything, even after the loss of any zone, once the Node objects of failed "
@@ -656,7 +656,7 @@ def test_the_bound_mixes_kinds():
 def test_the_answer_states_nodes_cost_bound_and_limiting_resource(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
-    question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
+    question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, ())
     answer = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ())
     assert "what determines the lower bound" in [table.title for table in answer.tables]
     found = answer.to_json()
@@ -669,7 +669,7 @@ def test_the_answer_states_nodes_cost_bound_and_limiting_resource(planner, make)
 
 def test_the_answer_states_how_much_more_the_new_nodes_cost(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
-    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
+    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, ())
     answer = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ())
     assert answer.to_json()["findings"][0] == "That costs 730 more per month."
 
@@ -677,7 +677,7 @@ def test_the_answer_states_how_much_more_the_new_nodes_cost(planner, make):
 @pytest.mark.parametrize(("pods", "words"), [(1, "The pod fits no"), (2, "None of 2 pods fits a")])
 def test_nodes_that_run_fewer_pods_than_today_save_nothing(planner, make, pods, words):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * pods, cpu="20"))
-    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
+    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, ())
     found = size_answer(question, sized(made, types=(SMALL,)), "dump.yaml", ()).to_json()
     assert found["verdict"] == f"{words} new node on offer (today 1 for 0.80)."
     assert not any("per month" in one for one in found["findings"])
@@ -689,7 +689,7 @@ def test_types_with_estimated_prices_are_named(planner, make):
     replaced, types = list(made.model.table.nodes()), (SMALL, unpriced)
     names = estimated_types(replaced, node_offers(made.model, replaced, types, 0.0), types)
     assert names == ["large"]
-    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, True, names, ("cpu", "memory"))
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, True, names)
     found = size_answer(question, sized(made, types=types), "dump.yaml", ()).to_json()
     assert found["estimated_prices"] == ["large"]
     assert found["findings"][1] == (
@@ -799,7 +799,7 @@ def test_the_answer_says_that_a_larger_share_of_nodes_are_spot_nodes(
     pods = deployment(make, "own", ["a", "a"], nodeSelector=selector)
     found = sized(planner(*nodes, *pods, *deployment(make, "web", ["b", "b"])))
     spot = (f"{key}={value}",)
-    question = SizeQuestion(2, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"), spot=spot)
+    question = SizeQuestion(2, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), spot=spot)
     findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
     says = "1 of 1 new node is a spot node (today 1 of 2), because no rule keeps their pods "
     assert any(one.startswith(says) for one in findings) == is_said
@@ -813,7 +813,7 @@ def test_nodes_of_one_type_and_of_different_sizes_have_rows_of_their_own(planner
     nodes[2]["status"]["allocatable"]["memory"] = "16700000Ki"
     pods = [*deployment(make, "large", ["b"], cpu="8"), *deployment(make, "small", ["a"], cpu="1")]
     found = sized(planner(*nodes, *pods))
-    question = SizeQuestion(3, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"))
+    question = SizeQuestion(3, 0, 1.0, NO_FAILURE, 0.0, 5, False, ())
     rows = size_answer(question, found, "dump.yaml", ()).to_json()["fleet"]
     assert [(row["type"], row["size"], row["nodes"]) for row in rows] == [
         ("k3s", "4/16Gi", 1), ("k3s", "8/16Gi", 1),
