@@ -80,5 +80,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, so that help() and completion list even unimported ones."""
+    """Return the public names; help() and completion then also show those not imported yet."""
     return __all__

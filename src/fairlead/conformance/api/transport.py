@@ -61,7 +61,7 @@ class Transport(Protocol):
         ...
 
     def begin(self) -> None:
-        """Start another case; the times of `reach` count from now."""
+        """Start another case. `reach` takes times that count from this call."""
         ...
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:

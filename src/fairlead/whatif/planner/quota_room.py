@@ -54,7 +54,7 @@ class QuotaRoom:
         return ""
 
     def replace(self, pod: PodInfo) -> None:
-        """Count the replacement of `pod` in the quotas instead of `pod`."""
+        """Let the quotas count the pod that replaces `pod`, and no longer `pod` itself."""
         storage = self._model.store.storage
         old = storage.find(POD, pod.namespace, pod.pod.metadata.name)
         if old is not None:

@@ -8,7 +8,8 @@
     {at: 5m, drain: pool=a, max-unavailable: 1, for: 5m}        rolling; each node is down for 5m
     {at: 5m, scale: deploy/store/web=20}
     {at: 5m, fail-zone: zone-a, for: 20m}                       permanently without `for`
-    {at: 5m, fail-node: pool=a, how: paused, for: 20m}          fail-fraction: 0.6@zone-a
+    {at: 5m, fail-node: pool=a, how: paused, for: 20m}
+    {at: 5m, fail-fraction: 0.6@zone-a, for: 20m}               60 % of the nodes of zone-a
     {at: 5m, flap: node-1@60s/120s, for: 1h}                    down for 60 s, up for 120 s
     {at: 5m, out-of-capacity: "zone=a,type=m5.large", for: 20m}  no such machines for an autoscaler
 

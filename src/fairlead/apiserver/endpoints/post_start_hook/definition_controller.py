@@ -114,7 +114,7 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Record each refused definition in the group of `definition` as changed.
+        """Treat the refused definitions with the same group as `definition` as changed.
 
         The change of `definition` may have freed a name that a refused definition needs.
         """

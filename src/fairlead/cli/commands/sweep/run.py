@@ -169,7 +169,7 @@ def _losses(
 
 
 class _Parts:
-    """Reads the names of the nodes or zones in variants of one scenario."""
+    """Finds the names of the nodes, or of the zones, that a variant of a scenario has."""
 
     def __init__(self, path: str, part: str) -> None:
         """`part` is `node` or `zone`; `path` is the file of the original scenario."""

@@ -233,9 +233,9 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of objects that are named without a namespace (default: all "
-            "namespaces are searched). Objects of --apply without metadata.namespace also "
-            "get this namespace (default: 'default').",
+            help="Namespace of objects that are named without a namespace. Without this option, "
+            "all namespaces are searched. Objects of --apply without metadata.namespace also get "
+            "this namespace; without this option, they get the namespace 'default'.",
             metavar="NAME",
             show_default=False,
         ),
@@ -289,7 +289,7 @@ class RunOptions:
     horizon: Annotated[
         str,
         Parameter(
-            help="End the simulation after this virtual time from the last change. The simulation "
+            help="Time that is simulated after the last change that you ask for. The simulation "
             "ends earlier if nothing more would happen in the cluster.",
             metavar="DURATION",
         ),

@@ -339,9 +339,9 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. If the NodeClaim has just been launched and
-    lacks Karpenter's finalizer, because a user created it, the result also contains its finalizers
-    and Karpenter's finalizer.
+    The result contains the labels if they have changed. A NodeClaim that a user created lacks
+    Karpenter's finalizer. If such a NodeClaim has just been launched, the result also contains the
+    finalizers of the NodeClaim, with Karpenter's finalizer added.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

@@ -130,7 +130,7 @@ class TaskOperations(Protocol):
         ...
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto releasing resources of `node`."""
+        """Pipeline `task` onto resources of `node` that are being released."""
         ...
 
     def evict(self, task: TaskInfo, why: str) -> None:
@@ -182,7 +182,7 @@ class ImmediateOperations:
             self._session.dispatch_ready(task.job)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto releasing resources of `node`."""
+        """Pipeline `task` onto resources of `node` that are being released."""
         self._session.pipeline(task, node)
 
     def evict(self, task: TaskInfo, why: str) -> None:
@@ -232,7 +232,7 @@ class Statement:
         self._do(AllocateOperation(task, node))
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto releasing resources of `node`."""
+        """Pipeline `task` onto resources of `node` that are being released."""
         self._do(Pipeline(task, node))
 
     def evict(self, task: TaskInfo, why: str) -> None:

@@ -18,11 +18,11 @@ from fairlead.engine.state.shape import Shape
 class PluginSplit:
     """The cached and uncached plugins of a framework for pods of one `Shape`.
 
-    The plugins in `idle`, which skip pods of that shape, are left out. The cached Filters are all
-    NODE and ROW plugins before the first CLUSTER plugin. No uncached Filter precedes a cached one,
-    so the reported rejection is that of the first plugin, in configured order, that rejects the
-    node. `local_names` are the names of the cached plugins, whose PreFilter and PreScore run once
-    per shape.
+    The plugins in `idle`, which skip pods of that shape, are left out. Filters are cached up
+    to the first CLUSTER plugin; these cached Filters are NODE and ROW plugins. No uncached Filter
+    precedes a cached one, so the reported rejection is that of the first plugin, in configured
+    order, that rejects the node. `local_names` are the names of the cached plugins, whose PreFilter
+    and PreScore run once per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

@@ -67,7 +67,7 @@ class Meter:
     def take_steps(self) -> dict[str, DurationNs]:
         """Return the total time of each step (ns) since the last call of this method.
 
-        The steps are in the order in which they first ended.
+        A step can run several times. The steps are ordered by the end of their first run.
         """
         steps, self._steps = self._steps, {}
         return steps

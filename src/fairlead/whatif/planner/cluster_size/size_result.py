@@ -42,8 +42,8 @@ class SizeResult(Struct):
 
     `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
     contains (pod, failure) for pods that fit no node on offer after the failure, each with the
-    reason. `held` contains (pod, failure) for pods that are pending as long as the Node objects of
-    the failed nodes exist, because of a topology spread constraint. `obstacles` counts the reasons
+    reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps pending
+    as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons
     why nodes cannot be removed. `tried` is the number of failures that were tried on
     the final nodes; `survives` is set if the pods survive all of them, except `pinned` pods. If
     several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
