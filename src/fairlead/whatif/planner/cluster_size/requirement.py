@@ -48,7 +48,7 @@ class Requirement(Struct, frozen=True):
     supplies: tuple[float, ...]
 
 
-class Requirements:
+class NodeSetRequirements:
     """Finds the requirements of pods on nodes of `offers`; `rooms` is the room on each offer."""
 
     def __init__(

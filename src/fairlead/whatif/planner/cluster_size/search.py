@@ -55,7 +55,7 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
-from fairlead.whatif.planner.cluster_size.requirement import Requirements
+from fairlead.whatif.planner.cluster_size.requirement import NodeSetRequirements
 from fairlead.whatif.planner.cluster_size.size_result import (
     SizeBound,
     SizeResult,
@@ -509,7 +509,7 @@ class SizeSearch:
         prices = [offer.price for offer in self._offers]
         wanted = _less(self._demand(pods), self._free)
         units = cost_bound(wanted, self._rooms, prices).unit_prices
-        found = Requirements(self._model, self._offers, self._rooms)
+        found = NodeSetRequirements(self._model, self._offers, self._rooms)
         required = list(found.of(pods, self._free, self._kept, self._demand))
         supplies = [[one.supplies[at] for one in required] for at in range(len(prices))]
         bound = cost_bound([one.amount for one in required], supplies, prices)
