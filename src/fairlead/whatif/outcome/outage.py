@@ -119,8 +119,8 @@ class AffectedPodSample(Struct, frozen=True):
 class ZoneChange(Struct, frozen=True):
     """The state of a zone from the instant `at` on, as the node lifecycle controller sees it.
 
-    `size` is the number of its nodes, `unready` of which are not ready. `rate` is the eviction rate
-    in nodes per second.
+    `size` is the number of nodes in the zone, and `unready` is the number of these nodes that are
+    not Ready. `rate` is the eviction rate in nodes per second.
     """
 
     at: Instant
@@ -203,11 +203,12 @@ class DrainProgress(Struct, frozen=True, kw_only=True):
 def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> DurationNs | None:
     """Return the time from the beginning of a rolling drain until all `drains` have ended.
 
-    The other nodes are assumed to take as long as those that are back. If none is back, a node is
-    assumed to be back at the time `away` after it is empty. Return None if no node is empty.
+    Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
+    is back, an empty node is assumed to be back after the time `away`. Return None if no node is
+    empty.
 
-    Example: 6 nodes are drained, 2 at a time, and the first is back after 10 minutes. The drain
-    needs 3 turns, so it takes 30 minutes.
+    Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
+    drain needs 3 turns, so it takes 30 minutes.
     """
     times = [(one, one.begun_at) for one in drains if one.begun_at is not None]
     lengths = [one.back_at - begun for one, begun in times if one.back_at is not None]

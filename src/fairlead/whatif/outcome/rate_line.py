@@ -28,9 +28,10 @@ _SLACK: Final = 1e-6  # sums are not exact, because a rate such as 0.1 is not a 
 
 
 class RateLine(Struct, frozen=True):
-    """The taints in a zone: `nodes` of `zone` were tainted `count` times from `first` to `last`.
+    """The taints of nodes in `zone`, and how many taints the eviction rate allowed over time.
 
-    Each of `points` is (instant, number of taints that the rate allowed until then).
+    `nodes` are the nodes that were tainted, and `count` is the number of taints. Each of `points`
+    is (instant, number of taints that the rate allowed until then).
     """
 
     zone: str

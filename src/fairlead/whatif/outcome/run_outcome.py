@@ -294,9 +294,9 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
-    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, or a text with the
-    finalizer that keeps the pod or with the end of its grace period. For the cause STOPPING,
-    `stops_at` is this end; a longer run removes the pod.
+    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, a text with the
+    finalizer that keeps the pod, or a text with the end of the pod's grace period. For the cause
+    STOPPING, `stops_at` is the end of the grace period; a longer run removes the pod.
     """
 
     pod: PodEnd

@@ -1,4 +1,4 @@
-"""StartTimes: the start times of pods that wait at the end of a run, as percentiles."""
+"""StartTimes: when pods that wait at the end of a run will probably start, as percentiles."""
 
 from __future__ import annotations
 

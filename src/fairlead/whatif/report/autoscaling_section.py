@@ -166,7 +166,10 @@ def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[floa
 
 
 def _spent(cost: Sequence[float] | None, instants: Sequence[Instant]) -> list[float] | None:
-    """Return the cost from the first instant up to each instant; `cost` is hourly, by instant."""
+    """Return the total cost from the first of `instants` up to each instant.
+
+    `cost` contains the hourly cost at each instant. Return None if `cost` is None.
+    """
     if cost is None:
         return None
     found = [0.0]

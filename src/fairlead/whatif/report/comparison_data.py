@@ -9,7 +9,9 @@ from fairlead.whatif.comparison import Alternative, compare
 
 
 def comparison_data(alternatives: Sequence[Alternative], *, is_choice: bool) -> Json:
-    """Return the comparison of `alternatives`; `workloads` lists the effects on each workload.
+    """Return the comparison of `alternatives` as JSON.
+
+    The field `workloads` of the result lists the effects on each workload.
 
     If `is_choice` is set, the best alternatives are marked, unless all are equally good.
     """

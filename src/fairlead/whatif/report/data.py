@@ -178,16 +178,18 @@ class PdbBreachRow(TypedDict, total=False):
 class ReportData(TypedDict, total=False):
     """Everything that the page shows.
 
-    `summary_before` contains the key figures of the run without the change (only for a what-if),
-    and `nodes_before` the nodes at the end of that run. `owners` maps the pods in the lists to
-    their workloads. `history` and `history_before` are None if they were too large to keep.
-    `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is
-    `Difference.recovered_after`, absent or None if it is unknown. `outage` is absent or None if no
-    node failed; `autoscaling` is absent or None if no autoscaler acted. `drains` are the rolling
-    drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
-    `next_steps` also has links to parts of the report. `rest_after_s` is the time at which the
-    cluster was at rest. `without_pods` names the permanent workloads that have pods, but none on a
-    node in service (only for a running cluster).
+    Only a what-if has `summary_before` and `nodes_before`: the key figures of the run without the
+    change, and the nodes at its end. `owners` maps the pods in the lists to their workloads.
+    `history` and `history_before` are None if they were too large to keep. `started_at` is the
+    instant of virtual second 0, as text. `all_running_after_s` is `Difference.recovered_after`; it
+    is absent or None if it is unknown. `outage` is absent or None if no node failed; `autoscaling`
+    is absent or None if no autoscaler acted. `drains` are the rolling drains. `rest_after_s` is the
+    time at which the cluster was at rest.
+
+    `verdict` and all fields that are declared below it are as in the JSON of the result
+    (docs/results.md), but `next_steps` also has links to parts of the report. Only a running
+    cluster has `without_pods`: the permanent workloads that have pods, but none on a node in
+    service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -116,7 +116,7 @@ class _Case(Struct, frozen=True):
 
 
 def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) -> NextSteps:
-    """Return at most STEPS_MAX steps; those of the worst outcome come first.
+    """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
 
     `manifests` are the objects of the snapshot, and `ask` tries a step.
     """
@@ -167,9 +167,8 @@ def _unfinished(case: _Case) -> Iterator[NextStep]:
 def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
     """Return the time until a drain ends if each node takes as long as the stopping pods.
 
-    A node of a rolling drain is assumed to be back at the time `away` after it is empty. Return 0
-    if no pods are stopping. A result that is too long does no harm, because a run ends with the
-    drain.
+    An empty node of a rolling drain is assumed to be back after the time `away`. Return 0 if no
+    pods are stopping. A result that is too long does no harm, because a run ends with the drain.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [
@@ -206,7 +205,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
 
 
 def _single_budget(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if that deletes all but one of the budgets of each pod with several."""
+    """Yield a what-if that deletes budgets, so that each undrained pod keeps only one of them."""
     several = {one.pod.key for one in case.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()
@@ -253,7 +252,7 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 
 
 def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
-    """Return how many more replicas `budget` needs; None if no number of them helps.
+    """Return how many more replicas prevent the breach of `budget`; None if no number does.
 
     `wanted` is the present number of replicas. The new replicas are assumed to be lost in the same
     proportion as the present ones. If the rule of `budget` is a percentage, the lost proportion is
@@ -312,10 +311,10 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
     budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
-    In all other cases, the what-if changes the budget; none is yielded if the question may already
-    change it. If no pod of the budget has a controller, the budget gets a number as `minAvailable`.
-    For other budgets with `maxUnavailable`, this number is raised. It is not raised if pods of the
-    budget are pending, because more pods would wait then.
+    In all other cases, the what-if changes the budget. No what-if is yielded if the question may
+    already change the budget. If no pod of the budget has a controller, the budget gets a number as
+    `minAvailable`. Otherwise, `maxUnavailable` is raised if the budget has it. It is not raised if
+    pods of the budget are pending, because more pods would wait then.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -568,8 +567,8 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `short` pods.
 
-    If a spread constraint keeps such pods off nodes, it may also keep them off the new nodes. So
-    the what-if is tried, and is yielded only if it helps.
+    If a spread constraint keeps `short` pods off the present nodes, it may also keep them off the
+    new nodes. In this case, the what-if is tried first, and it is yielded only if it helps.
     """
     more = new_nodes_for(short, nodes, case.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
@@ -594,9 +593,9 @@ def _taken_by_copies(
 def _more_nodes(
     case: _Case, pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], added: int
 ) -> Iterator[NextStep]:
-    """Yield the question with more new nodes for the `pending` pods; it already adds `added` nodes.
+    """Yield a what-if with more new nodes for the `pending` pods than the question adds.
 
-    `nodes` are the nodes that can be copied.
+    `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
     """
     change = case.answer.change
     same = [one for one in nodes if one.name == change.like and not change.instance_type]
@@ -882,7 +881,7 @@ def _changes_more(change: ClusterChange) -> bool:
 def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that plans the drain, if the drain does not complete in the simulation.
 
-    For a rolling drain, it also finds the number of nodes at a time.
+    For a rolling drain, the command also finds how many nodes can be drained at a time.
     """
     change, changed = answer.change, answer.effect.changed
     is_unfinished = any(one.back_at is None for one in changed.drains)

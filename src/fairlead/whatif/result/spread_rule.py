@@ -72,8 +72,8 @@ class SpreadRule(Struct, frozen=True):
     def has_min_domains(self) -> bool:
         """Whether a constraint with DoNotSchedule needs more than one domain.
 
-        If there are fewer domains, the scheduler counts one without pods
-        (upstream: plugins/podtopologyspread/filtering.go: minMatchNum).
+        If there are fewer domains than minDomains, the scheduler assumes that a domain without pods
+        exists (upstream: plugins/podtopologyspread/filtering.go: minMatchNum).
         """
         return any(_min_domains(one) > 1 for one in filter(_is_hard, self.constraints))
 
@@ -106,7 +106,7 @@ def hard_words(topology_key: str, max_skew: int, min_domains: int | None = None)
 def spread_rules(
     pending: Iterable[PodEnd], templates: Mapping[WorkloadRef, Json]
 ) -> Iterator[SpreadRule]:
-    """Yield the rules that keep `pending` pods off nodes with room, by workload.
+    """Yield the rules that keep `pending` pods off nodes with room, in the order of workloads.
 
     `templates` are the pod specs of the workloads; pods of other workloads are left out. The pod
     specs of custom resources can have any form, so constraints and terms without the fields that a

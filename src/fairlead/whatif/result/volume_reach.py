@@ -22,7 +22,7 @@ _Place = frozenset[tuple[str, str]]
 
 
 class VolumeReach:
-    """The volumes of `pods`; `manifests` are the objects of the snapshot.
+    """Decides whether copies of nodes would reach the volumes of pods.
 
     A volume that is not in the snapshot counts as reached by every node.
     """

@@ -178,8 +178,9 @@ def run_experiment(
 ) -> FinishedRun:
     """Run `experiment`; `phase` is its name in the progress display.
 
-    `metered` collects scheduler metrics. `logging` wraps the run's reporter in a reporter that logs
-    decisions. Raises InputError for objects and steps that an API server would reject.
+    If `metered` is set, scheduler metrics are collected. `logging` wraps the run's reporter in a
+    reporter that logs decisions. Raises InputError for objects and steps that an API server would
+    reject.
     """
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)
     with run.reaching_extenders():
@@ -500,11 +501,11 @@ class ExperimentRun:
 
     @property
     def _quiet(self) -> DurationNs:
-        """The time without a change after which the cluster is at rest.
+        """The time without a change after which the cluster counts as being at rest.
 
-        It is at least the longest time for which an active cluster can remain unchanged
-        (`PauseRecorder`). A pause as long as the horizon or longer is ignored, because otherwise no
-        run would settle.
+        It is not shorter than the longest pause of a cluster that is still active
+        (`PauseRecorder`). A pause that is not shorter than the horizon is ignored, because no run
+        would settle otherwise.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

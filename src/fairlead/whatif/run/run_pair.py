@@ -47,10 +47,12 @@ def run_pair(
 ) -> tuple[RunOutcome, RunOutcome]:
     """Return (outcome of `without`, outcome of `changed`).
 
-    The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
-    begin when the cluster came to rest in the run `without`, or at the start if it never did. If
-    `without` has `commands_before_steps`, its run is repeated with them, because the first run is
-    needed to find the time at which the steps begin. The run is also repeated if `has_missed_end`
+    The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise they begin at the
+    time at which the cluster came to rest in the run `without`, or at the start if the cluster did
+    not come to rest.
+
+    If `without` has `commands_before_steps`, a first run finds the time at which the steps begin,
+    and a second run executes these commands. The run `without` is also repeated if `has_missed_end`
     returns True.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of

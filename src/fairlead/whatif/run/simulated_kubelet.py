@@ -65,9 +65,9 @@ def simulated_kubelets(
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
     If `renews_leases` is set, the kubelets renew their Leases. `taken_at` is the time of the dump.
-    `startup` is the time (ns) that
-    every pod takes to start, None for the times in the dump; `seed` determines the jitter of
-    Stages. Raises InputError for a Stage that is not simulated.
+    `startup` is the time in ns that every pod takes to start; if it is None, the startup times of
+    the dump are used. `seed` determines the jitter of Stages. Raises InputError for a Stage that is
+    not simulated.
     """
     stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
     config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES

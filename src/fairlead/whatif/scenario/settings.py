@@ -134,7 +134,10 @@ def autoscaling_of(
 
 @contextmanager
 def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[None]:
-    """Name the setting in each InputError about an autoscaler setting or the file it names."""
+    """Add the name of the setting to each InputError about an autoscaler setting.
+
+    This includes errors about a file that such a setting names.
+    """
     files = {
         "node-groups": settings.node_groups,
         "instance-types": settings.instance_types,

@@ -1,4 +1,4 @@
-"""The autoscalers in a snapshot: the containers of Deployments, and Cluster Autoscaler's status."""
+"""Finds the autoscalers of a snapshot: their containers, and the status of Cluster Autoscaler."""
 
 from __future__ import annotations
 

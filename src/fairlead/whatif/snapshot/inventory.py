@@ -309,7 +309,7 @@ class Inventory:
     def _namesakes(
         self, namespace: str, name: str, expected: Sequence[Kind], also: str = ""
     ) -> list[str]:
-        """Return the objects called `name` as KIND/NAMESPACE/NAME or KIND/NAME, a few at most.
+        """Return a few objects called `name`, in the form KIND/NAMESPACE/NAME or KIND/NAME.
 
         `expected` limits the kinds; kinds called `also` in any group are searched, too. If
         `namespace` is "", all namespaces are searched.

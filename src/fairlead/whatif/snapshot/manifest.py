@@ -437,7 +437,9 @@ def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:
 def manifests_to_apply(
     documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
 ) -> list[tuple[Manifest, Json]]:
-    """Return (object, value as written in the file, with nulls) for all objects in `documents`.
+    """Return (object, value as in the file) for each object in `documents`.
+
+    The value still contains the nulls of the file.
 
     Raises InputError for an invalid object, and for a kind that its API group does not have.
     """

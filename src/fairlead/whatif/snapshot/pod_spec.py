@@ -31,10 +31,10 @@ def pod_spec_of(manifest: Manifest) -> tuple[str, Json]:
 
 
 def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
-    """Return `documents`; Pods that lack a kind, an apiVersion or a name get them.
+    """Return `documents`, with each missing kind, apiVersion and name of a Pod filled in.
 
-    A Pod without a name gets the name `pod`, or its `metadata.generateName`. Other documents are
-    unchanged.
+    A document without a kind is a Pod if its spec has containers. A Pod without a name gets
+    the name `pod`, or its `metadata.generateName`. Other documents are unchanged.
     """
     return [
         replace(one, value=_complete(one.value)) if _is_pod(one.value) else one for one in documents

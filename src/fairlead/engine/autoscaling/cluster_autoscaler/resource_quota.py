@@ -47,7 +47,7 @@ class NodeResources:
     """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """`provider` determines the group of a node.
+        """Start with an empty cache; `provider` determines the group of a node.
 
         The cached resources of a group are never updated, so each loop must create its own
         NodeResources.

@@ -78,7 +78,7 @@ class OverlaidTypes:
         types_of: Callable[[NodePool], InstanceTypeTable],
         options: KarpenterOptions,
     ) -> None:
-        """`types_of` returns the instance types of a NodePool without the overlays of `cluster`.
+        """Create the tables; `types_of` returns a NodePool's instance types without overlays.
 
         If the feature gate NodeOverlay is not set, overlays have no effect.
         """

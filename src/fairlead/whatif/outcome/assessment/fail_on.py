@@ -11,7 +11,7 @@
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
                  is true if a workload had fewer ready pods at any time
 
-In `list:field`, the list can be any one except `down`.
+In `list:field`, every list except `down` is allowed.
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
 satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
@@ -297,7 +297,8 @@ def _below(text: str, sign: str, value: str) -> FailOnWorkload:
 def _refuse(condition: FailOn, *, has_list: bool) -> None:
     """Raise InputError for an invalid combination of field, operator and value.
 
-    `has_list` means that the user named a list, so that only fields of pods can follow.
+    `has_list` is set if the user wrote `LIST:` before the field. Then the field must be a field of
+    pods.
     """
     name, value = condition.field, condition.value
     if name == "priority":

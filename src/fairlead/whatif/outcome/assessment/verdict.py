@@ -106,7 +106,7 @@ class Finding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """All outcomes that occur, the most severe first. If none occurs, the only one is UNCHANGED."""
+    """All outcomes that occur, the most severe first; UNCHANGED if no outcome occurs."""
 
     findings: tuple[Finding, ...]
 
@@ -494,7 +494,8 @@ def _repacked(effect: Effect) -> str | None:
 def _instead(row: PackingRow, unit: str) -> str:
     """Return `row` as text, such as `57 nodes instead of 60` or `60 nodes (as without it)`.
 
-    `unit` follows the first number, here ` nodes`. The second number is that without the change.
+    `unit`, here ` nodes`, follows the first number. The first number is the value with the change,
+    and the second number is the value without the change.
     """
     if row.without == row.changed:
         return f"{_amount(row.changed)}{unit} (as without it)"
@@ -540,11 +541,11 @@ def _fails_to_start(pod: PodEnd, run: RunOutcome) -> bool:
 
 
 def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
-    """Return a clause about pods of StatefulSets in `back` that waited for their failed nodes.
+    """Return a clause about StatefulSet pods that waited for their nodes; "" if there are none.
 
-    A StatefulSet creates a pod again after the kubelet has confirmed that the old pod is deleted.
-    The kubelet of a failed node confirms this when the node returns. Return "" if no pods waited
-    for their nodes.
+    Only the pods in `back` are considered. A StatefulSet creates a pod again only after the kubelet
+    has confirmed the deletion of the old pod. The kubelet of a failed node confirms it when the
+    node returns.
     """
     outage = effect.changed.outage
     if outage is None:
@@ -702,7 +703,7 @@ def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
 
 
 def _staying(pods: Sequence[PodEnd]) -> str:
-    """Return a sentence about `pods`, which do not leave nodes out of service; "" without pods."""
+    """Return a sentence that `pods` stay on nodes that are not in service; "" without pods."""
     if not pods:
         return ""
     if len(pods) == 1:

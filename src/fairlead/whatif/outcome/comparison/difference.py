@@ -63,7 +63,8 @@ WAITS_FOR_LOWER: Final = "the StatefulSet waits until its pods with lower ordina
 class NotCreated(Struct, frozen=True):
     """A displaced pod that its workload still needs, but had not recreated at the end.
 
-    `waits_for` is the pod that its StatefulSet must make ready first, "" if there is none.
+    `waits_for` is the pod that must become ready first, because a StatefulSet creates its pods in
+    order; "" if there is none.
     """
 
     pod: PodEnd
@@ -411,7 +412,7 @@ def _drop(
     counts: Counter[Hashable],
     identity: Callable[[AnyDisplaced], Hashable],
 ) -> tuple[AnyDisplaced, ...]:
-    """Return `entries` without as many of each identity as `counts` states, the first ones."""
+    """Return `entries` without the first `counts[key]` entries of each identity `key`."""
     left, kept = Counter(counts), []
     for one in entries:
         if left[identity(one)] > 0:
@@ -448,10 +449,10 @@ def _recovered_after(
 ) -> DurationNs | None:
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
-    The result is at least the time until the last failed node returned. Return None if one of these
-    pods neither runs nor has completed at the end. `concerned` contains pod keys. If a pod of the
-    run without the change has another name in `changed`, `current` maps its key to the pod in
-    `changed`.
+    The result is at least the time until the last failed node returned. Return None if a
+    `concerned` pod neither runs nor has completed at the end. `concerned` contains pod keys. If a
+    pod of the run without the change has another name in `changed`, `current` maps its key to the
+    pod in `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

@@ -29,8 +29,9 @@ ABSENT: Final = PodEnd(namespace="", name="")
 
 
 class PodRole(Struct, frozen=True):
-    """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
+    """A pod of one run of a what-if, and its counterpart in the other run.
 
+    `before` is from the run without the change, `after` is from the run with the change.
     If the pod exists in one run only, the field for the other run is ABSENT.
     """
 
@@ -171,11 +172,11 @@ def pod_roles(
 
 
 def _was_deleted(before: PodEnd, after: PodEnd, displaced: Collection[str]) -> bool:
-    """Return whether the change deleted the pod, so that `after` is not its counterpart.
+    """Return whether the change deleted the pod, so that `after` is no counterpart of `before`.
 
-    `before` and `after` have the same key. If the change deleted the pod, `after` still terminates,
-    for example because the kubelet of its node does not answer. The counterpart of `before` may
-    then be a pod that a rollout created.
+    `before` and `after` have the same key. If the change deleted the pod, `after` is still
+    terminating, for example because the kubelet of its node does not answer. The counterpart of
+    `before` may then be a pod that a rollout created.
     """
     is_deleted = after.is_terminating and not before.is_terminating
     return is_deleted and after.key not in displaced

@@ -26,9 +26,9 @@ def waited_pods(
 ) -> tuple[WaitedPod, ...]:
     """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
 
-    These are pods that no node could take for a time, and that have a node at the end of the run
-    `changed` or have completed. They are displaced, moved or new, or they wait at least WAITED_MIN
-    longer than in the run `without`. If a pod waited several times, its last wait counts.
+    For a time, no node could take such a pod. At the end of the run `changed`, the pod has a node
+    or has completed. The pod is displaced, moved or new, or it waits at least WAITED_MIN longer
+    than in the run `without`. If a pod waited several times, its last wait counts.
     """
     last, known = _last_waits(changed), _last_waits(without)
     concerned = [pod.key for pod in (*found.displaced, *found.placed)]

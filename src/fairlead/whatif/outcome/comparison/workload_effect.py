@@ -42,7 +42,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
-    failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
+    failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
     pending. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
     `waited` counts the displaced pods that found a node only after WAITED_MIN or more;
@@ -290,7 +290,10 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the pods of `found.returned` that end on another node than those that they left."""
+    """Yield the pods of `found.returned` that both runs moved to the same node.
+
+    At the end, such a pod is not on any of the nodes from which it was displaced.
+    """
     left: dict[str, set[str]] = defaultdict(set)
     for one in (*found.preempted, *found.evicted):
         left[one.pod.key].add(one.node)
@@ -387,7 +390,7 @@ def _effect(
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod that `ref` names, from `changed` or else `without`; None if in neither."""
+    """Return the pod `ref` of the run `changed`, or else of `without`; None if neither has it."""
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 

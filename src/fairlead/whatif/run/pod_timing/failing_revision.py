@@ -1,11 +1,14 @@
 """FailingRevisions: the revisions of pod templates whose pods fail to start, from a dump.
 
-A revision fails if all its pods that have a node wait because a container fails to start, as in
-ImagePullBackOff or CrashLoopBackOff, and if the cause is hardly a node. Then a new pod of the
-revision fails, too. The cause is hardly a node in two cases: the pods are on at least two nodes, or
-pods of another revision of the workload run, and other pods run on the same node. The latter is a
-rollout that replaces one pod at a time, as those of StatefulSets do. Terminating and completed pods
-do not count.
+A revision fails if both of these are true:
+
+- All pods of the revision that have a node wait because a container fails to start, as in
+  ImagePullBackOff or CrashLoopBackOff.
+- The cause is probably not the node. Either the pods are on at least two nodes, or other pods run
+  on the same node and pods of another revision of the workload run. The second case is a rollout
+  that replaces one pod at a time, as in a StatefulSet.
+
+Then a new pod of the revision fails, too. Terminating and completed pods do not count.
 
     2 pods on n1 and n2, both ImagePullBackOff         fails
     the same, and 1 Ready pod on n3                    does not fail

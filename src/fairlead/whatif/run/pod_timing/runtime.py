@@ -1,15 +1,16 @@
-"""Runtimes: the times that pods run until they complete, from a dump's completed pods or a file.
+"""Runtimes: how long pods run until they complete, known from a dump's completed pods or a file.
 
 A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
 is used for pods of the same owner and for pods of the same template. If the owner is a Job of a
-CronJob, the CronJob counts as the owner. Pods that the node or a controller stopped
-(`status.reason: Evicted`) and pods that restart forever (restartPolicy Always) are ignored.
+CronJob, the CronJob counts as the owner. Pods that restart forever (restartPolicy Always) are
+ignored. Pods with a `status.reason`, such as Evicted, are also ignored, unless the reason is
+DeadlineExceeded.
 
 The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
 
     runtimes 10m 20m 30m, age 15m    ->    20m or 30m in total, 5m or 15m from now
 
-If there is no such runtime, the pod runs longer than any known pod, and its end is unknown.
+If no runtime is above `age`, the end of the pod is unknown.
 """
 
 from __future__ import annotations
@@ -73,10 +74,11 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 
 
 class Runtimes(Struct, frozen=True):
-    """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
+    """The known runtimes.
 
-    They are searched for a pod in this order: `stated`, `by_owner`, `by_template`. The first match
-    applies.
+    `stated` contains the runtimes from a file. `by_owner` and `by_template` contain the runtimes of
+    completed pods. For each pod, the fields are searched in this order: `stated`, `by_owner`,
+    `by_template`. The first match applies.
     """
 
     stated: tuple[StatedRuntime, ...] = ()

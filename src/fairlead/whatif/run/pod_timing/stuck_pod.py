@@ -51,7 +51,10 @@ class StuckPods(Struct, frozen=True):
 
 
 def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
-    """Return whether the kubelet of `node`, which is None if unknown, cannot stop `pod` at `at`."""
+    """Return whether `pod` still runs on `node` at `at`, long after the end of its grace period.
+
+    Return False if `node` is not Ready or is None (unknown), or if a finalizer keeps the pod.
+    """
     if not is_terminating(pod) or is_terminal(pod) or is_static(pod) or foreign_finalizers(pod):
         return False
     if node is None or ready_status(node) != TRUE:

@@ -112,7 +112,7 @@ class ClusterHistoryRecorder(Struct):
         )
 
     def _statuses_from(self, since: Instant) -> Iterator[NodeStatusChange]:
-        """Yield, for each node that changed after `since`, its status at `since` and later ones."""
+        """Yield the statuses at and after `since` of each node that changed after `since`."""
         for of_node in self._statuses.values():
             later = [one for one in of_node if one.at > since]
             if later:

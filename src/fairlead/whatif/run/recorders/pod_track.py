@@ -79,9 +79,10 @@ class PodTrack(Struct):
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
-        """Return the PodEnd of the pod, for the outcome of a run; `requests` are its requests.
+        """Return the PodEnd of the pod, for the outcome of a run.
 
-        `facts` apply to this pod: they were made for it, or their `has_owner_of` accepts it.
+        `requests` are the requests of the pod. `facts` were made for this pod, or
+        `facts.has_owner_of` returns True for it.
         """
         pod = self.pod
         return PodEnd(
@@ -123,5 +124,5 @@ def is_disrupted(pod: Pod) -> bool:
 
 
 def is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod differ only in their status, but not in their phase."""
+    """Return whether two versions of a pod have the same phase and differ only in their status."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)

@@ -205,7 +205,7 @@ class Recorder(Struct):
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Set the reason of each pending pod that has none to the result of `why` for this pod."""
+        """Give each pending pod without a reason the reason that `why` returns for this pod."""
         if not self.counts.has_pending():
             return
         for _, track in self._tracks.made():  # a loaded pod without a track runs
@@ -614,7 +614,7 @@ class Recorder(Struct):
                 yield replicas.uids[index], replicas[0 if node else index], node
 
     def samples(self) -> Iterable[Pod]:
-        """Yield one pod of each group of unchanged loaded replicas, and each other existing pod."""
+        """Yield one pod of each group of unchanged loaded replicas, and all other existing pods."""
         yield from (replicas[0] for replicas in self._tracks.groups())
         yield from (track.pod for _, track in self._tracks.made())
 

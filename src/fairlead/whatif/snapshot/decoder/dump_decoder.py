@@ -1,7 +1,7 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-Decoding to JSON values, checking these and converting them to views would take ten times as long.
-The direct way works for objects of the common kinds in stored form (`StoredForm`); other objects
+Decoding to JSON values and converting the checked values to views would take ten times as long.
+Direct decoding works for objects of the common kinds in stored form (`StoredForm`); other objects
 are decoded as JSON. Most pods are not decoded at all, because they match the template of another
 pod's text (`PodTexts`).
 

@@ -123,7 +123,7 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # True if a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
-        """Return whether the pods are replicas, and none is pinned to a node other than its own.
+        """Return whether the pods are replicas, and each pinned pod is pinned to its own node.
 
         Replicas differ only in the fields that the class docstring lists. `strings` contains, for
         each placeholder, the string of the only pod, or a column with the strings of all pods.
@@ -218,9 +218,9 @@ class PodTexts:
         self._of_texts: dict[JsonTemplate, PodTemplate | None] = {}
 
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return (template that the pod `text` matches, the pod's strings in the placeholders).
+        """Return (the template that `text` matches, the strings of `text` in the placeholders).
 
-        Returns None if `text` matches no template; then it must be decoded. Pods of one template
+        `text` is the text of a pod. Returns None if it matches no template. Pods of one template
         share parts of their views, so the views must not be mutated.
         """
         workload = self._workloads.get(_workload_name(text)) if self._workloads else None
@@ -279,10 +279,10 @@ class PodTexts:
         workload.latest = text
 
     def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of pods with `texts`, which the snapshot file contains as a template.
+        """Return the template of the pods whose texts match `texts`.
 
-        Returns None if the template is not usable. Raises msgspec.DecodeError if `texts` are not
-        JSON.
+        `texts` is a template that the snapshot file contains. Returns None if the template is
+        not usable. Raises msgspec.DecodeError if `texts` are not JSON.
         """
         if texts not in self._of_texts:
             self._of_texts[texts] = None

@@ -147,9 +147,10 @@ async def _list(
 ) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if they cannot be read.
 
-    The result is None if the user may not read them, or if the server serves the resource only in
-    versions other than that of `resource`. It is () if the server does not serve the resource at
-    all. Raises RequestError for other errors, and for any error about a required resource.
+    The result is None in two cases: the user may not read the objects, or the server serves the
+    resource, but not in the version of `resource`. It is () if the server does not serve the
+    resource at all. Raises RequestError for other errors, and for any error about a required
+    resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))
@@ -175,7 +176,7 @@ def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:
 
 
 def _decoded(decoder: DumpDecoder, kind: Kind, items: Iterable[Raw]) -> Iterator[LiveObject]:
-    """Yield a DecodedItem for each item; for an item that `decoder` cannot decode, its text."""
+    """Yield a DecodedItem for each item, or the text of an item that `decoder` cannot decode."""
     for text in _texts(kind, items):
         try:
             found = decoder.decode(text)

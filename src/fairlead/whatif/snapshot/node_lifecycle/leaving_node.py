@@ -67,10 +67,10 @@ def leaving_note(names: list[str]) -> tuple[str, ...]:
 
 
 def deleted_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about the nodes with a deletionTimestamp, which go in a simulation.
+    """Yield notes about the nodes with a deletionTimestamp, which a simulation deletes.
 
-    `engine.workloads.drain.node_finalizers` removes their finalizers; it drains nodes of Karpenter
-    first.
+    `engine.workloads.drain.node_finalizers` removes the finalizers of these nodes. Nodes of
+    Karpenter are drained before their finalizers are removed.
     """
     deleted = [one.metadata for one in _nodes(manifests) if one.metadata.deletion_timestamp]
     drained = [one.name for one in deleted if TERMINATION in one.finalizers]

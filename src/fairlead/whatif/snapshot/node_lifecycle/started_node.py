@@ -127,7 +127,10 @@ class _Cluster:
     """The objects of a dump that show what the start of a node will change."""
 
     def __init__(self, manifests: Iterable[Manifest], starting: Collection[str]) -> None:
-        """`starting` are the names of the nodes that may be starting. Raises InputError."""
+        """Collect the objects in `manifests`. Raises InputError.
+
+        `starting` are the names of the nodes that may be starting.
+        """
         own = [one for one in samples(manifests) if one.kind.group == GROUP]
         claims = _decoded(NodeClaim, own)
         self._claims = {one.status.provider_id: one for one in claims}
@@ -196,8 +199,8 @@ class _Cluster:
     def _claim_of(self, node: Node) -> NodeClaim | None:
         """Return the NodeClaim of `node`; None if it has none.
 
-        Some Nodes get their providerID only during the start, and some NodeClaims their
-        status.nodeName. So the two are matched by either of these fields.
+        Some Nodes get their providerID only during the start, and some NodeClaims get their
+        status.nodeName only then. So a NodeClaim is found by either of these fields.
         """
         named = self._named_claims.get(node.metadata.name)
         return self._claims.get(node.spec.provider_id, named) if node.spec.provider_id else named
@@ -273,7 +276,10 @@ def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
 
 
 def _taints(node: Node, removed: Collection[Taint], claim: NodeClaim | None) -> list[Json]:
-    """Return the taints of the started `node`, with those of `claim` if it was not registered."""
+    """Return the taints of `node` after its start, which are those of `node` except `removed`.
+
+    If Karpenter had not registered `node` yet, the taints of `claim` are added.
+    """
     kept = [one for one in node.spec.taints if one not in removed]
     present = {(one.key, one.effect) for one in kept}
     of_claim = () if claim is None or _is_registered(node) else claim.spec.taints

@@ -144,7 +144,7 @@ class _Packing(Struct):
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Place pods on added nodes (step (a)) up to the first pod that fits no added node.
+        """Place pods on added nodes, up to the first pod that fits no added node.
 
         Returns this pod and all later pods; () if all pods were placed.
         """
@@ -251,8 +251,8 @@ def _leading_by_resources(
 ) -> tuple[AddedNodes, int]:
     """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
 
-    The leading groups are those before the first group whose pods need more than free resources.
-    Their number is 0 if the node of `template` is cordoned.
+    The leading groups are those before the first group with a need other than free resources, such
+    as a host port. Their number is 0 if the node of `template` is cordoned.
     """
     with snapshot.fork():
         template.add_to(snapshot)

@@ -158,7 +158,7 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
     """Return how many of the `wanted` nodes --max-nodes-total allows; None if it allows none.
 
-    `present` is the number of nodes that exist.
+    `present` is the number of existing nodes that count towards the limit.
     """
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:

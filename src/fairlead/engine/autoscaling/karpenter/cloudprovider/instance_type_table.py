@@ -43,7 +43,7 @@ class _Column:
         requirement: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects that agree with `requirement`.
+        """Return a mask of the subjects (types or offerings) that agree with `requirement`.
 
         A subject agrees if it has no requirement on the label, or if `agrees` returns True for the
         subject's requirement and `requirement`.

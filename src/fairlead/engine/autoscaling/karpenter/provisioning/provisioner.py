@@ -173,7 +173,10 @@ class Provisioner:
     def __init__(
         self, cluster: KarpenterCluster, types_of: TypesOfPool, options: KarpenterOptions
     ) -> None:
-        """`types_of` returns the instance types that a NodePool can use, with overlays applied."""
+        """Create the provisioner.
+
+        `types_of` returns the instance types that a NodePool can use, with overlays applied.
+        """
         self._cluster = cluster
         self.types_of = types_of
         self._options = options

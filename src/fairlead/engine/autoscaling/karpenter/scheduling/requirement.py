@@ -61,7 +61,7 @@ class LabelRequirement(Struct, frozen=True):
 
     @property
     def denies(self) -> bool:
-        """Whether a node without the label satisfies the requirement: NotIn or DoesNotExist."""
+        """Whether nodes without the label are accepted: True for NotIn and DoesNotExist."""
         return self.complement == bool(self.values)
 
     @property

@@ -64,7 +64,7 @@ class Requirements:
         return self._by_key.keys()
 
     def get(self, key: str) -> LabelRequirement:
-        """Return the requirement on `key`; if there is none, Exists, which allows any value."""
+        """Return the requirement on `key`; Exists, which allows any value, if there is none."""
         found = self._by_key.get(key)
         return LabelRequirement(key, complement=True) if found is None else found
 

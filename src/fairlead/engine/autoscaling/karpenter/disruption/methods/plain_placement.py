@@ -122,7 +122,7 @@ class PlainPlacement:
     """Places plain pods on the nodes of one cluster state; each call of `place` starts anew."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
-        """`rows` are the nodes in the order in which they are tried.
+        """Prepare placements on `rows`, the nodes in the order in which they are tried.
 
         Every placement includes the pods `common`.
         """

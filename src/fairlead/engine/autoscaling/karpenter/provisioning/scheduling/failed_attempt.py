@@ -4,10 +4,12 @@ A failed attempt places nothing. As long as the pass places no other pod, an att
 the same constraints fails in the same way. A pass with thousands of equal pods that fit nowhere
 therefore searches the nodes only once for them.
 
-The results of some attempts can differ between equal pods: of attempts for pods that mount volumes,
-and of attempts whose error texts can contain the hostname of a new NodeClaim. Such attempts are not
-remembered. The hostname is a placeholder with a number that differs in each attempt. If the limits
-of all NodePools are reached, an attempt uses no placeholder and can be remembered.
+Two kinds of attempts are not remembered, because their results can differ between equal pods:
+
+- attempts for pods that mount volumes
+- attempts whose error texts can contain the hostname of a new NodeClaim. The hostname is a
+  placeholder with a number that differs in each attempt. If the limits of all NodePools are
+  reached, an attempt uses no placeholder and can be remembered.
 """
 
 from __future__ import annotations

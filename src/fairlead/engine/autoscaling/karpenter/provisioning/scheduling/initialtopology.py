@@ -99,7 +99,10 @@ class _Inverse(Struct, frozen=True):
 
 
 class InitialTopology:
-    """The counts of topology groups before a pass. The cluster must not change."""
+    """The counts of topology groups before a pass.
+
+    The cluster must not change while this object is in use.
+    """
 
     def __init__(
         self,

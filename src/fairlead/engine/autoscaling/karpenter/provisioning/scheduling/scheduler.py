@@ -251,7 +251,10 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _repeated(self, pod: PendingPod, known: FailedAttempt) -> list[AddRefusal]:
-        """Return the refusals of an equal pod, with the side effects of an attempt for `pod`."""
+        """Return the refusals in `known`, the failed attempt of a pod that is equal to `pod`.
+
+        The call has the same side effects as an attempt for `pod`.
+        """
         for _ in range(1 + len(known.reasons)):
             self._resort_claims()
         self._hosts += known.hosts

@@ -188,7 +188,8 @@ class TopologyGroup:
         """Return the occupied domains that both the pod to place and the node allow.
 
         A domain is occupied if it contains a pod that the term selects. If the pod to place allows
-        no occupied domain and is itself selected by the term, it may be the first in a domain.
+        no occupied domain and is itself selected by the term, it may be the first such pod in a
+        domain. In this case, the result contains domains that are not occupied.
         """
         found = [
             domain
