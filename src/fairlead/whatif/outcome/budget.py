@@ -80,7 +80,10 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def new_rule(self) -> str:
-        """The disruptions allowed at the end of both runs: `allows 0 disruptions instead of 25`."""
+        """A phrase that compares the disruptions allowed at the end of the two runs.
+
+        Example: `allows 0 disruptions instead of 25`.
+        """
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
             return f"is deleted (it allowed {_disruptions(before or 0)})"

@@ -68,10 +68,10 @@ class _Evidence(Struct, frozen=True):
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods left their failed node earlier or later than after 5 min.
+        """Return a note if the time until the first pods left their failed node was not 5 minutes.
 
-        Return None if they left after five minutes, or if no pods left a tainted node. Nodes that
-        were tainted before the run do not count, because part of their times is unknown.
+        Return None if it was five minutes, or if no pods left a tainted node. Nodes that were
+        tainted before the run are ignored, because some of the times of their failure are unknown.
         """
         evicted = [
             one

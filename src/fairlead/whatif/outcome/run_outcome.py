@@ -179,10 +179,10 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the largest number of healthy pods that the budget lacked at any one
-    instant. An instant is ignored if no earlier instant had more healthy pods. So the new pods of a
-    scale-up do not count as missing. `selector` selects the pods of the budget, None if the budget
-    was deleted.
+    least once. `shortage` is the largest number of healthy pods that the budget lacked at one
+    instant. New pods of a scale-up do not count as missing: an instant counts only if the budget
+    had more healthy pods at an earlier instant. `selector` selects the pods of the budget, None if
+    the budget was deleted.
     """
 
     pdb: str
@@ -340,8 +340,8 @@ class ObjectError(Struct, frozen=True):
 class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
-    `volume` is its volume, "" if it had none. `reclaim_policy` is that of the volume, "" if
-    unknown.
+    `volume` is the claim's volume, "" if the claim had none. `reclaim_policy` is the reclaim policy
+    of the volume, "" if it is unknown.
     """
 
     claim: str

@@ -81,9 +81,10 @@ class WorkloadRef(Struct, frozen=True, order=True):
 
     @property
     def object_kind(self) -> str:
-        """The kind of the object with this namespace and name.
+        """The kind of the object that `namespace` and `name` identify.
 
-        It differs from `kind` for the workload of pods that a program created.
+        It differs from `kind` only if a program created the pods of the workload. In this case, it
+        is the kind of the object in which the program runs.
         """
         return self.kind.removeprefix(_PROGRAM_IN)
 

@@ -250,7 +250,10 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return how many nodes of a zone are tainted by each instant, and how many the rate allows."""
+    """Return the numbers of tainted nodes in a zone over time, and the numbers that are allowed.
+
+    The taint rate of the zone determines how many tainted nodes are allowed at each instant.
+    """
     taints = [taint.at for taint in found.taints if taint.zone == line.zone]
     instants = sorted({*taints, *(at for at, _ in line.points)})
     return {

@@ -190,8 +190,8 @@ def _rounded_up(duration: DurationNs) -> str:
 def _blocked(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs in which the budgets that refuse evictions allow more disruptions.
 
-    The eviction API never evicts a pod that several budgets select. For such pods, the last what-if
-    deletes the surplus budgets.
+    The eviction API never evicts a pod that several budgets select. If there are such pods, the
+    last what-if deletes all but one of their budgets.
     """
     undrained = case.answer.changed.stuck
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
@@ -226,9 +226,10 @@ def _single_budget(case: _Case) -> Iterator[NextStep]:
 
 
 def _breached(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas for the first budget for which that may help.
+    """Yield a what-if with more replicas, which may prevent the breach of a budget.
 
-    A note names the budgets for which no number of replicas helps.
+    The what-if is about the first breached budget for which more replicas can help. If nodes fail,
+    a note names the breached budgets for which no number of replicas helps.
     """
     effect = case.answer.effect
     hopeless: list[str] = []
@@ -294,7 +295,8 @@ def _unbreached(
 ) -> Iterator[NextStep]:
     """Yield a what-if with `count` more replicas of the workload `one`, if it helps.
 
-    It helps if `budget` is not breached then, and the number of pending pods does not increase.
+    The replicas help if they avoid the breach of `budget` and do not increase the number of pending
+    pods.
     """
     if count > _GROWTH_MAX * one.readiness.wanted:
         return
@@ -404,16 +406,17 @@ def _placed(case: _Case) -> Iterator[NextStep]:
 def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    If pods fit only copies of the node that they left, copies of this node are suggested. They have
-    room for these pods, and for pods of the same workloads that are evicted or created later. If
-    possible, they also have room for the other pods that wait for lack of room.
+    If pods fit only copies of the node that they left, copies of this node are suggested. The
+    copies have room for these pods, and for pods of the same workloads that are evicted or created
+    later. If possible, the copies also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off nodes,
     new nodes are suggested only if a trial shows that fewer pods wait.
 
-    If the question adds nodes already, more copies of the same node are suggested. Nothing is
-    suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
+    If the question adds nodes already, more copies of the node that the question copies are
+    suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
+    count against its limits.
     """
     answer = case.answer
     if answer.changed.autoscaling is not None:
@@ -505,7 +508,10 @@ def _unspread_waits(case: _Case) -> Iterator[NextStep]:
 
 
 def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
-    """Return the rules that kept `pods` off nodes with room, if nodes fail or are drained."""
+    """Return the topology spread rules that kept `pods` off nodes with room.
+
+    Returns [] if the question does not make nodes fail, and does not drain or cordon nodes.
+    """
     answer = case.answer
     if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
         return []
@@ -517,10 +523,10 @@ def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
 
 
 def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with other constraints.
+    """Yield the first of three what-ifs with other topology spread constraints that helps.
 
-    They do not count tainted nodes, or they also have no minDomains, or they are preferences. These
-    are tried in this order, and the first that helps is yielded.
+    In the first what-if, the constraints do not count tainted nodes. In the second, they also have
+    no minDomains. In the third, they are only preferences (ScheduleAnyway).
     """
     [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
     if rule.ignores_taints and _more_ready(one, case.with_edit(rule.with_taints_honored())):
@@ -538,7 +544,10 @@ def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
 
 
 def _honoring_taints(rule: SpreadRule, case: _Case) -> NextStep:
-    """Return a what-if with constraints that do not count tainted nodes; add a note about them."""
+    """Return a what-if with constraints that do not count tainted nodes.
+
+    Also add a note to `case.causes`: it says that the constraints of `rule` count these nodes now.
+    """
     whose = f"the topology spread of {rule.workload}"
     are_failed = case.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
@@ -579,10 +588,11 @@ def _room_for(
 def _taken_by_copies(
     node: NodeEnd, movable: Sequence[PodEnd], left: Mapping[str, str], reach: VolumeReach
 ) -> Iterator[PodEnd]:
-    """Yield the pods that left `node`, and those of the same workloads that left other nodes.
+    """Yield the `movable` pods that copies of `node` can take.
 
-    Pods of one workload have equal rules, so a copy of `node` takes all of them whose volumes it
-    reaches.
+    The result contains all pods that left `node`. It also contains the pods that left other nodes,
+    if a pod of the same workload left `node` and a copy of `node` reaches their volumes. `left`
+    maps the key of each pod to the node that it left.
     """
     alike = {pod.workload for pod in movable if left[pod.key] == node.name}
     for pod in movable:
@@ -665,7 +675,11 @@ def more_nodes(
 
 
 def _new_nodes(verb: str, found: NewNodes | None, added: int = 0) -> Iterator[NextStep]:
-    """Yield a what-if with the nodes `found` and the nodes of the question (`added` is a count)."""
+    """Yield a what-if with the new nodes `found`; none if `found` is None.
+
+    `added` is the number of nodes that the question adds already; the what-if adds these, too.
+    `verb` is the first word or words of the text.
+    """
     if found is not None:
         more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
         options = NewNodes(added + found.count, found.like).options
@@ -702,12 +716,14 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 
 
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
-    """Yield a way to run one more replica of the workload `one`.
+    """Yield a step that adds one replica of the workload `one`.
 
-    If nodes fail, the step is a what-if that also adds the replica. It is yielded only if it
-    shortens the time without a ready pod. For other changes, the step is a command that adds the
-    replica before the change. If the change updates the workload, there is no such command, because
-    the rollout replaces all replicas.
+    If the question makes nodes fail, the step is the same question with one more replica. It is
+    yielded only if the replica shortens the time without a ready pod.
+
+    For other questions, the step is a command that adds the replica before the change. The command
+    is not yielded if the change updates the workload, because the rollout replaces all replicas. It
+    is not yielded either if the change scales a workload.
     """
     if case.answer.changed.outage is not None:
         if _can_grow(one, case) and _can_scale(one, case):

@@ -176,9 +176,9 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
     """Return `manifest`; if it is a node, add the older labels that the node controllers read.
 
-    `read` maps each current label to the labels that the node controllers read for it. If a node
-    has the current label but none of the labels that are read, the first label that is read is
-    added with the value of the current label.
+    `read` maps each current label to its alternatives: the labels that the node controllers read.
+    If a node has the current label but none of the alternatives, the first alternative is added
+    with the value of the current label.
     """
     if manifest.kind is not NODE:
         return manifest

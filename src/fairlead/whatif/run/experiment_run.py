@@ -305,11 +305,12 @@ class ExperimentRun:
         is_over: Callable[[Store], bool],
         progress: Progress,
     ) -> bool:
-        """Perform `steps` before those of the experiment, and wait until `is_over` returns True.
+        """Perform `steps` before the experiment's steps, and wait until `is_over` returns True.
 
-        The steps begin `begin` nanoseconds after the start, or now if that is later. The run
-        continues until `is_over` returns True for its store, or until the cluster settles. Return
-        the last result of `is_over`. Call this after `start` and before `finish`.
+        The time of each step counts from `begin` nanoseconds after the start of the run, or from
+        now if now is later. The run continues until `is_over(store)` returns True, until the
+        cluster settles, or until the experiment's `horizon` has passed. Return the last result of
+        `is_over`. Call this after `start` and before `finish`.
         """
         show, at = partial(self._show, progress), max(self._start + begin, self._world.now)
         self._run(at, on_progress=show)
@@ -372,8 +373,9 @@ class ExperimentRun:
         known_failures: frozenset[str] = frozenset(),
         steps_for: StepsFor | None = None,
     ) -> None:
-        """Set the experiment's fields to the parameters of the same name; `begin` is `steps_begin`.
+        """Set fields of the experiment to the parameters.
 
+        Each parameter sets the field of the same name, but `begin` sets the field `steps_begin`.
         Call this before `finish`.
         """
         self._experiment = replace(
@@ -434,8 +436,9 @@ class ExperimentRun:
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
         """Return the commands of `step`.
 
-        If the experiment has a node autoscaler, `step.commands_for` (if it is set) makes the
-        commands for the present nodes. If it raises InputError, `step.commands` are used.
+        If the experiment has a node autoscaler and `step.commands_for` is set, `commands_for` makes
+        the commands for the present nodes. If it raises InputError, and in all other cases, the
+        result is `step.commands`.
         """
         experiment = self._experiment
         if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
@@ -468,10 +471,10 @@ class ExperimentRun:
             self._recorder.errors.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
-        """Run for the experiment's duration, or until `_is_quiet` returns True.
+        """Run for the experiment's duration; if it has none, until `_is_quiet` returns True.
 
-        Without a duration, the run ends at most `horizon` after the last step. The times of the
-        steps count from `begin`.
+        Without a duration, the run ends at the latest when the experiment's `horizon` has passed
+        since the last step. The times of the steps count from `begin`.
         """
         experiment = self._experiment
         if experiment.duration is not None:
@@ -598,7 +601,8 @@ class ExperimentRun:
         """Yield the repeated displacements from `since` on, ordered by time.
 
         A recurrence is left out if the pods of its workload were displaced, in total, at most once
-        for each wanted pod. A rolling update of another workload can displace each pod once.
+        for each wanted pod. So few displacements need not be a loop: a rolling update of another
+        workload can displace each pod once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -608,7 +612,10 @@ class ExperimentRun:
                 yield one
 
     def _rest(self, *, settled: bool) -> Rest:
-        """Return the time at which the cluster came to rest; AT_REST if `steps_begin` is set."""
+        """Return when the cluster came to rest, and its activity until then.
+
+        If the experiment's `steps_begin` is set, the result is AT_REST: at rest from the start.
+        """
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions

@@ -232,11 +232,12 @@ class _Reader:
         return owner is None and self._is_controllers(write, obj)
 
     def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether `write` is left to the simulation's controllers; `obj` has no owner.
+        """Return whether `write` is left out, because the simulation's controllers make it.
 
-        This is so if the object is a provisioned volume, or if a controller made the write. Two
-        kinds of writes become steps although a controller made them: writes to the subresource
-        `scale`, and the StatefulSet controller's writes of claims whose StatefulSet is unknown.
+        `obj` is the written object; it must not have an owner. The result is True if `obj` is a
+        provisioned volume, or if a controller made the write. There are two exceptions: writes to
+        the subresource `scale`, and the StatefulSet controller's writes of claims whose StatefulSet
+        is unknown.
         """
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)
@@ -273,7 +274,10 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield notes about missing writes; `earlier` is the number of writes before the dump."""
+        """Yield notes about writes that did not become steps, or that the log does not contain.
+
+        `earlier` is the number of writes before the dump.
+        """
         if earlier:
             yield (
                 f"{self.source}: {earlier:,} writes before the dump are skipped, because the dump "
@@ -315,7 +319,10 @@ class _Reader:
             self._workloads[key] = workload_of(pod) if is_known else WorkloadRef(POD.kind, *key)
 
     def lifecycles(self) -> dict[WorkloadRef, list[RecordedLifecycle]]:
-        """Return the pods' lifecycles, ordered by start, of each workload with a completed pod."""
+        """Return {workload: lifecycles of its pods} for each workload with a completed pod.
+
+        The lifecycles are ordered by start.
+        """
         found: dict[WorkloadRef, list[RecordedLifecycle]] = defaultdict(list)
         completing = {self._workloads[key] for key in self._ended}
         for key, started in sorted(self._started.items(), key=lambda item: (item[1], item[0])):

@@ -226,9 +226,10 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return the step `end`, which ends this event's outage, extended to later nodes.
+        """Return a copy of the step `end` that also ends the outage of later nodes.
 
-        A later node is one that the outage affects and that came after the start of the run.
+        `end` ends the outage of this event. Later nodes are the nodes that came after the start of
+        the run and that the outage affects.
         """
         return replace(end, commands_for=partial(self._end_for, end.commands))
 

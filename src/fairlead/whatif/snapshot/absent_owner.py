@@ -28,9 +28,9 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
 def with_absent_owners(snapshot: Snapshot, target: str) -> Snapshot:
-    """Return `snapshot` with the custom resources that it lacks and that control pods.
+    """Return `snapshot` with an object added for each missing custom resource that controls pods.
 
-    Return `snapshot` itself if it lacks none, or if `target` (`KIND/NAME`) names a built-in kind.
+    Return `snapshot` itself if none is missing, or if `target` (`KIND/NAME`) names a built-in kind.
     The added objects have only metadata. A reference whose owner cannot exist, for example because
     the name is missing, is left out. Raises InputError for a pod that is not valid.
     """

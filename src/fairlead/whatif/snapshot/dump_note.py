@@ -226,7 +226,10 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequence[str]]:
-    """Return (keys of the pods in `entry`, names of their nodes); a name is "" for no node."""
+    """Return (keys of the pods in `entry`, names of their nodes).
+
+    If a pod has no node, the name of its node is "".
+    """
     if isinstance(entry, ReplicaManifests):
         return entry.replicas.keys, entry.replicas.nodes
     view = entry.view
@@ -322,7 +325,10 @@ def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if a Pod or Deployment directly controls unfinished pods, such as Spark's."""
+    """Yield a note if a Pod or Deployment directly controls unfinished pods.
+
+    For example, the driver pod of a Spark application controls the executor pods.
+    """
     owners = (
         (one.metadata.namespace, controller_of(one.metadata))
         for one in _views(Pod, POD, manifests)
@@ -525,7 +531,10 @@ def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
 
 
 def _api_server(entry: Manifest | ReplicaManifests) -> Manifest | None:
-    """Return `entry`, or one of the replicas in it, if it is a static pod of kube-apiserver."""
+    """Return the static pod of kube-apiserver in `entry`; None if there is none.
+
+    `entry` is one object or a set of replicas. If several pods match, the first is returned.
+    """
     if entry.kind is not POD:
         return None
     if isinstance(entry, ReplicaManifests):

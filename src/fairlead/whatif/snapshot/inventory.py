@@ -276,10 +276,10 @@ class Inventory:
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.
 
-        If `name` is that of a built-in kind that every cluster serves, the result is this kind. If
-        several custom resources have the name, the result is the first kind of which the inventory
-        contains the object `of_object`. If there is no such kind, the result is the first kind with
-        the name. `of_object` is a namespace ("" for any) and the object's name.
+        If a built-in kind that every cluster serves has the name, the result is this kind.
+        Otherwise, several custom resources may have the name. `of_object`, if given, is a namespace
+        ("" for any) and the name of an object. The result is the first kind with this object in the
+        inventory, or the first kind with the name if the object does not exist.
         """
         known = find_kind(name)
         if known is not None and not (known.is_custom or known.feature_gate):

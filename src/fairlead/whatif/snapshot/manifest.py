@@ -687,7 +687,10 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _no_object(value: Json) -> str:
-    """Return the likely reason why the map `value` has no kind, for an error; "" if unknown."""
+    """Return the likely reason why the map `value` has no kind; "" if the reason is unknown.
+
+    The reason is a part of an error message.
+    """
     if "items" in value:  # kubectl writes the kind of a List after its items
         return "is a list without a kind; the file may be cut off"
     if "apiVersion" not in value and ("cluster" in value or "events" in value):

@@ -143,7 +143,7 @@ class Karpenter:
         return self._disruption.kept_nodes(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes that a NodePool's budget protects, and when such a budget next changes.
+        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
 
         See `DisruptionController.awaited_budgets`.
         """

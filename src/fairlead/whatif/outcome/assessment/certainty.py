@@ -30,7 +30,7 @@ _COUNTS: Final = (
 
 
 class SeedOutcome(Struct, frozen=True):
-    """The outcome with one seed: the kind of verdict, and numbers of pods.
+    """The outcome with one seed: the kind of verdict, numbers of pods, and the recovery time.
 
     `counts` maps (workload, outcome), such as (`deploy/shop/web`, `pending`), to a number of pods.
 

@@ -191,10 +191,10 @@ class FailOnCount(Struct, frozen=True):
     number: int
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods of the list `name` if the condition is true, else [].
+        """Return the counted pods if the condition is true, else [].
 
-        If the list is empty and the condition is true, as with `pending==0`, the only text is a
-        sentence such as "no pods are pending".
+        If the condition is true but no pods are counted, as with `pending==0`, the result contains
+        only a sentence such as "no pods are pending".
         """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):

@@ -144,9 +144,9 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Return whether the changed run settled, and the loop `one` is over.
+    """Return whether the loop `one` ended and the run with the change settled.
 
-    It is over if all wanted pods of its workload are ready at the end.
+    The loop ended if all wanted pods of its workload are ready at the end of the run.
     """
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
@@ -569,7 +569,7 @@ def _waits_for_failed_nodes(effect: Effect, back: Sequence[PodEnd]) -> str:
 
 
 def _waits(effect: Effect, back: Sequence[PodEnd]) -> str:
-    """Return a clause about the pods in `back` that waited long for a node; "" without them."""
+    """Return a clause about the pods in `back` that waited long for a node; "" if none did."""
     keys = set(_keys(back))
     waited = [one for one in effect.waited if one.pod.key in keys]  # the longest wait is first
     if not waited:
@@ -736,8 +736,8 @@ def _resized(effect: Effect) -> str | None:
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    Pods that wait are named if they are neither displaced nor moved nor new. Return None if the
-    change leaves no pods on failed nodes.
+    Waiting pods that are displaced, moved or new are not counted. Return None if the change leaves
+    no pods on failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

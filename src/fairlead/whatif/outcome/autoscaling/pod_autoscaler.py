@@ -88,8 +88,9 @@ def notes_about(
 ) -> tuple[str, ...]:
     """Return the `notes` of a run; the note about missing loads is limited to `workloads`.
 
-    This note says which of `autoscalers` have no load. It is replaced by a note about only those
-    that scale one of `workloads`. If there are none, the note is left out.
+    In `notes`, the note about missing loads is about all `autoscalers` without a load. In the
+    result, it is only about those autoscalers without a load that scale one of `workloads`. The
+    note is left out if there is no such autoscaler.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

@@ -77,7 +77,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `placed`: pods that have a node only with the change
     - `completed`: pods that started after the change and completed or failed, if more pods of their
       workload did so than without the change
-    - `moved`: pods displaced or not, that are on another node than without the change
+    - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
@@ -256,7 +256,10 @@ def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
 
 
 def _returns_with_node(pod: PodEnd) -> bool:
-    """Return whether `pod` is a guard pod, which returns when its node is schedulable again."""
+    """Return whether `pod` is a guard pod of OpenShift.
+
+    A guard pod is created again when its node is schedulable again.
+    """
     return pod.belongs_to_node and pod.workload.kind == POD
 
 
@@ -296,7 +299,10 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the key of the first pod without a node, which blocks a StatefulSet; "" if none."""
+    """Return the key of the first of `pods` that has no node; "" if all have nodes.
+
+    `pods` belong to a StatefulSet, which creates no further pod while it waits for this pod.
+    """
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 

@@ -213,7 +213,7 @@ def workload_effects(
     If the readiness of a workload is the same in both runs, its unready pods alone do not count as
     an effect of the change.
 
-    `lost` are the pods that were on failed nodes and do not run again because of the change.
+    `lost` are the pods that were on failed nodes and, because of the change, do not run again.
     `waited` are the pods that waited long for a node.
     """
     tallies = _tallies(without, changed, difference, lost)

@@ -29,7 +29,7 @@ _PATIENCE: Final = seconds(600)
 class StuckPods(Struct, frozen=True):
     """The pods that do not stop, each with its deletionTimestamp.
 
-    Kubelets call this object as `KubeletConfig.never_stops`.
+    The object is used as `KubeletConfig.never_stops`, which kubelets call like a function.
     """
 
     deleted_at: Mapping[str, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """ClusterHistoryRecorder: records the states of nodes, and the times at which pods occupied them.
 
-A pod occupies a node from its binding until it completes or is deleted, as in `NodeEnd`.
+A pod occupies a node from its binding until it completes or is deleted.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@ from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 
 
 class ListedPod(Protocol):
-    """An existing pod, which may replace an evicted pod; `end` is its PodEnd if that is known."""
+    """An existing pod with its PodEnd (`end`), which is None if it is not known.
+
+    The pod may be the replacement of an evicted pod.
+    """
 
     pod: Pod
     end: PodEnd | None
@@ -33,8 +36,9 @@ class ListedPod(Protocol):
 class KeptEnds:
     """The PodEnds of the pods at an instant.
 
-    `by_key` maps each pod's own key to its PodEnd; `listed` maps each original to the PodEnd of its
-    listed pod. Both dictionaries are sorted and must not be changed.
+    `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original (see the
+    module docstring) to the PodEnd of the one pod that is listed for this original. Both
+    dictionaries are sorted and must not be changed.
     """
 
     def __init__(

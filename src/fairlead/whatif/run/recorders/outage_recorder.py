@@ -1,10 +1,9 @@
 """OutageRecorder: follows failed nodes and the pods that were on them.
 
 It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
-out of service until the pod is up again. A pod and its replacements share one pod key.
-
-    zone        the zone's key (`zone_key` of engine.nodelifecycle), as in ZoneChange
-    pod key     namespace/name of the first pod, which the later pods replace
+out of service until the pod is up again. A pod and its replacements share one pod key: the
+namespace/name of the first of these pods. A zone is named by its key (`zone_key` of
+engine.nodelifecycle), as in ZoneChange.
 """
 
 from __future__ import annotations

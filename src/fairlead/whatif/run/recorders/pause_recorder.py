@@ -35,7 +35,10 @@ class PauseRecorder(Struct):
 
 
 def _flap_pause(text: str) -> DurationNs:
-    """Return the longest pause (ns) of a node with kubelet annotation `text`; 0 if no flapping."""
+    """Return the longest pause (ns) that a node's kubelet annotation `text` can cause.
+
+    A pause is a time in which no object changes. The result is 0 unless `text` makes the node flap.
+    """
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError:

@@ -30,7 +30,7 @@ OVER: Final = ""
 class OwnerFacts:
     """Facts that the pods of one owner share.
 
-    They are the workload (`owner`), its revision, and whether the pods belong to their node.
+    The facts are the workload (`owner`), its revision, and whether the pods belong to their nodes.
     """
 
     __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")

@@ -412,7 +412,7 @@ class Recorder(Struct):
     def _observe_workloads(self, stimulus: Stimulus) -> None:
         """Record the transitions of a changed or deleted pod in `workloads`.
 
-        Must be called before `_tracks` is updated, because it contains the pod's previous version.
+        Call this before `_tracks` is updated, because the method needs the pod's previous version.
         """
         match stimulus:
             case ObjectChanged(Pod() as pod):
@@ -577,7 +577,10 @@ class Recorder(Struct):
         return self._loaded[id(row[0])].ends[row[1]]
 
     def _ends(self) -> dict[str, PodEnd]:
-        """Return {key: PodEnd} of the existing pods; each key is the pod's, not its original's."""
+        """Return {key: PodEnd} of the existing pods.
+
+        A pod that replaces another pod has its own key here, not the key of the replaced pod.
+        """
         loaded = self._loaded
         ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
@@ -643,9 +646,9 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods that a drain has not removed, sorted by key.
 
-        Their evictions are refused, or they have not stopped. Refused evictions of Cluster
-        Autoscaler and of the descheduler do not count: Cluster Autoscaler then keeps the node, and
-        the descheduler does not try again.
+        Their evictions are refused, or they have not stopped. Pods are left out if Cluster
+        Autoscaler or the descheduler requested the refused eviction. In this case, Cluster
+        Autoscaler keeps the node, and the descheduler does not try again.
         """
         refused = [
             Undrained(

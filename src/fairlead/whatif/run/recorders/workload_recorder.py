@@ -167,9 +167,9 @@ def _readiness(
     `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
     None if the number has this value at the end, and the value is less than `wanted`.
 
-    There is one exception: `settled` is False (changes continue after `until`), and the number fell
-    to its lowest value at `until`, but also had this value earlier. Then `lowest_for` is the total
-    of the earlier times.
+    There is one exception. It applies if `settled` is False (changes continue after `until`), and
+    the number fell to its lowest value exactly at `until`, but also had this value earlier. In this
+    case, `lowest_for` is the total of the earlier times.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

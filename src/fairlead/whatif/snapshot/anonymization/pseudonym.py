@@ -155,10 +155,11 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the code of `segment`: letters that show where it sorts among the segments of KEPT.
+    """Return the code of `segment`: the first part of its replacement in a pseudonym.
 
-    Instead, the code is `0` if `segment` begins with a digit, and `A` if it begins with another
-    character that sorts before `a`.
+    The code is `0` if `segment` begins with a digit, and `A` if it begins with another character
+    that sorts before `a`. In all other cases, the code consists of letters that show where
+    `segment` sorts among the segments of KEPT.
     """
     first = segment[:1]
     if first.isascii() and first.isdigit():

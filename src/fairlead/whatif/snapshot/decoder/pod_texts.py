@@ -150,8 +150,8 @@ class PodTemplate:
         """Return sets of the timestamps of the pods with `texts`.
 
         For each placeholder that contains a timestamp, there is a set of the pods' strings in this
-        placeholder. If the template also has timestamps outside of placeholders, which are the same
-        for all pods, the first set contains only the newest of these.
+        placeholder. Timestamps outside of placeholders are the same for all pods. If the template
+        has any, the first set contains only the newest of them.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
@@ -183,9 +183,9 @@ class PodTemplate:
         return self._value_of(strings)
 
     def replica_strings(self, text: Text) -> Sequence[str] | None:
-        """Return the strings of the pod `text` in the placeholders.
+        """Return the strings that the pod with the text `text` has in the placeholders.
 
-        Returns None if `text` does not match, or if the pod is not a replica.
+        Returns None if `text` does not match the template, or if the pod is not a replica.
         """
         strings = self._strings(text)
         return strings if strings is not None and self.makes_replicas_of(strings) else None

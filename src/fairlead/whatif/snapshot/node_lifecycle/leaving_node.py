@@ -4,7 +4,8 @@
     by Cluster Autoscaler    a taint with the time at which the removal began
     by Karpenter             the taint karpenter.sh/disrupted, until the NodeClaim is deleted
 
-A taint of Cluster Autoscaler that is older than five minutes is what a failed removal has left.
+A taint of Cluster Autoscaler that is older than five minutes does not count: it is left over from a
+failed removal.
 
 upstream: cluster-autoscaler core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted,
 karpenter pkg/controllers/disruption/queue.go: StartCommand
@@ -58,7 +59,10 @@ def nodes_to_be_deleted(
 
 
 def leaving_note(names: list[str]) -> tuple[str, ...]:
-    """Return a note that the nodes `names`, which were being removed, stay; () without names."""
+    """Return a note about the nodes `names`; () if `names` is empty.
+
+    The note says that the nodes were being removed, and that the answer assumes that they stay.
+    """
     if not names:
         return ()
     what = f"{listed(names, _NAMED_MAX)} {'was' if len(names) == 1 else 'were'} being removed"

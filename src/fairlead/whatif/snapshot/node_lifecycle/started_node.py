@@ -266,7 +266,11 @@ def _pool_and_type(labels: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
-    """Return the labels of the started `node`, with those of `claim` if it was not registered."""
+    """Return the labels that `node` has after its start.
+
+    If `claim` is set, the labels of a registered and initialized Node are added. If `node` was not
+    registered, the labels of `claim` are added, too.
+    """
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     if claim is None:
         return node.metadata.labels

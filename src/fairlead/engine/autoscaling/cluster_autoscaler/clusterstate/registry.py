@@ -266,7 +266,10 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Put the group into backoff, drop `request`, and lower the target size by its increase."""
+        """Handle the timeout of `request`: put the group into backoff and drop the request.
+
+        Also lowers the target size of the group by `request.increase`.
+        """
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)

@@ -89,7 +89,10 @@ class _Packing(Struct):
             rest = rest[room:]
 
     def _place_round_robin(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
-        """Do step (a) of the module's docstring on `nodes`; return the number of pods placed."""
+        """Place `pods` one by one on the added `nodes`; return the number of pods placed.
+
+        This is step (a) of the module's docstring: it stops at the first pod that fits no node.
+        """
         if not nodes.pods:
             return 0
         snapshot, count = self.snapshot, self.base + len(nodes.pods)

@@ -99,9 +99,8 @@ def _partition_utilization(
 ) -> float:
     """Return the average utilization of `count` partitioned devices.
 
-    `used` are the partitions in use. For each counter of a partitioned device, the share that all
-    of these partitions together consume is computed. The highest share is the utilization of the
-    device.
+    `used` are the partitions in use. Together, the used partitions of a device consume a share of
+    each counter of the device. The highest of these shares is the utilization of the device.
 
     upstream: calculatePartitionableDevicesPoolUtilization
     """

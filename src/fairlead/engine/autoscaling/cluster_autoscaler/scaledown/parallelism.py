@@ -40,7 +40,7 @@ class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
     The first group that must be deleted as a whole may exceed the budget if any budget is left.
-    Otherwise, a group that is larger than the budget could wait forever.
+    Without this exception, a group that is larger than the budget would wait forever.
     """
 
     all: int

@@ -112,9 +112,10 @@ class ScaleDown:
         return found
 
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
-        """Return pairs ({node group: start of the delay}, length of the delay in ns).
+        """Record the new outcomes of the actuator, and return the delays of the node groups.
 
-        Before that, each new outcome of the actuator is recorded as the start of a delay.
+        Each outcome is recorded as the start of a delay. The result contains pairs ({node group:
+        start of the delay}, length of the delay in ns).
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:

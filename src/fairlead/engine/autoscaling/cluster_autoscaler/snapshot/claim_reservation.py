@@ -53,7 +53,7 @@ def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim
 
 
 def usable_claims(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
-    """Return the claims of `pod`; () if any of them is missing or `pod` must not use it."""
+    """Return the claims of `pod`; () if a claim is missing or `pod` must not use one of them."""
     try:
         return claims_of(pod, related)
     except ClaimError:

@@ -87,9 +87,9 @@ class _Inputs(Struct, frozen=True):
     The inputs were read at the time `read_at[1]`, when `cluster.version` was `read_at[0]`.
     `version` is a different number: `cluster.pass_version` at that time. `staying` are the nodes
     that are not being removed. `deleting` are the keys of the nodes that are being removed.
-    `pending` are the pods without a node, by key, and `excused` are the pods that must move away
-    from the nodes that are being removed. `tables` are the instance types of
-    the usable NodePools, and `daemons` the DaemonSets' pods.
+    `pending` are the pods without a node, by key. `excused` are the pods that must leave the nodes
+    that are being removed. `tables` are the instance types of the usable NodePools, and `daemons`
+    are the DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]
@@ -122,7 +122,7 @@ class _Known(Struct, frozen=True):
 
 
 class Simulator:
-    """Simulates passes without some nodes.
+    """Simulates provisioning passes in which some nodes are gone.
 
     Results are kept until the cluster changes, because several methods simulate the same
     candidates, and successive loops often see the same cluster.
@@ -141,7 +141,9 @@ class Simulator:
         *,
         stops_early: bool = False,
     ) -> Simulated | None:
-        """Simulate a pass without `candidates`; return None if one is already being removed.
+        """Simulate a provisioning pass in which the nodes `candidates` are gone.
+
+        Return None if a candidate is already being removed.
 
         The pass places the pods of the candidates, pending pods, and pods of other nodes that are
         being removed. If all reservations that a pod could use are used up, the pod uses other

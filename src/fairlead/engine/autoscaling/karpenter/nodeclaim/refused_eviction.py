@@ -30,7 +30,10 @@ class RefusedEvictions:
         return pod.key in self._pods.get(pod.namespace, ())
 
     def forget(self, pod: Pod) -> bool:
-        """Forget a refused eviction of `pod`, which has changed; return whether there was one."""
+        """Forget the refused eviction of `pod`, which has changed.
+
+        Returns whether there was a refused eviction of `pod`.
+        """
         return self._pods.get(pod.metadata.namespace, {}).pop(pod.key, None) is not None
 
     def release(self, *versions: PodDisruptionBudget) -> list[Pod]:

@@ -39,7 +39,7 @@ class Batcher:
         return bool(self._triggers)
 
     def add(self, trigger: str, now: Instant) -> None:
-        """Open or extend the window if `trigger` is new.
+        """Open or extend the batch window if `trigger` is new.
 
         A trigger is the key of a pod (`namespace/name`) or the name of a Node.
         """

@@ -141,7 +141,7 @@ class LabelRequirement(Struct, frozen=True):
 def requirement(
     key: str, operator: str, values: Sequence[str] = (), min_values: int | None = None
 ) -> LabelRequirement:
-    """Return the requirement on the label `key` that an API object states.
+    """Return the LabelRequirement for `key`, `operator` and `values`, as an API object states them.
 
     An alias of a label is replaced by the label's stable name. Gt, Gte, Lt and Lte take one
     integer. An unknown operator allows no value. `min_values` is the value of the field

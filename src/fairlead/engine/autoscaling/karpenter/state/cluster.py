@@ -156,11 +156,11 @@ class KarpenterCluster:
         self.memory.change(now)
 
     def _changes_passes(self, obj: KarpenterObject) -> bool:
-        """Return whether `obj` differs from its last version in a part that a pass reads.
+        """Return whether `obj` has changed in a part that a provisioning pass reads.
 
-        The result is always False for a PodDisruptionBudget. A pass does not read budgets. They
-        determine which pods of removed nodes a simulated pass has to place; `Simulator` itself
-        checks whether these pods have changed.
+        The result is always False for a PodDisruptionBudget, because a pass does not read budgets.
+        In a simulated pass, budgets determine which pods of the removed nodes must be placed. But
+        `Simulator` itself checks whether the pods to place have changed.
         """
         match obj:
             case Pod():
@@ -321,8 +321,8 @@ class KarpenterCluster:
     def release_nominations(self, renewed: Instant) -> bool:
         """Set an end to the protection that `hold_nominations` has given to nodes.
 
-        The protection ends one nomination window after `renewed`. Returns whether there were such
-        nodes.
+        The protection ends one nomination window after `renewed`. Returns whether
+        `hold_nominations` was protecting any node.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

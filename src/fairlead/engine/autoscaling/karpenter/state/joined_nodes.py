@@ -28,7 +28,7 @@ NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 
 
 class JoinedNodes:
-    """The list of joined nodes.
+    """The list of StateNodes: each is a NodeClaim, a Node, or both joined.
 
     `marked` contains the keys of the nodes that are marked for deletion. `nominated_until` maps the
     key of each nominated node to the end of its nomination. The key of a node is its provider id,

@@ -111,9 +111,9 @@ class Consolidation:
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
-        """`method` is the disruption method's name, which is copied into its commands.
+        """`method` is the name of the disruption method; its commands contain this name.
 
-        `memory` records searches that found nothing.
+        `memory` records the methods whose searches found nothing.
         """
         self._context = context
         self._memory = memory

@@ -119,7 +119,10 @@ class Placed(Struct, frozen=True):
 
 
 class PlainPlacement:
-    """Places plain pods on the nodes of one cluster state; each call of `place` starts anew."""
+    """Places plain pods (see the module docstring) on the nodes of one cluster state.
+
+    Each call of `place` starts anew: the pods of earlier calls do not use resources.
+    """
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
         """Prepare placements on `rows`, the nodes in the order in which they are tried.

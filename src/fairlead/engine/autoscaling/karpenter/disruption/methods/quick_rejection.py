@@ -170,7 +170,10 @@ class QuickRejection:
         return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
 
     def _common_pods(self) -> list[PlainPod] | None:
-        """Return the pods that every simulated pass places; None if one of these is not plain."""
+        """Return the pods that every simulated pass places; None if one of them is not plain.
+
+        The module docstring defines plain pods.
+        """
         if self._cluster.anti_affinity_pods:
             return None
         pending = self._provisioner.pending_pods()[0]

@@ -53,7 +53,8 @@ class FailedAttempts:
     def key_of(self, pod: PendingPod) -> Hashable | None:
         """Return a key that is equal for pods with the same constraints.
 
-        Returns None if the result of an attempt may depend on the single pod.
+        Returns None for a pod that uses PersistentVolumeClaims, because attempts for equal pods can
+        then have different results.
         """
         spec = pod.pod.spec
         if pod.volumes is not None or next(claim_keys(pod.pod), None) is not None:

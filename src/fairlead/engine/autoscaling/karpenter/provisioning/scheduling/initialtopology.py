@@ -185,14 +185,17 @@ class InitialTopology:
         return _Start(possible, registered, counts, occupied)
 
     def _domain_of_state(self, group: TopologyGroup, state: StateNode) -> str | None:
-        """Return the domain that the node registers; None if the group does not count the node."""
+        """Return the node's value of the group's label; None if `group` does not count the node.
+
+        Also returns None if the node has no Node object or lacks the label.
+        """
         domain = state.labels.get(group.key)
         if state.node is None or domain is None or not self._counts(group, state.node):
             return None
         return domain
 
     def _domain_of_pod(self, group: TopologyGroup, name: str) -> str | None:
-        """Return the domain of a pod on the node `name`; None if the group does not count it."""
+        """Return the domain of the pods on node `name`; None if `group` does not count them."""
         node = self._cluster.node_objects.get(name)
         if node is None:
             return None

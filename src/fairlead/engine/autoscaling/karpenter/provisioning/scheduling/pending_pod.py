@@ -54,7 +54,7 @@ class PodFacts:
 
 
 class PendingPod:
-    """A pod in a pass.
+    """A pod in a provisioning pass.
 
     `volumes` contains alternatives, of which a node must meet one. It is None if the pod's volumes
     require nothing of a node. `original` is the pod with all its preferences.

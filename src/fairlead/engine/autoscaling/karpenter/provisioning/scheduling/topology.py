@@ -76,9 +76,9 @@ class Topology:
     ) -> None:
         """Start with the inverse groups of the running pods of `cluster`.
 
-        `initial` contains the counts of all running pods and nodes. The pass subtracts the pods
-        with keys in `moved` and the nodes in `leaving`. Preferences form groups only if
-        `respects_preferences` is set.
+        The module docstring explains inverse groups. `initial` contains the counts of all running
+        pods and nodes. The pass subtracts the pods with keys in `moved` and the nodes in `leaving`.
+        Preferences form groups only if `respects_preferences` is set.
         """
         self._cluster = cluster
         self._initial = initial

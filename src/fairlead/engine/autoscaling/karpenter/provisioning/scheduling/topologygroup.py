@@ -207,7 +207,7 @@ class TopologyGroup:
     def may_start(self, pod_domains: LabelRequirement) -> bool:
         """Return whether none of `pod_domains` contains a pod that the term selects.
 
-        If so, a pod that is selected by its own term may be the first in a domain.
+        If the result is True, a pod that its own term selects may be the first pod in a domain.
         """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
