@@ -52,9 +52,9 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
 
 
 def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PersistentVolumeClaim in `targets` that a remaining pod uses.
+    """Yield a note for each PersistentVolumeClaim in `targets` that a pod in `inventory` uses.
 
-    `inventory` contains the remaining objects.
+    `targets` are the objects to delete; `inventory` contains the objects that are not deleted.
     """
     claims = [one for one in targets if one.kind is PERSISTENT_VOLUME_CLAIM]
     if not claims:
@@ -78,9 +78,9 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
 
 def bound_volumes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PersistentVolume in `targets` that is bound to a remaining claim.
+    """Yield a note for each PersistentVolume in `targets` that is bound to a claim in `inventory`.
 
-    `inventory` contains the remaining objects.
+    `targets` are the objects to delete; `inventory` contains the objects that are not deleted.
     """
     for one in targets:
         if one.kind is not PERSISTENT_VOLUME or one.value.get("status", {}).get("phase") != BOUND:
@@ -97,7 +97,7 @@ def bound_volumes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
     """Yield notes about the Nodes in `targets` that are drained before they are removed.
 
-    `inventory` contains the remaining objects.
+    `targets` are the objects to delete; `inventory` contains the objects that are not deleted.
     """
     names = [
         one.ref.name

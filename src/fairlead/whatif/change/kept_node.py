@@ -38,9 +38,10 @@ def named_nodes(
 def keep_nodes(
     initial: Iterable[Manifest], names: Collection[str], annotation: str
 ) -> tuple[Manifests, tuple[Command, ...]]:
-    """Return (`initial` with `annotation` on the nodes in `names`, commands that restore it).
+    """Return (`initial` with `annotation` set to "true" on the nodes in `names`, commands).
 
-    Nodes that are being deleted are left unchanged.
+    The commands restore the former values of the annotation. Nodes that are being deleted are left
+    unchanged.
     """
     kept: list[Manifest | ReplicaManifests] = []
     releases: list[Command] = []

@@ -109,7 +109,7 @@ def applied_by_server(
 
 
 def _without_status(existing: Manifest, modified: Json) -> Json:
-    """Return `modified`; for a built-in kind, without the status, which no update can change."""
+    """Return `modified`; for a built-in kind, remove the status, which no update can change."""
     # upstream: pkg/registry/core/node/strategy.go: nodeStrategy.PrepareForUpdate, and others
     if existing.kind.is_custom:
         return modified
@@ -154,7 +154,7 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
 
 
 def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
-    """Add $retainKeys to each object in `patch` that must keep only the fields listed there.
+    """Add $retainKeys to each object in `patch` that may keep no other fields when it is merged.
 
     For example, a volume has only one source, so a new source replaces the old one.
     """

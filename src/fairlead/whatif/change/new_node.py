@@ -5,8 +5,8 @@ The copied node is the model of the new nodes. A new node runs the static pods o
 The new node gets the following from its model: labels, size, volume limits (CSINode), room for
 local volumes (CSIStorageCapacity), devices (ResourceSlices), and those taints that no controller
 manages. A label that identifies the model alone (`own_labels`) gets the name of the new node as its
-value. The new node has neither the images nor the cordon of its model. If its instance type is not
-that of the model, the new node has no devices, because the devices of that type are unknown.
+value. The new node has neither the images nor the cordon of its model. If the new node has another
+instance type than the model, it has no devices, because the devices of its type are unknown.
 """
 
 from __future__ import annotations

@@ -54,9 +54,10 @@ def nodes_at_once(unavailable: int | str, total: int) -> int:
 
 
 def require_pace(source: str, unavailable: int | str | None, field: str = "") -> None:
-    """Raise InputError if `unavailable` is neither None nor an allowed number or percentage.
+    """Raise InputError if `unavailable` is set, but is not an allowed number or percentage.
 
-    Allowed are the numbers from 1 to UNAVAILABLE_MAX, and the percentages from "1%" to "100%".
+    The numbers from 1 to UNAVAILABLE_MAX and the percentages from "1%" to "100%" are allowed. None
+    means that `unavailable` is not set.
     """
     match unavailable:
         case None:

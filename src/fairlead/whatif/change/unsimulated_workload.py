@@ -46,8 +46,8 @@ _COMPLETE: Final = (
 def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
     """Yield notes about those `written` objects that nothing simulates.
 
-    No pods are created for a workload whose controller is not simulated. An object of another
-    unknown kind has no effect.
+    A note says that no pods are created for a workload whose controller is not simulated, or that
+    an object of an unknown API group has no effect.
     """
     workloads: list[str] = []
     unknown: list[str] = []

@@ -240,7 +240,7 @@ class KwokStages(Struct, frozen=True):
 
 
 class _Delays(Struct, frozen=True):
-    """Returns the delay for a pod, None if there is none.
+    """A function that returns the delay for a pod, None if there is none.
 
     `others` is called if `of_stages` returns None.
     """

@@ -49,7 +49,7 @@ class UserPlugins:
     """
 
     def __init__(self, options: Iterable[str] = (), new: Iterable[str] = ()) -> None:
-        """`options` are the values of --plugin, `new` those of --new-plugin. Raises InputError."""
+        """Load the plugins of `options` (--plugin) and `new` (--new-plugin). Raises InputError."""
         self.named: list[UserPlugin] = []
         self._found: dict[str, UserPlugin] = {}
         given = (*((OPTION, text) for text in options), *((NEW_OPTION, text) for text in new))

@@ -248,7 +248,7 @@ class _Shape(Struct, frozen=True):
 
 
 def _seconds_or_text(text: str) -> str | float:
-    """Return a number without a unit as a float, in seconds; return other durations unchanged."""
+    """Return `text` as a float in seconds if it is a number without a unit, else unchanged."""
     return float(text) if text.replace(".", "", 1).isdecimal() else text
 
 

@@ -127,9 +127,10 @@ def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
 def _constraints(
     pods: Iterable[Pod], kinds: Sequence[str]
 ) -> list[tuple[TopologySpreadConstraint, LabelSelector]]:
-    """Return the distinct pairs of a constraint of `pods` and its selector.
+    """Return the distinct pairs of a topology spread constraint of `pods` and its selector.
 
-    The selector also requires the pod's values of the labels in matchLabelKeys.
+    Only constraints whose whenUnsatisfiable is in `kinds` are included. The selector also requires
+    the pod's values of the labels in matchLabelKeys.
     """
     found: list[tuple[TopologySpreadConstraint, LabelSelector]] = []
     for pod in pods:

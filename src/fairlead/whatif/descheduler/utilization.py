@@ -147,7 +147,10 @@ def _usages(
 
 
 def _part(node: Node, name: str, share: float) -> int:
-    """Return `share` percent (limited to 0 to 100) of the node's allocatable amount of `name`."""
+    """Return `share` percent of the node's allocatable amount of `name`.
+
+    A `share` below 0 counts as 0, and a `share` above 100 counts as 100.
+    """
     return int(min(max(share, 0.0), _WHOLE) * 0.01 * allocatable_amount(node, name))
 
 

@@ -78,7 +78,7 @@ def _keeper(why: str, *, is_of_karpenter: bool) -> str:
 
 
 def _in_drain(cause: BlockCause, pods: Iterable[Pod]) -> str:
-    """Return what `kubectl drain` does with `pods`, which have a blocker with this cause."""
+    """Return what `kubectl drain` does with `pods`, which have a blocker with this `cause`."""
     if cause in _FLAG_OF:
         flag, effect = _FLAG_OF[cause]
         if any(one.flag == flag for one in needed_flags(pods)):

@@ -97,18 +97,17 @@ class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
-    not Ready and nodes that an extender rejected have no remedy. If more than REMEDIES_MAX
-    infeasible nodes remain, `exceeds_remedies_max` is set, and remedies were tried for only the
-    first REMEDIES_MAX of them. `too_small` explains, by node, why nodes are too small for the pod
-    even without other pods.
+    not Ready and nodes that an extender rejected have no remedy. Remedies are searched for at most
+    REMEDIES_MAX of the other infeasible nodes; `exceeds_remedies_max` is set if there are more.
+    `too_small` explains, by node, why nodes are too small for the pod even without other pods.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
-    says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is
-    None for other pods, and for every pod if the scheduler has extenders.
+    says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is None
+    for other pods, and for every pod if the scheduler has extenders.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
-    it without a scheduler. `held_group` is the pod's PodGroup if
-    the group cannot start; the scheduler then does not bind the pod. Otherwise `held_group` is "".
+    it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start; the
+    scheduler then does not bind the pod. Otherwise `held_group` is "".
     """
 
     pod: str
@@ -356,7 +355,7 @@ def _remedies(
 def _extender_calls(
     extenders: ExtenderCaller, store: Store, pod: PodInfo
 ) -> Callable[[CallExtender], CallOutcome]:
-    """Return a function that calls extenders about `pod`; it sends the pod without its node."""
+    """Return a function that calls extenders about `pod`; requests omit the pod's nodeName."""
 
     def find(ref: ObjectRef) -> Json | None:
         found = held_by(store, ref)
@@ -380,7 +379,8 @@ def _as_pending(pod: Pod) -> Pod:
 def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> BuiltProfile:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
-    If no profile has the schedulerName `fairlead`, pods with this name get the first profile.
+    If no profile has the schedulerName `fairlead`, a pod with this schedulerName gets the first
+    profile.
 
     Raises InputError, which names `source`, if no profile has the pod's schedulerName.
     """

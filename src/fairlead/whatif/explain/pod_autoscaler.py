@@ -178,7 +178,7 @@ def _verdict(
 
 
 def _step_to_limit(view: HorizontalPodAutoscaler, replicas: int) -> str:
-    """Return what an autoscaler does with a number of replicas outside its limits, else ""."""
+    """Return what the autoscaler does if `replicas` is outside its limits; "" if it is inside."""
     least, most = view.spec.min_replicas, view.spec.max_replicas
     if least <= replicas <= most:
         return ""

@@ -1,6 +1,7 @@
 """Explains why a pod is not ready, from its status in the dump and the state of its node.
 
-The first word is the one that `kubectl get pods` shows as the pod's status, for example:
+If `kubectl get pods` shows the cause as the pod's status, the explanation begins with this status.
+Examples:
 
     CrashLoopBackOff (container app): the last exit code is 137 (OOMKilled)
     CreateContainerConfigError (container app): secret "db" not found
@@ -83,10 +84,7 @@ def _is_cause(status: Json, word: str) -> bool:
 
 
 def _statuses(pod: Json) -> Iterable[Json]:
-    """Yield the status of each sidecar and main container, and of each init container that waits.
-
-    An init container that has succeeded is not ready either, so it is left out.
-    """
+    """Yield the status of each container of `pod`, except init containers that have succeeded."""
     for one in items(pod, "status", "initContainerStatuses"):
         if at(one, "state", "terminated", "exitCode") != 0:
             yield one

@@ -1,4 +1,4 @@
-"""Explains why a pod's PersistentVolumeClaims are not bound, although the scheduler needs that.
+"""Explains why a pod's PersistentVolumeClaims, which must be bound before scheduling, are unbound.
 
 The scheduler says only that the pod has unbound immediate claims, and names no claim.
 """

@@ -436,7 +436,10 @@ def _one_more(
 
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
-    """Return a row for each reason why pods are pending; pods that fit are placed in order."""
+    """Return a row for each reason why the pods in `pending` are pending.
+
+    The pods are tried in their order; a pod that fits a node takes room from the pods after it.
+    """
     names: dict[str, list[str]] = defaultdict(list)
     nodes: dict[str, list[str]] = defaultdict(list)
     groups = _held_groups(planner.model, pending)
@@ -501,7 +504,7 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> tuple[str, str]:
     """Return (why `pod` is pending, the node that it fits now or "").
 
-    A pod that fits is on this node afterwards, in the model of `planner`.
+    If the pod fits a node, it is on this node in the model of `planner` afterwards.
     """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:

@@ -14,9 +14,10 @@ _LEAST: Final = 1 << 19
 
 
 def missing_unit(name: str, text: QuantityText) -> Iterator[str]:
-    """Yield the problem of `text`, an amount of the resource `name`, if it must lack a unit.
+    """Yield a problem if `text`, an amount of the resource `name`, seems to lack a unit.
 
-    `text` is a valid quantity. 0 needs no unit.
+    This is so if it is less than 512 KiB of memory or storage. `text` is a valid quantity. 0 needs
+    no unit.
     """
     amount = parse_quantity(text).whole
     if name in _OF_BYTES and 0 < amount < _LEAST:

@@ -267,8 +267,8 @@ def decode_text(source: str, data: bytes) -> str:
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
     """Return the JSON values of `text`; None if `text` must be parsed as YAML.
 
-    If `must` is set, None is never returned: text that is not JSON is an error. Raises InputError
-    for invalid JSON.
+    If `must` is set, the result is never None. Raises InputError for invalid JSON if `must` is set
+    or if the invalid value begins with `{"`; otherwise, return None for invalid JSON.
     """
     if not must and not text.lstrip().startswith(("{", "[")):
         return None

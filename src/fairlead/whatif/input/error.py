@@ -64,7 +64,7 @@ def named_by(source: str, field: str) -> Iterator[None]:
 def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str:
     """Return `text` without line breaks and control characters.
 
-    A longer text is cut to `characters_max`, unless this is None.
+    If `characters_max` is not None, a text with more characters is cut to this number.
     """
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     if characters_max is None or len(line) <= characters_max:

@@ -180,7 +180,7 @@ def _rows(group: _PodColumns, field: str) -> TemplateRows:
 
 
 def _decoded(columns: Sequence[msgspec.Raw], field: str) -> list[list[str]]:
-    """Return the strings of `columns`. Equal columns, which are frequent, become one list.
+    """Return the strings of each of `columns`; equal columns share one list.
 
     Raises ColumnError for a column that is not a list of strings.
     """

@@ -1,10 +1,10 @@
 """The baseline of a plan: the snapshot at rest, before any change.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan must not treat the resources that the missing pods need as free, and must not report a budget
-that refuses evictions only until the rollout is over. So the planners first let the simulated
-controllers act, and start when the cluster is at rest. If there is nothing to wait for, the
-baseline is the snapshot itself.
+plan must not use the resources that the missing pods need. It must not report a budget that refuses
+evictions only until the rollout is over. So the planners first let the simulated controllers act,
+and start when the cluster is at rest. If there is nothing to wait for, the baseline is the snapshot
+itself.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def read_baseline(
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    If workloads lack pods, rollouts were in progress or pods were starting (`dump_activity`), the
-    baseline is the end of a simulation. `autoscale` is used only for the notes (`plan_notes`).
+    The baseline is the end of a simulation if workloads lack pods, if rollouts were in progress, or
+    if pods were starting (`dump_activity`). `autoscale` is used only for the notes (`plan_notes`).
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
     due = _due_words(due_evictions(model))
@@ -116,9 +116,10 @@ def read_baseline(
 
 
 def activity_note(model: ClusterModel, concerned: Container[str] | None = None) -> tuple[str, ...]:
-    """Return the note of an answer that does not wait for the activity in progress in `model`.
+    """Return a note that rollouts or pod starts are in progress in `model`; () if there are none.
 
-    Only the activity of the workloads in `concerned` counts, if it is not None.
+    The note is for an answer that does not wait for their end. If `concerned` is not None, only the
+    workloads in `concerned` count.
     """
     rolling = [
         ref for ref in rollouts_in_progress(model) if concerned is None or str(ref) in concerned
@@ -139,8 +140,8 @@ def activity_note(model: ClusterModel, concerned: Container[str] | None = None) 
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    A pod that terminates for hours keeps a run from settling. The store at the end of such a run is
-    that of a much later time, so the run is repeated, and ends when the cluster is at rest.
+    If a pod terminates for hours, a run goes on long after the cluster is at rest. Such a run is
+    repeated, and the second run ends when the cluster is at rest.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

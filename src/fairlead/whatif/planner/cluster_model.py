@@ -109,7 +109,8 @@ class _Change(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """Changes that `ClusterModel.repeat` can make again after they have been reverted.
 
-    `choices` is the number of random choices that had been made after the last change.
+    `choices` is the number of random choices that the model had made when the last change was
+    complete.
     """
 
     made: tuple[_Change, ...]
@@ -238,7 +239,8 @@ class ClusterModel:
     def profile_of(self, pod: PodInfo) -> BuiltProfile:
         """Return the scheduler profile of `pod`.
 
-        If no profile has its schedulerName, return the default profile, or else the first profile.
+        If no profile has the schedulerName of `pod`, return the default profile. If there is no
+        default profile, return the first profile.
         """
         name = pod.pod.spec.scheduler_name
         default = self._built.get(DEFAULT_SCHEDULER) or next(iter(self._built.values()))
@@ -271,7 +273,7 @@ class ClusterModel:
 
     @cached_property
     def _other_schedulers(self) -> frozenset[str]:
-        """The schedulerNames of the pods, except static pods, that have a node in the snapshot."""
+        """The schedulerNames of the pods that have a node in the snapshot, without static pods."""
         pods = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 
@@ -430,9 +432,10 @@ class ClusterModel:
 
     @contextmanager
     def hypothesis(self) -> Iterator[Hypothesis]:
-        """Yield a Hypothesis; the end of the `with` block reverts it, except after `commit`.
+        """Yield a Hypothesis; its changes are reverted at the end of the `with` block.
 
-        Random choices are reverted too, so that later choices do not depend on discarded trials.
+        If `commit` was called in the block, the changes are kept. Random choices are reverted too,
+        so that later choices do not depend on discarded trials.
         """
         supposed, choices = Hypothesis(len(self._changes)), self._tie_break.choices
         self._hypotheses += 1
@@ -457,8 +460,8 @@ class ClusterModel:
     def repeat(self, changes: Changes) -> None:
         """Make the reverted `changes` again, without new decisions.
 
-        The model must be in the state in which they were first made. The result is then the same as
-        that of the calls that first made them, but no scheduling cycle runs.
+        The model must be in the same state as when the changes were first made. The resulting state
+        is then the same, too, but no scheduling cycle runs.
         """
         for change in changes.made:
             change.repeat()
@@ -516,8 +519,9 @@ class ClusterModel:
     def place_again(self, pod: PodInfo, row: int, choices: int) -> None:
         """Bind `pod` to the node at `row`, as `schedule` did in an equal state of the model.
 
-        `choices` is the value of `choices` after that decision. No Reserve plugin may act for the
-        pod (`reserves`).
+        The parameter `choices` is the value that the property `choices` had after the decision of
+        `schedule`. The method must not be used for a pod for which a Reserve plugin acts
+        (`reserves`).
         """
         node = self.table.at(row)
         self._tie_break.choices = choices

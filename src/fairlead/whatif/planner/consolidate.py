@@ -92,7 +92,7 @@ class ConsolidationPlan(Struct):
     the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
     nodes without a known price are missing. `bound` is the minimum number of candidates that must
     stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
-    number of nodes that were not tried, because other nodes reached the limit. If the drains of a
+    number of nodes that were not tried, because the limit was already reached. If the drains of a
     larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger plan;
     otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
     `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
@@ -137,7 +137,7 @@ def consolidate(
     *,
     limit: int | None = None,
 ) -> ConsolidationPlan:
-    """Choose the removable nodes among `nodes`, at most `limit`; the model is unchanged afterwards.
+    """Choose at most `limit` of `nodes` that can be removed; the model is unchanged afterwards.
 
     Nodes are blocked by `rules` and by the budgets of `planner`. `prices` maps nodes to hourly
     prices. Of several choices, the one that removes nodes with the highest total price is the best.
@@ -193,7 +193,7 @@ def consolidate_safely(
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
     plan is not safe, and pods must be placed in a certain order, the next plan leaves the nodes of
     these pods in service. If pods are pending at the end of the runs, the next plans have 1, 2, 4,
-    ... fewer nodes. If none of these is safe, return the plan that they were to replace.
+    ... fewer nodes. If none of these smaller plans is safe, return the plan before them.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -227,8 +227,8 @@ def _tried_alone(
 ) -> tuple[list[str], list[Blocker]]:
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
-    `failed` maps each of `names` to the blocker that kept the node from being emptied after other
-    nodes. The pods of the workload that this blocker names are tried first, to find a failure soon.
+    `failed` maps each of `names` to the blocker that was found when other nodes had already been
+    emptied. The pods of this blocker's workload are tried first, to find a failure soon.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
@@ -582,7 +582,7 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
 
 
 def _kept_only_by(found: ConsolidationPlan) -> dict[frozenset[BlockCause], int]:
-    """Return the number of nodes that stay only because of a set of causes, by this set.
+    """Return, by set of causes, the number of nodes that stay only because of this set.
 
     The nodes with one set of causes could be emptied together, after those of the plan.
     """
@@ -595,7 +595,10 @@ def _kept_only_by(found: ConsolidationPlan) -> dict[frozenset[BlockCause], int]:
 
 
 def _drained_by_hand(found: ConsolidationPlan) -> int:
-    """Return a number of nodes that stay only because of rules that kubectl does not have."""
+    """Return the largest number of nodes that stay only because of one set of rules.
+
+    Only sets whose rules kubectl does not have are considered.
+    """
     kept = _kept_only_by(found).items()
     return max((count for causes, count in kept if causes <= NOT_OF_KUBECTL), default=0)
 
@@ -603,7 +606,8 @@ def _drained_by_hand(found: ConsolidationPlan) -> int:
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     """Yield a sentence with --ignore for each set of rules that is the only reason why nodes stay.
 
-    Then yield a sentence about the rules that kubectl does not have, if there are any.
+    If some nodes stay only because of rules that `kubectl drain` does not have, then yield a
+    sentence about a drain by hand.
     """
     kept = _kept_only_by(found)
     for causes, count in sorted(kept.items(), key=lambda one: (-one[1], sorted(one[0]))):

@@ -44,8 +44,8 @@ _CONTROLLERS: Final[Mapping[str, type[ReplicaSet | StatefulSet | ReplicationCont
 class CreatedPod(Struct, frozen=True):
     """A pod after admission, and the objects created for it.
 
-    `claims` are its own claims and their volumes. `controller` is the object that controls it, if
-    that is new as well.
+    `claims` are the claims that belong to the pod alone, and the volumes of these claims.
+    `controller` is the controller of the pod if the controller is new as well.
     """
 
     pod: Pod

@@ -83,7 +83,7 @@ def due_evictions(model: ClusterModel) -> list[Pod]:
 
 
 def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:
-    """Return whether the controller of `owner` replaces `pod` if its revision is an old one."""
+    """Return whether a rollout of `owner` replaces `pod` if `pod` has an old revision."""
     spec = owner.spec
     match owner:
         case Deployment():

@@ -1,4 +1,4 @@
-"""fit: the number of pods like a given pod that still fit, their nodes, and the limit.
+"""fit: how many more pods like a given pod fit, on which nodes, and why no further pod fits.
 
 The pods are created one after another: admission sets their defaults, quotas count them, and each
 pod goes through a scheduling cycle. The count ends at the first pod that admission refuses or that
@@ -174,9 +174,9 @@ def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetL
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them.
 
-    In a namespace without quotas, all later pods are copies of the first pod, unless the pods have
-    claims. Raises ApiError if a pod or claim is refused. Raises InputError if no scheduler places a
-    pod or a PreEnqueue plugin rejects it.
+    If the namespace has no quotas and the pods have no claims, all later pods are copies of the
+    first pod. Raises ApiError if a pod or claim is refused. Raises InputError if no scheduler
+    places a pod or a PreEnqueue plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0

@@ -138,7 +138,10 @@ def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
 
 
 def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
-    """Return `names`. If `profile` is among them, add the profile that `_with_profile` makes."""
+    """Return `names`; if they contain the name of `profile`, add the name of the new profile.
+
+    The new profile is the one that `_with_profile` adds.
+    """
     return (*names, _SCHEDULER) if profile.scheduler_name in names else names
 
 
@@ -198,7 +201,8 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
 def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
     """Yield (time, number of pods of `workload` with a node) at each change, ordered by time.
 
-    A pod that replaces an evicted pod has the evicted pod's name, and a wait of its own.
+    If a pod of the same name replaces an evicted pod, the number is lower until the new pod has a
+    node.
     """
     waits = defaultdict(list)
     for one in outcome.waits:
@@ -362,7 +366,7 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
 
 
 def _bound_after_s(result: ElasticFit) -> float:
-    """Return the time until all counted new pods had a node, in seconds since the start."""
+    """Return how many seconds after the start of the run all placed new pods had a node."""
     return to_seconds(result.outcome.after_start(result.filled_at))
 
 

@@ -153,8 +153,8 @@ def pod_source(
 ) -> NewPods:
     """Return the template that --pod or --like names.
 
-    Raises InputError unless exactly one of the options is given and the file contains exactly one
-    pod or workload. A StorageClass in the file must also be in the snapshot.
+    Exactly one of the options must be given, and the file must contain exactly one pod or workload.
+    A StorageClass in the file must also be in the snapshot. Raises InputError.
     """
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
@@ -186,7 +186,7 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
 
     If `inventory` does not contain a StatefulSet, its new pods begin with its first ordinal. The
     newest ReplicaSet of a Deployment is looked up in `revisions`. Raises InputError if `written`
-    has a value of a wrong type, and as `new_pods_of` does.
+    has a value of a wrong type, and for the same reasons as `new_pods_of`.
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref
@@ -268,7 +268,8 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
     """Yield a template, named after the volume, for each claim that belongs to one pod.
 
-    Its name contains the pod's, and its volume cannot be used on several nodes.
+    A claim belongs to one pod if the name of the claim contains the name of the pod, and if the
+    volume of the claim cannot be used on several nodes.
     """
     for volume in sample.pod.spec.volumes:
         used = volume.persistent_volume_claim

@@ -144,7 +144,7 @@ class OwnerTemplates:
         return found
 
     def _daemon(self, owner: DaemonSet) -> Pod | None:
-        """Return the pod that `owner` creates, not pinned to a node yet; None if it is refused."""
+        """Return the pod of `owner`, not pinned to a node yet; None if admission refuses it."""
         meta = owner.metadata
         reference = OwnerReference(
             api_version="apps/v1", kind="DaemonSet", name=meta.name, uid=meta.uid, controller=True
@@ -183,7 +183,7 @@ class OwnerTemplates:
     def _wanted_revision(self, owner: StatefulSet | DaemonSet, pod: Pod) -> str:
         """Return the revision from which `owner` creates a replacement of `pod`.
 
-        Return "" if `owner` is a StatefulSet that does not create pods with this name.
+        Return "" if `owner` is a StatefulSet that does not create pods with the name of `pod`.
         """
         if isinstance(owner, DaemonSet):
             return self._history(owner).update
@@ -200,7 +200,8 @@ class OwnerTemplates:
     ) -> Pod:
         """Return `pod` as `owner` creates it from the template of `revision`.
 
-        Return `pod` itself if admission refuses the new pod, or if it has other ResourceClaims.
+        Return `pod` itself if admission refuses the new pod, or if the new pod does not have the
+        same ResourceClaims.
         """
         history, name = self._history(owner), pod.metadata.name
         if isinstance(owner, StatefulSet):

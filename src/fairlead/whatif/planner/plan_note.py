@@ -78,7 +78,7 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
 
 
 def _waiting_groups(model: ClusterModel) -> Iterator[str]:
-    """Yield a note about the waiting pods of the batch scheduler, which a plan does not place."""
+    """Yield a note that the plan does not place the batch scheduler's waiting pods, if any."""
     waiting = [
         pod
         for pod in model.pods()

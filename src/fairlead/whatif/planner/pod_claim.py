@@ -1,9 +1,9 @@
 """The changes of a pod's PersistentVolumeClaims and ResourceClaims when a planner moves the pod.
 
     deleted   the claims that the pod owns disappear: the claims of its ephemeral volumes, and the
-              claims from a ResourceClaimTemplate. A ResourceClaim that the pod only names is no
-              longer reserved for the pod. Such a claim loses its devices if no other pod has
-              reserved it
+              claims from a ResourceClaimTemplate. A ResourceClaim that the pod only names is not
+              deleted, but it is no longer reserved for the pod. It loses its devices if it is
+              reserved for no other pod
     created   the new pod owns new claims of the same names, without volumes and devices
 
 A new claim has the spec of the claim that it replaces. If its StorageClass binds claims immediately

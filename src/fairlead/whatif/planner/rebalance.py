@@ -113,7 +113,7 @@ class Rebalancer:
     """Searches for moves of pods that make room for waiting pods and even out the load of nodes."""
 
     def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Move pods whose eviction the `rules` and budgets allow, in the model of `planner`."""
+        """Prepare moves in the model of `planner`; `rules` and budgets must allow each eviction."""
         self._planner = planner
         self._model = planner.model
         self._rules = rules

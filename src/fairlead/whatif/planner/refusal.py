@@ -144,7 +144,7 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 
 
 def shortage(pod: PodInfo, node: NodeInfo) -> float:
-    """Return how much `node` lacks for `pod`: the sum of the fractions of its requests, at least 0.
+    """Return how much `node` lacks for `pod`, as the sum of the lacking fractions of the requests.
 
     The sum is 0 if the node has enough of all resources, and 1 if it lacks, for example, the whole
     cpu request or half of the cpu and half of the memory request.

@@ -77,8 +77,8 @@ def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]
 def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield each different note in `noted` once.
 
-    If not all cases have a note, it begins with the number of cases that have it. After NOTES_SHOWN
-    notes, only the number of the remaining notes is given.
+    A note that only some of the cases have begins with the number of these cases. After NOTES_SHOWN
+    notes, one more text says how many notes remain.
     """
     cases = Counter(note for notes in noted for note in dict.fromkeys(notes))
     for note, count in list(cases.items())[:NOTES_SHOWN]:

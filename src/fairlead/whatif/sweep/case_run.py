@@ -159,8 +159,8 @@ def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> 
 def run_case(source: str, scenario: Json, folder: Path | None = None) -> CaseResult:
     """Run `scenario`; `source` names it in the result.
 
-    `folder` contains its files; by default they are in the folder of `source`. A problem with the
-    input is part of the result.
+    `folder` contains the files that the scenario names. If it is None, they are in the folder of
+    `source`. If the input is invalid, the result contains the problem.
     """
     try:
         experiment, finished = run_scenario(source, scenario, folder)

@@ -161,7 +161,10 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """Return `text`, the value at `path`, as the type in `schema`. Raises SetFieldError."""
+    """Return `text`, the new value at `path`, converted to the type in `schema`.
+
+    Raises SetFieldError.
+    """
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

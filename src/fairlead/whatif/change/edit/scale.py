@@ -50,9 +50,10 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 
 
 def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
-    """Return a hint that names the largest object of `kinds` that `owner` controls, or "".
+    """Return a hint that names an object of `kinds` that `owner` controls; "" if there is none.
 
-    A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through a workload.
+    Of several such objects, the hint names the one with the most replicas. A custom resource, such
+    as a DeploymentConfig of OpenShift, owns its pods through a workload.
     """
     owned = [
         one for kind in kinds for one in inventory.of_kind(kind) if one.is_controlled_by(owner)

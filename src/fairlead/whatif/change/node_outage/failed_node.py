@@ -1,9 +1,8 @@
 """Failed nodes: nodes that were out of service when the dump was taken.
 
-If such a node failed again in a what-if, the answer would contain none of the evictions that are
-due, because they happen without the change, too. So in the run without the change, the node returns
-to service at the start, and the answer compares a node that stays out of service with one that
-returns.
+The evictions from such a node are due even without a change. A what-if in which the node fails
+would therefore show no difference. So in the run without the change, the node returns to service at
+the start. The answer then compares a node that stays out of service with a node that returns.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fairlead.whatif.snapshot.samples import samples
 def failed_nodes(outages: Iterable[Outage], initial: Iterable[Manifest]) -> list[str]:
     """Return the nodes of `outages` that are out of service in `initial`, sorted.
 
-    Nodes that are being deleted are left out: they go in both runs and cannot return.
+    Nodes that are being deleted are left out: they are deleted in both runs and cannot return.
     """
     failing = {name for outage in outages for name in outage.nodes}
     return sorted(

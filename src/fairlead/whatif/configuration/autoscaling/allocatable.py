@@ -58,8 +58,8 @@ _REPORTED_MAX: Final = 1.01
 class Assumption(Struct, frozen=True):
     """A new node of the type `type_name` is assumed to reserve as much as a node of another type.
 
-    `words` has the amounts or the formula, and the name and type of this node. `leaves_nothing` is
-    set if no CPU or no memory is allocatable then.
+    `words` contains the amounts or the formula, and the name and type of the other node.
+    `leaves_nothing` is set if the new node would have no allocatable CPU or no allocatable memory.
     """
 
     type_name: str
@@ -68,10 +68,10 @@ class Assumption(Struct, frozen=True):
 
 
 class SystemReservations:
-    """The amounts that existing nodes reserve for the system, and what follows for new nodes."""
+    """The amounts that existing nodes reserve, and the allocatable amounts of new nodes."""
 
     def __init__(self, nodes: Iterable[Node], stated: Iterable[StatedType] = ()) -> None:
-        """`nodes` are the existing nodes. Those without allocatable amounts are ignored.
+        """Find what the existing `nodes` reserve; nodes without allocatable amounts are ignored.
 
         `stated` are the instance types of a file; the types of `nodes` may be among them.
         """
@@ -121,7 +121,8 @@ class SystemReservations:
     ) -> int:
         """Return how much of the resource `name` a new node of the type `one` reserves.
 
-        The node reports the amount `whole` of the resource, and has the `other` amounts.
+        `whole` is the amount of the resource that the node reports, and `other` contains its
+        allocatable number of pods.
         """
         reserved, reported = _reserved(like, name), _reported(like, name)
         published = _published(like) if name == "memory" and one.name not in self._newest else None
@@ -135,10 +136,10 @@ class SystemReservations:
         return any(_amount(name, left.get(name, 0)) <= 0 for name in ("cpu", "memory"))
 
     def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
-        """Yield what is assumed for those of `types` of which there is no node.
+        """Yield what is assumed for those of `types` that no existing node has.
 
-        Types are left out if the file states what is allocatable, or if the node of the other type
-        reserves nothing.
+        A type is left out if the file states its allocatable amounts, or if the existing node to
+        which the type is compared reserves nothing.
         """
         for one in types:
             like = self._like(one)
@@ -150,7 +151,7 @@ class SystemReservations:
                 yield Assumption(one.name, words, leaves_nothing=self.leaves_nothing(one))
 
     def notes(self, types: Iterable[StatedType]) -> Iterator[str]:
-        """Yield a note about what is assumed for those of `types` of which there is no node."""
+        """Yield a note about what is assumed for those of `types` that no existing node has."""
         yield from reservation_notes(self.assumed(types))
 
     def _like(self, one: StatedType) -> Node | None:
@@ -227,7 +228,7 @@ def reservation_notes(assumed: Iterable[Assumption]) -> Iterator[str]:
 
 
 def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[str]:
-    """Yield notes about the types in `stated` whose size is not that of an existing node.
+    """Yield notes about the types in `stated` whose stated size contradicts an existing node.
 
     `nodes` are the existing nodes, and `stated` are the instance types of a file.
     """
@@ -249,7 +250,10 @@ def size_notes(nodes: Iterable[Node], stated: Iterable[StatedType]) -> Iterator[
 
 
 def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
-    """Yield what `one`, the type of `node`, states about a resource, and what `node` has of it."""
+    """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
+
+    `one` is the instance type of `node`.
+    """
     for name in ("cpu", "memory"):
         size, reported = _amount(name, one.capacity.get(name, 0)), _reported(node, name)
         if reported and not _is_size_of(name, size, reported):
@@ -261,7 +265,7 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
 def _is_size_of(name: str, size: int, reported: int) -> bool:
     """Return whether a kubelet on a machine with `size` of the resource `name` reports `reported`.
 
-    Of CPU, kubelets report the whole size.
+    For CPU, both amounts must be equal. For memory, a small difference is allowed.
     """
     least = _REPORTED_MIN if name == "memory" else 1
     return size * least <= reported <= size * (_REPORTED_MAX if name == "memory" else 1)

@@ -79,9 +79,11 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    `options` name the autoscaler. With `auto`, it is Cluster Autoscaler if --node-groups is given
-    or the cluster has its Deployment, otherwise Karpenter if there are NodePools, otherwise Cluster
-    Autoscaler if the cluster has its status, otherwise none. Raises InputError.
+    `options` name the autoscaler. The choice `auto` means Cluster Autoscaler if --node-groups is
+    given or if the cluster has the Deployment of Cluster Autoscaler. Otherwise, it means Karpenter
+    if there are NodePools. Otherwise, it means Cluster Autoscaler if the cluster has the ConfigMap
+    with the status of Cluster Autoscaler. If nothing of this applies, no autoscaler acts. Raises
+    InputError.
     """
     if is_of_karpenter(options, initial):
         if options.node_groups:
@@ -149,7 +151,7 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
 
 
 def _flags(manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
-    """Return the command line of the cluster's Cluster Autoscaler; None if it has none.
+    """Return the command line of the Cluster Autoscaler; None if the cluster does not have one.
 
     If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status;
     the command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because

@@ -58,7 +58,10 @@ def labels_of_listed(row: Json) -> dict[str, str]:
 
 
 def labels_of_named(group: str, name: str, capacity: ResourceList) -> dict[str, str]:
-    """Return the labels that follow from the name and the size of an AWS type; {} for others."""
+    """Return the labels that follow from the name and the size of an AWS type.
+
+    Return {} if `name` is not in the form of an AWS type.
+    """
     found = dict(_facts_of_name(name))
     if not found:
         return {}

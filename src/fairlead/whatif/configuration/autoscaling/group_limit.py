@@ -40,8 +40,8 @@ Limits = tuple[int, int]
 class GroupLimits(Struct, frozen=True):
     """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
 
-    `source` names the part of the dump that contains the limits. If `has_all` is set, it contains
-    all groups that the autoscaler manages.
+    `source` names the part of the dump that contains the limits. If `has_all` is set, `by_name`
+    contains all groups that the autoscaler manages.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
@@ -50,9 +50,9 @@ class GroupLimits(Struct, frozen=True):
 
     @classmethod
     def of(cls, flags: Sequence[tuple[str, str]], manifests: Iterable[Manifest]) -> GroupLimits:
-        """Return the limits of the first source in the module's table that states any.
+        """Return the limits from the first source in the module's table that states limits.
 
-        `flags` are (name, value) of the flags of the Cluster Autoscaler.
+        `flags` are the (name, value) pairs of the flags of the Cluster Autoscaler.
         """
         stated = _of_flags(value for name, value in flags if name == "nodes")
         if stated:

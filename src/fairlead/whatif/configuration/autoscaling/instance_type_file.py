@@ -86,13 +86,13 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone).
 
-    `capacity` is the size of the machine. `is_of_nodes` is set if no file states it, and it is the
-    size of an existing node. `allocatable` are the amounts that pods can use, if the file states
-    them; pods can use all of the other amounts in `capacity`. `interface_pods` is the number of
-    pods to which the network interfaces of the machine limit a node in AWS, 0 if unknown. `systems`
-    are the operating systems that the file states; providers' tools list none, because the image of
-    a machine decides. `labels` are further labels of its nodes; "" means that the nodes do not have
-    the label.
+    `capacity` is the size of the machine. `is_of_nodes` is set if no file states the size, so that
+    `capacity` is the size of an existing node. `allocatable` are the amounts that pods can use, if
+    the file states them; pods can use all of the other amounts in `capacity`. `interface_pods` is
+    the maximum number of pods on a node in AWS that follows from the network interfaces of the
+    machine, 0 if unknown. `systems` are the operating systems that the file states; providers'
+    tools list none, because the image of a machine decides. `labels` are further labels of its
+    nodes; "" means that the nodes do not have the label.
     """
 
     name: str
@@ -133,9 +133,9 @@ class StatedType(Struct, frozen=True):
 def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
-    Prices from OpenCost replace the prices of the types. They can be about some of the cluster's
-    `nodes`, whose types are used if there are no others. The types keep no zones outside of the
-    regions of `nodes`. Raises InputError.
+    Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
+    types are those of `nodes`, the nodes of the cluster. Zones outside the regions of `nodes` are
+    removed from a type if it has other zones. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -156,7 +156,7 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
 
 
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `zones` that are in one of `regions`, or all if there are none.
+    """Return those of `zones` that are in one of `regions`, or all `zones` if none of them is.
 
     gcloud and az list the zones of all regions. The name of a zone begins with its region:
     europe-west1-b, westeurope-1, eu-west-1a; but europe-west10-a is not in europe-west1.
@@ -213,7 +213,7 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
 
 
 def assumed_spot_prices(uses: Iterable[tuple[StatedType, str, str]]) -> Iterator[str]:
-    """Yield a note about spot prices that are assumed because the file states other prices only.
+    """Yield a note about the types whose spot price is assumed, because the file does not state it.
 
     `uses` are the types of nodes, with the capacity type and the zone of the node.
     """
@@ -248,8 +248,8 @@ def new_node_templates(
 
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
     to their regions ("" for a zone without a region). The value "" of a label means that the node
-    does not have the label. If the type can have the architecture and the operating system in the
-    labels `like`, those of the copied node, the new nodes have them.
+    does not have the label. `like` are the labels of the copied node. The new nodes have the
+    architecture and the operating system of the copied node if the type can have them.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {
@@ -538,8 +538,8 @@ def _of_aws(row: Json) -> StatedType:
 def _interface_pods(network: Json) -> int:
     """Return the number of pods that can have an address of a network interface; 0 if unknown.
 
-    The first address of each interface is not for pods. Two pods use the network of the host. Only
-    the default network card counts.
+    The first address of each interface is not for pods. Two pods that use the network of the host
+    are added. Only the default network card counts.
 
     source: amazon-vpc-cni-k8s scripts/gen_vpc_ip_limits.go: printPodLimit
     """

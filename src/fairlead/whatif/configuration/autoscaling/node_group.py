@@ -89,8 +89,9 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options from `flags`, the command line of the cluster's autoscaler. If it is
-    empty, a provider that runs the autoscaler itself sets the options. Raises InputError.
+    labels, and the options from `flags`, the command line of the cluster's autoscaler. If `flags`
+    is empty and the cloud provider runs the autoscaler itself, the options are those that the
+    provider sets. Raises InputError.
     """
     manifests = samples(manifests)
     nodes = _nodes(manifests)
@@ -268,7 +269,8 @@ def _limit_notes(
 ) -> Iterator[str]:
     """Yield notes about the origin of the limits of `specs`.
 
-    `assumed` has the names of the groups whose limits are not in `limits`, by their limits.
+    `assumed` is for the groups that `limits` do not contain: it maps the assumed limits to the
+    names of the groups that have them.
     """
     if limits.source and sum(map(len, assumed.values())) < len(specs):
         yield f"Limits of node groups from {limits.source}."
@@ -285,7 +287,8 @@ def _left_out_notes(
 ) -> Iterator[str]:
     """Yield notes about the groups that are not simulated.
 
-    `fixed` have nodes, but the autoscaler does not manage them. `absent` have no nodes.
+    The groups in `fixed` have nodes, but the autoscaler does not manage them. The groups in
+    `absent` have no nodes.
     """
     if fixed:
         yield f"Not autoscaled, because {limits.source} names other groups only: {_listed(fixed)}."
@@ -302,9 +305,10 @@ def _members(
     dict[tuple[str, str], list[Json]],
     dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]],
 ]:
-    """Return (nodes, (labels, annotations) that mark them) by (provider, name) of their group.
+    """Return the nodes of each group, and the (labels, annotations) that mark these nodes.
 
-    Raises InputError if no node belongs to a group.
+    Both results are maps, keyed by (provider, name of the group). Raises InputError if no node
+    belongs to a group.
     """
     members: dict[tuple[str, str], list[Json]] = {}
     selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
@@ -332,9 +336,9 @@ def _not_autoscaled(
     `known` maps each group that has nodes to (the cloud provider's name of the group, limits), or
     to None if no name in `limits` was recognised as the name of the group.
 
-    The autoscaler can manage a group with None all the same, because some providers' names of
-    groups do not contain the name in the node labels. A group of such a provider is not yielded if
-    `limits` contain a name that belongs to no other group: it may be the name of this group.
+    The autoscaler can manage a group even if `known` maps it to None, because some providers' names
+    of groups do not contain the name in the node labels. A group of such a provider is not yielded
+    if `limits` contain a name that belongs to no other group: it may be the name of this group.
     """
     if not limits.has_all:
         return

@@ -28,7 +28,10 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
 
 
 def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iterator[str]:
-    """Yield notes about prices of `nodes` that `stated` does not contain; none without `stated`."""
+    """Yield notes about `nodes` whose price `stated` does not contain.
+
+    If `stated` is empty, yield nothing.
+    """
     if not stated:
         return
     priced = {one.name for one in stated if one.has_price}
@@ -47,7 +50,7 @@ def price_notes(nodes: Sequence[NodeInfo], stated: Sequence[StatedType]) -> Iter
 def price_uses(
     nodes: Iterable[Mapping[str, str]], stated: Iterable[StatedType]
 ) -> Iterator[tuple[StatedType, str, str]]:
-    """Yield the type in `stated`, the capacity type and the zone of nodes with the labels `nodes`.
+    """Yield (type in `stated`, capacity type, zone) for each node; `nodes` are the nodes' labels.
 
     Nodes whose type is not among `stated` are left out.
     """

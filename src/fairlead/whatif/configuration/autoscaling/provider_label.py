@@ -104,9 +104,9 @@ def labels_of_all(types: Sequence[StatedType]) -> frozenset[str]:
 
 
 def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType]) -> Iterator[str]:
-    """Yield a note about each requirement of `pools` that some `types` have no value for.
+    """Yield a note about each label that `pools` require but that some of `types` do not state.
 
-    Only labels of the provider are considered: those whose domain is the group of the node class.
+    The check covers only labels whose prefix is the API group of the pool's node class.
     """
     names: dict[str, list[str]] = {}
     for pool in pools:
@@ -128,13 +128,20 @@ def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType
 
 
 def _of_group(group: str, key: str) -> str:
-    """Return the label `key` of Karpenter's provider for AWS as the provider `group` names it."""
+    """Return `key`, the label of a Karpenter provider, in the form that the provider `group` uses.
+
+    If the prefix of `key` is that of the provider for AWS, `group` replaces it. Other labels stay
+    as they are.
+    """
     domain, slash, fact = key.partition("/")
     return f"{group}/{fact}" if slash and domain == AWS else key
 
 
 def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
-    """Return the labels of the first node of each instance type, without nodes that have none."""
+    """Return, by instance type, the labels with facts about the type that its nodes have.
+
+    The labels of a type are those of its first node that has such labels.
+    """
     found: dict[str, dict[str, str]] = {}
     for node in nodes:
         labels = node.metadata.labels

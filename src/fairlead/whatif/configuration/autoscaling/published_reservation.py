@@ -1,7 +1,7 @@
 """The memory that kubelets of EKS, GKE and AKS reserve, by the formulas that the services publish.
 
 A formula applies only if it fits an existing node: the amount that this node reserves differs by at
-most 5 % from the result of the formula. Other settings of the kubelet are then ruled out.
+most 5 % from the result of the formula. This test excludes kubelets with other settings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class PublishedReservation(Struct, frozen=True):
 
 
 def published_reservation(memory: int, pods: int, reserved: int) -> PublishedReservation | None:
-    """Return the formula that fits a node with `memory` bytes, room for `pods`, and `reserved`."""
+    """Return the published formula that fits a node; None if no formula fits.
+
+    The node has `memory` bytes, allows `pods` pods, and reserves `reserved` bytes.
+    """
     for one in _FORMULAS:
         expected = one.of(memory, pods)
         if abs(reserved - expected) * 100 <= expected * _TOLERANCE_PERCENT:

@@ -140,7 +140,7 @@ def _is_grouped(meta: ObjectMeta) -> bool:
 def _assumed_notes(
     options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
 ) -> Iterator[str]:
-    """Yield a note that Fairlead's own batch configuration replaces the cluster's.
+    """Yield a note that Fairlead uses its own batch configuration instead of the cluster's.
 
     The note is yielded only without --batch-config, and only if a bound pod in `initial` has the
     schedulerName `kube-batch` or `volcano`.

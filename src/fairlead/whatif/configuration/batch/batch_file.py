@@ -83,7 +83,8 @@ def _checked(source: str, read: Callable[[], BatchConfig], extensions: Extension
 def read_extensions(sources: Iterable[str]) -> Extensions:
     """Return the plugins and actions that `sources` name.
 
-    Each is MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. Raises InputError.
+    Each of `sources` is MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. Raises
+    InputError.
     """
     plugins: list[type] = []
     actions: list[Action] = []

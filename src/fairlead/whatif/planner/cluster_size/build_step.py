@@ -20,8 +20,8 @@ from fairlead.engine.scheduling.decision import Failure
 class KnownPlacement(Struct, frozen=True, eq=False):
     """A placement of an earlier build; `after` is the step that followed.
 
-    `row` is the row of the node. `choices` is the number of choices that the tie-break has made
-    afterwards. `is_reserved` is set if a Reserve plugin acted for the pod.
+    `row` is the row of the node. `choices` is the number of choices that the tie-break had made by
+    the end of the placement. `is_reserved` is set if a Reserve plugin acted for the pod.
     """
 
     row: int

@@ -1,15 +1,16 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
-Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
-zones of the cluster that have a Ready node, or in no zone if none of its present nodes has one. A
-new node of a pool can have any type of the file of instance types that has the pool's architecture,
-operating system and capacity type. Without a file, it can have the types of the pool's present
-nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet its requirements.
+Nodes form a pool if they are equal except for place, type and size. New nodes of a pool can be in
+each zone of the cluster that has a Ready node. If no present node of the pool has a zone, new nodes
+have none either. A new node of a pool can have any type of the file of instance types that has the
+pool's architecture, operating system and capacity type. Without a file, it can have the types of
+the pool's present nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet
+the requirements of the NodePool.
 
-A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
-and volume limits, and pods of the same DaemonSets. If it has the same type as the existing node, it
-also has the same devices (ResourceSlices). What it reserves for the system follows from the nodes
-of its pool (`SystemReservations`).
+A new node is modelled on an existing node of its pool. The new node has the same labels, taints,
+static pods and volume limits, and pods of the same DaemonSets. If it has the same type as the
+existing node, it also has the same devices (ResourceSlices). What it reserves for the system
+follows from the nodes of its pool (`SystemReservations`).
 """
 
 from __future__ import annotations
@@ -158,7 +159,8 @@ def node_offers(
 
     `headroom` is the fraction of CPU and memory to keep free. `stated` are the instance types from
     a file. Without them, the types of `infos` are offered. `node_pools` are the NodePools of
-    Karpenter; a pool of nodes that belongs to one gets only types and zones that this one allows.
+    Karpenter. If a pool of nodes belongs to a NodePool, its new nodes have only types and zones
+    that the NodePool allows.
     """
     found: list[NodeOffer] = []
     down = failed_zones(model.table.nodes())
@@ -224,7 +226,7 @@ def _machine_size(capacity: ResourceList) -> str:
 
 
 def failed_zones(infos: Iterable[NodeInfo]) -> list[str]:
-    """Return the zones in which no node is Ready, sorted; [] if there is no other zone.
+    """Return the zones in which no node is Ready, sorted; [] if no zone has a Ready node.
 
     `infos` are all nodes of the cluster. A node without a Ready condition counts as Ready.
     """
@@ -354,8 +356,8 @@ def _stated_types(
     They have the architecture, the operating system and the capacity type of the pool. A type
     without a stated operating system can run any. If no type in the file is offered as spot
     capacity, the file says nothing about spot capacity, and every type can be in a pool of spot
-    nodes. The types meet `rules`, the requirements of a NodePool. Types of which the reservation
-    leaves nothing are left out.
+    nodes. The types meet `rules`, the requirements of a NodePool. Types on which the reservation
+    for the system leaves no CPU or no memory are left out.
     """
     sample = node_to_copy(members)
     reserved = SystemReservations((info.node for info in members), stated)
@@ -425,7 +427,8 @@ def assumption_notes(
     """Return the notes about new nodes with the types in `stated`, and their NodePools.
 
     `infos` are the nodes to replace. The notes are about the assumed reservations, about types
-    whose stated size is not that of one of `infos`, and about labels that NodePools require.
+    whose stated size differs from the size of a node of this type in `infos`, and about labels that
+    NodePools require.
     """
     assumed: list[Assumption] = []
     stated, used = labelled_types(stated, infos), dict[str, NodePool]()

@@ -52,8 +52,9 @@ class NodeSets(Struct, frozen=True):
 def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
     """Return the sets of `count` nodes whose loss the search must try; `infos` are all nodes.
 
-    `offers` contains the offers of the new nodes by name. A node without an offer is alone in its
-    class. If there are at most `count` nodes, the only set contains all nodes.
+    `offers` contains the offers of the new nodes by name. Of several sets with equal nodes, only
+    one is tried. A node without an offer is not equal to any other node. If there are at most
+    `count` nodes, the only set contains all nodes.
     """
     if len(infos) <= count:
         return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)
@@ -153,7 +154,10 @@ def _choices(sizes: Sequence[int], count: int) -> int:
 
 
 def _chosen(sizes: Sequence[int], count: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield each way to take `count` nodes from classes with these `sizes`, as (class, number)."""
+    """Yield each way to take `count` nodes from classes with these `sizes`.
+
+    A way is a tuple of (class, number of nodes taken from it).
+    """
     after = [0]  # after[-1 - at] is the number of nodes of the classes from `at` on
     for size in reversed(sizes):
         after.append(after[-1] + size)

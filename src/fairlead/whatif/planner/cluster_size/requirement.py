@@ -40,7 +40,7 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 class Requirement(Struct, frozen=True):
     """The nodes must supply `amount`; a node of offer k supplies `supplies[k]`.
 
-    `cause` says for the answer where the requirement comes from.
+    `cause` is a text for the user that says where the requirement comes from.
     """
 
     cause: str
@@ -49,7 +49,7 @@ class Requirement(Struct, frozen=True):
 
 
 class NodeSetRequirements:
-    """Finds the requirements of pods on nodes of `offers`; `rooms` is the room on each offer."""
+    """Finds the requirements that pods have on new nodes of the given offers."""
 
     def __init__(
         self, model: ClusterModel, offers: Sequence[NodeOffer], rooms: Sequence[Sequence[float]]
@@ -131,7 +131,7 @@ class NodeSetRequirements:
         return frozenset(np.flatnonzero(is_usable).tolist())
 
     def _is_allowed(self, pod: PodInfo) -> Mask:
-        """Return, for each offer, whether node selectors and taints admit `pod` to its nodes."""
+        """Return, for each offer, whether node selectors and taints allow `pod` on its nodes."""
         spec = pod.shape.spec
         node_affinity = None if spec.affinity is None else spec.affinity.node_affinity
         filters = {point.name for point in self._model.profile_of(pod).framework.filters}

@@ -234,8 +234,8 @@ class SizeSearch:
     def _build(self, pods: Sequence[PodInfo], manner: _Manner, step: BuildStep) -> BuildStep:
         """Place `pods`, and add nodes in the given manner; return the last step.
 
-        `step` is the first step; it knows the decisions of earlier builds that began with it.
-        Placements that were known may not be in the model yet; `_catch_up` adds them.
+        `step` is the first step; it contains the decisions of earlier builds that began with it.
+        Placements from earlier builds may not be in the model yet; `_catch_up` adds them.
         """
         self._manner = manner
         self._left = self._demand(pods)
@@ -504,7 +504,8 @@ class SizeSearch:
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> SizeBound:
         """Return the proven lower bound on the cost; the nodes to keep cost nothing.
 
-        The unit prices are those of the resources alone, because they serve to compare nodes.
+        The `unit_prices` of the result are computed from the requested resources alone, because the
+        search compares nodes by them.
         """
         prices = [offer.price for offer in self._offers]
         wanted = _less(self._demand(pods), self._free)
@@ -541,9 +542,10 @@ class SizeSearch:
     # --- surviving -------------------------------------------------------------------------
 
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
-        """Add the nodes that are missing after each failure, until a round adds none.
+        """Add nodes until the pods survive every failure; stop after `_SURVIVAL_ROUNDS_MAX` rounds.
 
-        `only_hardest` is passed to `Survival.failures`.
+        In each round, the nodes that are missing after each failure are added. `only_hardest` is
+        passed to `Survival.failures`.
         """
         self._survived = {}
         if not self._survival.is_any:
@@ -657,9 +659,9 @@ class SizeSearch:
         self.result.pinned = {one: refused[one] for one in pinned if one in refused}
 
     def _try_todays_nodes(self) -> None:
-        """Set what the failures to survive would do to the present nodes and their pods.
+        """Try each failure on today's nodes; set `tried_today` and `losses_today` of the result.
 
-        The cycles of these trials do not count.
+        The scheduling cycles of these trials do not count.
         """
         self._progress.begin("trying failures today", 0)
         for failure, gone in self._failures():
@@ -730,7 +732,7 @@ class SizeSearch:
     def _unify_pool(self, pool: str | None, kinds: Iterable[Sequence[int]]) -> None:
         """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
 
-        If `pool` is None, the nodes of all pools are replaced. Each of `kinds` is the list of the
+        If `pool` is None, the nodes of all pools are replaced. A kind is given as the list of the
         indexes of its offers. For each kind, up to `_COUNTS_MAX` different numbers of nodes are
         tried. The first number is a lower bound (`_fewest`). Every number is so small that the
         nodes can cost less than the present nodes.
@@ -761,7 +763,7 @@ class SizeSearch:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
         Return None if no number of nodes is enough. `is_all` is set if the cluster has no other
-        nodes. The bound then includes the nodes that the failures require.
+        nodes. The bound then includes the nodes that are needed to survive the failures.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]
@@ -780,8 +782,8 @@ class SizeSearch:
     def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
-        More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the
-        placement of the pods costs as much as the old nodes, or if `pinned` would get a pod that it
+        More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the new
+        nodes are not cheaper than the old nodes, or if `pinned` of the result gets a pod that it
         did not contain before.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost

@@ -222,9 +222,10 @@ def _held(found: SizeResult) -> Iterator[str]:
 
 
 def _worst_today(found: SizeResult) -> tuple[int, str, list[str]]:
-    """Return (pending pods, failure, their workloads) of the failure that today's nodes take worst.
+    """Return (number of pending pods, failure, the pods' workloads) for the worst failure.
 
-    Pods that cannot survive a failure on any nodes do not count.
+    The worst failure is the one that leaves most pods pending on today's nodes. Pods that cannot
+    survive a failure on any nodes do not count.
     """
     pinned, worst = {pod for pod, _ in found.pinned}, (0, "", list[str]())
     for loss in found.losses_today:
@@ -265,7 +266,10 @@ def _zoneless(survival: Survival, found: SizeResult) -> Iterator[str]:
 
 
 def _control_plane(nodes: int) -> Iterator[str]:
-    """Yield a sentence if `nodes`, the number of replaced control plane nodes, is not 0."""
+    """Yield a sentence about the replaced control plane nodes; `nodes` is their number.
+
+    If `nodes` is 0, yield nothing.
+    """
     if nodes:
         run, them = ("runs", "it") if nodes == 1 else ("run", "them")
         yield (
@@ -282,7 +286,7 @@ def _virtual(nodes: Sequence[str]) -> Iterator[str]:
 
 
 def _spot(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
-    """Yield a sentence if a larger share of the new nodes than of today's can be reclaimed."""
+    """Yield a sentence if the share of spot nodes is larger among the new nodes than today."""
     nodes, today = len(found.nodes), len(question.spot)
     count = sum(bool(spot_label(offer.sample.labels)) for offer in found.nodes.values())
     if today and count * question.replaced > today * nodes:

@@ -43,15 +43,15 @@ class SizeResult(Struct):
     `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
     contains (pod, failure) for pods that fit no node on offer after the failure, each with the
     reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps pending
-    as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons
-    why nodes cannot be removed. `tried` is the number of failures that were tried on
-    the final nodes; `survives` is set if the pods survive all of them, except `pinned` pods. If
-    several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
-    `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
-    find no node if all pods were created at one instant while the cluster has the final nodes.
-    `waiting_today` is the number of pods that had no node before the search. `losses_today` are the
-    failures that the nodes before the search do not survive; of these nodes, `tried_today` failures
-    were tried.
+    as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons why nodes
+    cannot be removed. `tried` is the number of failures that were tried on the final nodes;
+    `survives` is set if the pods survive all of them, except `pinned` pods. If several nodes fail
+    at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`. `cycles` is the
+    number of scheduling cycles. `waiting_at_once` is the number of pods that would find no node if
+    all pods were created at one instant while the cluster has the final nodes. `waiting_today` is
+    the number of pods that had no node before the search. `tried_today` is the number of failures
+    that were tried on the nodes before the search, and `losses_today` are the failures that these
+    nodes do not survive.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

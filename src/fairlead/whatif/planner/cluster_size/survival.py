@@ -13,7 +13,7 @@ from fairlead.whatif.planner.cluster_size.node_set import NodeSets, sets_to_try
 
 
 class Survival(Struct, frozen=True):
-    """The failures to survive: of a zone (if `zones` is set), and of `nodes` nodes at a time.
+    """The failures to survive: the loss of a zone if `zones` is set, and of `nodes` nodes at once.
 
     If `nodes` is more than 1 and there are many sets of nodes, only the worst sets are tried.
     """

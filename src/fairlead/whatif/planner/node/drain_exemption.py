@@ -37,7 +37,7 @@ def virtual_words(node: Node) -> str:
 
 
 def deletion_words(node: Node) -> str:
-    """Return a text that `node` is being deleted, with its finalizers; "" if it is not."""
+    """Return words that say that `node` is being deleted, with its finalizers; "" if it is not."""
     meta = node.metadata
     if not meta.deletion_timestamp:
         return ""

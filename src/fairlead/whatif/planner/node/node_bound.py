@@ -102,7 +102,7 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the anti-affinity term that excludes nodes with a pod like `pod`; None without one."""
+    """Return the anti-affinity term of `pod` that keeps equal pods off its node; None if none."""
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:

@@ -54,7 +54,7 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 
 
 class NodeCopy(Struct, frozen=True):
-    """A node that does not exist yet, with its own pods.
+    """A node that does not exist yet; `own_pods` are its static pods and its pods of DaemonSets.
 
     The new node gets copies of objects of the node `like`: the CSINode, the CSIStorageCapacities
     that belong to the node `like` alone, and the ResourceSlices if `has_devices` is set.
@@ -102,9 +102,9 @@ class NodeCopy(Struct, frozen=True):
                 yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
 
     def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:
-        """Return the `node_topology` of the copy of the capacity `one` for the new node.
+        """Return the `node_topology` for the new node's copy of the CSIStorageCapacity `one`.
 
-        Returns None if the capacity does not belong to the node `like` alone.
+        Returns None if `one` does not belong to the node `like` alone.
         """
         name, labels = self.node.metadata.name, self.node.metadata.labels
         selector = one.node_topology or LabelSelector()
@@ -153,7 +153,7 @@ def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:
 def node_like(info: NodeInfo, name: str, own: Iterable[str]) -> Node:
     """Return a node in service with the name `name` that is otherwise like `info`.
 
-    Labels whose keys are in `own` get the value of `name`.
+    Labels whose keys are in `own` get `name` as their value.
     """
     labels = {**info.labels, **dict.fromkeys(own, name)}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)

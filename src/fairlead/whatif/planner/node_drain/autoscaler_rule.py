@@ -129,10 +129,10 @@ class AutoscalerRules:
             yield Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blockers(self, node: str, pod: Pod) -> Iterator[Blocker]:
-        """Yield a blocker for each annotation of `pod`, and for one rule of Cluster Autoscaler.
+        """Yield a blocker for each annotation or rule by which `pod` keeps `node` from removal.
 
-        Like Cluster Autoscaler, this method stops at the first of Cluster Autoscaler's rules that
-        blocks.
+        Of the rules of Cluster Autoscaler that block, only the first yields a blocker, as in
+        Cluster Autoscaler itself.
         """
         of_rule = self._scale_down_blocker(node, pod)
         is_unsafe = of_rule is not None and of_rule.cause is not BlockCause.ANNOTATION
@@ -187,8 +187,9 @@ def installed_rules(
 ) -> AutoscalerRules:
     """Return the rules of the autoscalers of a cluster, except the rules in `ignored`.
 
-    The rules have the flags of the Cluster Autoscaler in `manifests`. If there is none, they have
-    the flags with which the cloud provider runs Cluster Autoscaler, or else the default flags.
+    The rules have the flags of the Cluster Autoscaler in `manifests`. If `manifests` do not contain
+    a Cluster Autoscaler, the rules have the flags of the Cluster Autoscaler that the cloud provider
+    runs. If the provider runs none, they have the default flags.
     """
     installed, (provider, hosted) = installed_flags(manifests), hosted_flags(manifests)
     flags = flags_of_command_line(installed or hosted)

@@ -129,7 +129,7 @@ class _Change(Struct):
 
     @property
     def edit(self) -> str:
-        """The text of the edit; a command in it names the first of the nodes that it helps."""
+        """The text of the edit; if it must name a node, it names the first of `helps`."""
         text = self.form.replace(_OWNER, listed(self.owners, 2))
         return text.replace(_NODE, min(self.helps))
 

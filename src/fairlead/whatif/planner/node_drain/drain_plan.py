@@ -199,8 +199,8 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The blockers of a node are found in the state after the drains of the nodes before it, so these
-    drains are repeated first.
+    The drains of `trial` are repeated in their order. The blockers of a node are found in the state
+    after the drains before it.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
@@ -428,13 +428,16 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def blocking_owners(plan: DrainPlan) -> str:
-    """Return the first owners of the blockers, those with the most blockers first; "" if none."""
+    """Return text that names the owners with the most blockers; "" if there are no blockers."""
     owners = Counter(one.owner for one in plan.blockers if one.owner)
     return listed(sorted(owners, key=lambda owner: (-owners[owner], owner)), 2)
 
 
 def _alone_findings(plan: DrainPlan) -> Iterator[str]:
-    """If blocked nodes could be drained alone, yield a sentence on what "blocked" assumes."""
+    """If blocked nodes could be drained alone, yield a sentence that says so.
+
+    The sentence explains that "blocked" refers to a drain of all selected nodes.
+    """
     if plan.alone:
         count, total = len(plan.alone), len(plan.blocked)
         which = "the blocked node" if total == 1 else f"{count:,} of the {total:,} blocked nodes"
@@ -516,9 +519,10 @@ def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
 
 
 def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
-    """Return the longest time that one of `nodes` was away, in the best run or else the first run.
+    """Return the longest time for which one of `nodes` was out of service.
 
-    Return None if there is no run, or if some of `nodes` did not return.
+    The time is from the best run of `plan`, or from the first run if there is no best run. Return
+    None if there is no run, or if some of `nodes` did not return.
     """
     run = plan.best or next(iter(plan.runs), None)
     if run is None or not run.away.keys() >= set(nodes):

@@ -187,7 +187,7 @@ class DrainPlanner:
         return [*first, *self._kept(node), *self.budget_blockers(node)]
 
     def _kept(self, node: str) -> Iterator[Blocker]:
-        """Yield a blocker for each terminating pod of `node` that does not go.
+        """Yield a blocker for each terminating pod of `node` that stays terminating forever.
 
         Either the pod has ended, and a foreign finalizer keeps it, or the pod is stuck.
         """
@@ -221,7 +221,7 @@ class DrainPlanner:
         return found
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """Return the blockers of the evictions from `node` that a budget refuses, now or always."""
+        """Return the blockers of pods on `node` whose eviction a budget refuses, now or always."""
         pods = self.evicted(node)
         lost = self._charged(pod for pod in pods if _is_lost(pod))
         refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
@@ -368,7 +368,10 @@ class DrainPlanner:
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
     def _each_fits_first(self, node: str, pods: Sequence[PodInfo]) -> bool:
-        """Return whether the pods of each workload in `pods`, on `node`, fit if placed first."""
+        """Return whether the pods of every workload fit other nodes if they are placed first.
+
+        `pods` are the pods of `node`. Each workload is tried alone.
+        """
         own: dict[str, list[PodInfo]] = {}
         for pod in filter(is_placed_anew, pods):
             own.setdefault(str(workload_of(pod.pod)), []).append(pod)
@@ -437,8 +440,8 @@ class DrainPlanner:
     def lacking_elsewhere(self, node: str) -> str:
         """Return a resource of which the other nodes have too little in total for `node`'s pods.
 
-        The resource is `pods` if the other nodes cannot run so many pods. A resource proves that
-        `node` cannot be emptied; "" proves nothing.
+        The resource is `pods` if the other nodes cannot run so many pods. If the result is "", no
+        resource is lacking in total, but `node` may still be impossible to empty.
         """
         table = self.model.table
         table.widen()
@@ -471,7 +474,8 @@ class DrainPlanner:
     def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
         """Return a blocker for each reason why budgets refuse the eviction of `pod` from `node`.
 
-        `lost` contains, by budget, the number of its pods on `node` that nothing would replace.
+        `lost` maps the key of a budget to the number of the budget's pods on `node` that nothing
+        would replace.
         """
         limits = self.budgets.guarding(pod.pod)
         if not limits:
@@ -528,10 +532,10 @@ def _wrong_order(
 ) -> Blocker:
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
-    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
-    the pod that finds no node in queue order. The edit contains a kubectl command for each workload
-    in `first`, with the flags that its pods need. It contains no commands if, for one of these
-    workloads, no label selects the workload's pods without selecting others of `pods`.
+    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
+    pod that finds no node in queue order. The edit contains a kubectl command for each workload in
+    `first`, with the flags that its pods need. It contains no commands if no label selector tells
+    the pods of one of these workloads apart from the other `pods`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
@@ -546,14 +550,15 @@ def _wrong_order(
 
 
 def _why(message: str) -> str:
-    """Return the scheduler's reasons in `message`; the planner itself cordons the drained nodes."""
+    """Return the scheduler's reasons in `message`, with an explanation of `unschedulable`."""
     return glossed(short_reason(message))
 
 
 def _selector(workload: str, pods: Iterable[PodInfo]) -> str:
-    """Return a selector that selects the pods of `workload` and no others of `pods`, "" if none.
+    """Return a label selector that selects, of `pods`, exactly the pods of `workload`.
 
-    The selector has one label if one is enough, preferably a label that no controller adds.
+    Return "" if their labels allow no such selector. The selector has one label if one is enough,
+    preferably a label that no controller adds.
     """
     own, others = list[dict[str, str]](), list[dict[str, str]]()
     for pod in pods:
@@ -635,7 +640,7 @@ def _name(limit: BudgetLimit) -> str:
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
-    """Yield blockers for `pod`, whose budget allows no eviction now; each has an edit.
+    """Yield blockers, each with an edit, for `pod`, whose budget allows no eviction now.
 
     If the budget never allows an eviction, the edit changes the budget's rule or adds a replica. If
     too few pods would be ready even after this edit, a second blocker follows.
@@ -706,8 +711,8 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
 def relaxed(limit: BudgetLimit, spare: int) -> str:
     """Return an edit that lets the budget of `limit` allow an eviction.
 
-    The rule becomes maxUnavailable 1, or a minAvailable that leaves room for `spare` evictions if
-    the pods have no controller with a scale.
+    The rule becomes maxUnavailable 1. If the pods have no controller with a scale, the rule becomes
+    a minAvailable that leaves room for `spare` evictions.
     """
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:

@@ -278,7 +278,7 @@ class _Annotated:
         self._key, self._value = key, value
 
     def __call__(self, store: Store) -> bool:
-        """Return whether each node has the value, had it at an earlier call, or does not exist."""
+        """Return whether each node has `value`, had it at an earlier call, or does not exist."""
         while self._left and self._has_value(store.find(NODE, "", self._left[0])):
             self._left.popleft()
         return not self._left
@@ -305,7 +305,7 @@ def _run_apart(
 def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]:
     """Return the steps of a round.
 
-    Nodes that stay away are cordoned first, so that no pod moves twice.
+    If the nodes do not return, all of them are cordoned first, so that no pod moves twice.
     """
     steps = [
         ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added

@@ -1,6 +1,7 @@
 """due_cron_job_notes: which CronJobs are due while nodes are drained.
 
-A plan runs no CronJobs. The pods of their Jobs take room, and a drain evicts them from its node.
+A plan does not simulate CronJobs. In the cluster, the pods of their Jobs take room, and drains
+evict these pods.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def due_cron_job_notes(
     manifests: Iterable[Manifest], start: Instant, took: DurationNs
 ) -> Iterator[str]:
-    """Yield a note about the CronJobs in `manifests` that are due in the time `took` from `start`.
+    """Yield a note about the CronJobs in `manifests` that are due during the drains.
 
-    Suspended and invalid CronJobs are left out, because they start no Jobs.
+    The drains begin at `start` and last for the time `took`. Suspended and invalid CronJobs are
+    left out, because they start no Jobs.
     """
     due = []
     for one in manifests:

@@ -174,7 +174,7 @@ class _Changes:
         return shlex.join(("kubectl", "-n", ref.namespace, "scale", target, *replicas))
 
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
-        """Return a change of budgets after which one pod of `ref` at a time is evicted.
+        """Return a change of budgets that lets the pods of `ref` be evicted only one at a time.
 
         `pod` is one of the pods of `ref`. Return "" if the workload has no known selector.
         """
