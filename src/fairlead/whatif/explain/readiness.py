@@ -1,7 +1,7 @@
 """Explains why a pod is not ready, from its status in the dump and the state of its node.
 
 If `kubectl get pods` shows the cause as the pod's status, the explanation begins with this status.
-Examples:
+For example:
 
     CrashLoopBackOff (container app): the last exit code is 137 (OOMKilled)
     CreateContainerConfigError (container app): secret "db" not found
