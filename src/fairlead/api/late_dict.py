@@ -112,7 +112,7 @@ class LateDict(dict[str, Value]):
     # --- a dictionary ----------------------------------------------------------------------
 
     def __getitem__(self, key: str) -> Value:
-        """Return the value of `key`; if `key` has a row, make the value first."""
+        """Return the value of `key`. If the entry is a row, make the value from it, and keep it."""
         value = _get(self, key)
         return self._made(key, value) if type(value) is tuple else value
 

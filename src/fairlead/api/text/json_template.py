@@ -182,7 +182,7 @@ class TemplateRows:
         return cls(parts[0].template, together, sum(map(len, parts)))
 
     def part(self, begin: int, end: int) -> TemplateRows:
-        """Return the texts from `begin` to before `end`."""
+        """Return the texts whose index is at least `begin` and less than `end`."""
         if end - begin == self._count:
             return self
         columns = [column[begin:end] for column in self.columns]

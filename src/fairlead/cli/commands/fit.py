@@ -47,9 +47,10 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the object of --like, if it is named without a namespace (default: "
-            "all namespaces are searched). An object of --pod without metadata.namespace "
-            "also gets this namespace (default: 'default').",
+            help="Namespace of the object of --like, if it is named without a namespace. Without "
+            "this option, all namespaces are searched. An object of --pod without "
+            "metadata.namespace also gets this namespace; without this option, it gets the "
+            "namespace 'default'.",
             metavar="NAME",
             show_default=False,
         ),

@@ -279,6 +279,6 @@ class _Group:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the text of the pod's generateName in compact JSON; b"" if it has none."""
+    """Return the generateName in `text`, compact JSON, with its key; b"" if there is none."""
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

@@ -59,9 +59,9 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). By default, 20 simulations run with --runtimes, and none "
-            "without. If none runs, only the start of a pod group is estimated, from the run times "
-            "that pods declare.",
+            "(docs/start-times.md). Without --seeds, 20 simulations run if --runtimes is given. "
+            "Without both options, none runs; then only the start of a pod group is estimated, "
+            "from the run times that pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,

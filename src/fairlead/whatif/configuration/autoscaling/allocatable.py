@@ -9,17 +9,20 @@ same amount is reserved, or the same share of the machine if that is more:
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-Kubelets reserve a larger share of smaller machines, but not a larger amount, so this rule reserves
-no less than they do. If the formula of a service such as GKE fits the existing node, it states the
-memory that is reserved.
+On a smaller machine, a real kubelet reserves no larger amount than on a larger one, and on a larger
+machine no larger share than on a smaller one. So this rule reserves at least as much as real
+kubelets. Services such as GKE publish a formula for the reserved memory. If the formula is right
+for the existing node, it is used for new nodes, instead of this rule.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
 node, it comes from the node whose memory is closest to that of the type. Nodes in service are
 preferred.
 
 The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
-part. If the file states the size of the node's machine, new nodes report the same share of theirs.
-Smaller machines report at most 92.5 %, as Karpenter assumes.
+part. If the file states the memory of the existing node's machine, it follows which share of this
+memory the kubelet reports. The kubelet of a new node reports the same share of the memory of its
+machine. If the new machine is smaller than the existing one, it reports at most 92.5 %, as
+Karpenter assumes.
 """
 
 from __future__ import annotations

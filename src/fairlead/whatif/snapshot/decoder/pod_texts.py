@@ -296,9 +296,10 @@ class PodTexts:
         del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
-        """Extend a template by `text`, or make one from `text` and an earlier text.
+        """Add a placeholder to a template for each string in which `text` differs from it.
 
-        The extended or new template comes first in `workload`.
+        If no template can be extended in this way, make one from `text` and an earlier text. The
+        extended or new template comes first in `workload`.
         """
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
