@@ -3,14 +3,13 @@
 During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
 at rest, so its budget may refuse evictions that it soon allows again.
 
-Activity that has lasted for longer than RECENT is not in progress, but stuck: for example, a pod
+Activity that has lasted for longer than _RECENT is not in progress, but stuck: for example, a pod
 waits for a volume that cannot be mounted.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.objects import DaemonSet, Deployment, Pod, StatefulSet
@@ -28,7 +27,7 @@ from fairlead.whatif.planner.node.readiness import takes_pods
 
 # upstream: pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment. After this time without progress,
 # the Deployment controller says that a rollout does not progress.
-RECENT: Final = seconds(600)
+_RECENT: Final = seconds(600)
 _ROLLING: Final = "RollingUpdate"
 
 
@@ -55,30 +54,37 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     return sorted(found)
 
 
-def starting_pods(model: ClusterModel) -> Iterator[Pod]:
-    """Yield the pods of `model` that were scheduled shortly before and whose containers start."""
-    for pod in model.pods():
-        node = model.find_node(pod.pod.spec.node_name) if pod.pod.spec.node_name else None
-        if node is None or pod.terminating or not takes_pods(node.node):
-            continue
-        if _is_waiting(pod.pod) and _is_recent(pod.pod, model.now):
-            yield pod.pod
+def starting_pods(model: ClusterModel) -> list[Pod]:
+    """Return the pods of `model` whose containers are starting, sorted by key.
+
+    They were scheduled shortly before, on nodes that run pods.
+    """
+    found = [
+        pod.pod
+        for node in model.table.nodes()
+        if takes_pods(node.node)
+        for pod in node.pods.values()
+        if not pod.terminating and _is_waiting(pod.pod) and _is_recent(pod.pod, model.now)
+    ]
+    return sorted(found, key=lambda one: one.key)
 
 
 def due_evictions(model: ClusterModel) -> list[Pod]:
-    """Return the pods of `model` that the taint of a failed node evicts soon, sorted by name."""
+    """Return the pods of `model` that the taint of a failed node evicts soon, sorted by key."""
     found = []
-    for pod in model.pods():
-        node = model.find_node(pod.pod.spec.node_name) if pod.pod.spec.node_name else None
-        if node is None or pod.terminating or is_static(pod.pod):
-            continue
+    for node in model.table.nodes():
         taints = tuple(
             one
             for one in node.node.spec.taints
             if one.effect == NO_EXECUTE and one.key in (NOT_READY, UNREACHABLE)
         )
-        if taints and tolerated_s(taints, pod.pod.spec.tolerations) is not ENDLESS:
-            found.append(pod.pod)
+        found += [
+            pod.pod
+            for pod in (node.pods.values() if taints else ())
+            if not pod.terminating
+            and not is_static(pod.pod)
+            and tolerated_s(taints, pod.pod.spec.tolerations) is not ENDLESS
+        ]
     return sorted(found, key=lambda one: one.key)
 
 
@@ -108,4 +114,4 @@ def _is_recent(pod: Pod, now: Instant) -> bool:
     scheduled = condition(pod, "PodScheduled")
     text = scheduled.last_transition_time if scheduled is not None else ""
     text = text or pod.metadata.creation_timestamp
-    return not text or now - parse_timestamp(text) <= RECENT
+    return not text or now - parse_timestamp(text) <= _RECENT
