@@ -20,12 +20,14 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.planner.baseline import activity_note
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
     is_placed_anew,
     moves_with_drain,
 )
+from fairlead.whatif.planner.dump_activity import activity_of
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
     Blocker,
@@ -120,6 +122,7 @@ def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> Tabul
             "needed": limit.desired,
             "wanted": limit.wanted,
         },
+        notes=activity_note(activity_of(planner.model).of({workload_of(one.pod) for one in pods})),
     )  # fmt: skip
 
 

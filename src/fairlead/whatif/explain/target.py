@@ -38,6 +38,7 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.baseline import activity_note, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.dump_activity import activity_of
 from fairlead.whatif.planner.new_pod import (
     NewPods,
     custom_hint,
@@ -82,16 +83,17 @@ def explain_object(
         return None
     if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
         raise InputError(SOURCE, _why_unexplained(found, inventory))
+    model = ClusterModel(snapshot, scheduler)
     if found.kind is NODE:
-        base = read_baseline(snapshot, scheduler, release, NoProgress())
-        model, notes, activity = base.model, base.notes, activity_note(base.dumped)
-        if found.node.metadata.deletion_timestamp or activity:
+        notes = activity_note(activity_of(model))
+        if notes or found.node.metadata.deletion_timestamp:
             # In the baseline, the node may have other pods, or none.
-            model = base.dumped
-            notes = (*plan_notes(snapshot, model, release), *activity)
+            notes = (*plan_notes(snapshot, model, release), *notes)
+        else:
+            base = read_baseline(snapshot, scheduler, release, NoProgress(), model=model)
+            model, notes = base.model, base.notes
         answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot)
         return replace(answer, notes=(*answer.notes, *notes))
-    model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:
         answer = explain_budget(planner, found.ref.key, snapshot)
@@ -99,11 +101,7 @@ def explain_object(
         answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:
         answer = explain_workload(planner, snapshot, found)
-    notes = plan_notes(snapshot, model, release)
-    if found.kind is POD_DISRUPTION_BUDGET:
-        own = next(one.rows for one in answer.tables if one.name == "workloads")
-        notes += activity_note(model, {row["workload"] for row in own})
-    return replace(answer, notes=(*answer.notes, *notes))
+    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:

@@ -10,7 +10,7 @@ itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,9 +40,10 @@ from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.dump_activity import (
+    DumpActivity,
+    activity_of,
     due_evictions,
     rollouts_in_progress,
-    starting_pods,
 )
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import counted
@@ -59,34 +60,32 @@ class Baseline(Struct, frozen=True):
     """The cluster in which a plan begins: a snapshot and its model.
 
     `created` is the note about created pods and about the activity that the plan waits for, or ""
-    if there is none. `notes` are all notes for the answer. `dumped` is the model of the dump as it
-    is.
+    if there is none. `notes` are all notes for the answer.
     """
 
     snapshot: Snapshot
     model: ClusterModel
-    dumped: ClusterModel
     notes: tuple[str, ...]
     created: str = ""
 
 
-def read_baseline(
+def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make it twice
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
-    seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING,
+    seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING, model: ClusterModel | None = None,
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
     The baseline is the end of a simulation if workloads lack pods, if rollouts were in progress, or
     if pods were starting (`dump_activity`). `autoscale` is used only for the notes (`plan_notes`).
+    `model` is the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
     """
-    model = ClusterModel(snapshot, scheduler, seed=seed)
-    due = _due_words(due_evictions(model))
-    notes = (*plan_notes(snapshot, model, choice, autoscale), *due)
-    before = _pods_by_workload(model)
-    lacking, rolling = _lacking(model, before), rollouts_in_progress(model)
-    starting = [pod for pod in starting_pods(model) if workload_of(pod) not in rolling]
-    if not (lacking or rolling or starting):
-        return Baseline(snapshot, model, model, notes)
+    if model is None:
+        model = ClusterModel(snapshot, scheduler, seed=seed)
+    notes = plan_notes(snapshot, model, choice, autoscale)
+    before, activity = _pods_by_workload(model), activity_of(model)
+    lacking = _lacking(model, before)
+    if not (lacking or activity):
+        return Baseline(snapshot, model, (*notes, *_due_words(due_evictions(model))))
     experiment = baseline_experiment(snapshot, scheduler, choice, seed)
     finished = _run_to_rest(experiment, progress)
     complete = replace(
@@ -100,37 +99,29 @@ def read_baseline(
     completed = ClusterModel(complete, scheduler, seed=seed)
     after = _pods_by_workload(completed)
     created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
-    endless = [ref for ref in rollouts_in_progress(completed) if ref in rolling]
-    ended = [ref for ref in rolling if ref not in endless]
+    still_rolling = set(rollouts_in_progress(completed))
+    endless = [ref for ref in activity.rollouts if ref in still_rolling]
+    ended = [ref for ref in activity.rollouts if ref not in still_rolling]
     words = (
         *([_created_words(created)] if created else []),
         *([_ended_words(ended)] if ended else []),
-        *([_started_words(starting)] if starting else []),
+        *([_started_words(activity.starting)] if activity.starting else []),
     )
-    more = (*words, *([_endless_words(endless)] if endless else []))
+    notes += (*words, *([_endless_words(endless)] if endless else []))
     if not words:  # for example, because a quota allows no further pods
-        return Baseline(snapshot, model, model, (*notes, *more))
-    still_due = _due_words(due_evictions(completed))
-    notes = (*(one for one in notes if one not in due), *more, *still_due)
-    return Baseline(complete, completed, model, notes, " ".join(words))
+        complete, completed = snapshot, model
+    notes += _due_words(due_evictions(completed))
+    return Baseline(complete, completed, notes, " ".join(words))
 
 
-def activity_note(model: ClusterModel, concerned: Container[str] | None = None) -> tuple[str, ...]:
-    """Return a note that rollouts or pod starts are in progress in `model`; () if there are none.
+def activity_note(activity: DumpActivity) -> tuple[str, ...]:
+    """Return a note that the `activity` is in progress; () if there is none.
 
-    The note is for an answer that does not wait for their end. If `concerned` is not None, only the
-    workloads in `concerned` count.
+    The note is for an answer that does not wait for the end of the activity.
     """
-    rolling = [
-        ref for ref in rollouts_in_progress(model) if concerned is None or str(ref) in concerned
-    ]
-    starting = [
-        pod
-        for pod in starting_pods(model)
-        if (ref := workload_of(pod)) not in rolling and (concerned is None or str(ref) in concerned)
-    ]
-    found = [f"the rollout of {ref}" for ref in rolling]
-    found += [f"the start of {counted(len(starting), 'pod')}"] if starting else []
+    found = [f"the rollout of {ref}" for ref in activity.rollouts]
+    if activity.starting:
+        found.append(f"the start of {counted(len(activity.starting), 'pod')}")
     if not found:
         return ()
     what = f"This answer is about the time of the dump; more may be possible after {listed(found)}"

@@ -10,7 +10,10 @@ waits for a volume that cannot be mounted.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import DaemonSet, Deployment, Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_static
@@ -29,6 +32,31 @@ from fairlead.whatif.planner.node.readiness import takes_pods
 # the Deployment controller says that a rollout does not progress.
 _RECENT: Final = seconds(600)
 _ROLLING: Final = "RollingUpdate"
+
+
+class DumpActivity(Struct, frozen=True):
+    """The workloads with `rollouts` in progress, and the `starting` pods of all other workloads."""
+
+    rollouts: Sequence[WorkloadRef]
+    starting: Sequence[Pod]
+
+    def __bool__(self) -> bool:
+        """Return whether there is any activity."""
+        return bool(self.rollouts or self.starting)
+
+    def of(self, workloads: Container[WorkloadRef]) -> DumpActivity:
+        """Return the activity of `workloads` only."""
+        return DumpActivity(
+            [ref for ref in self.rollouts if ref in workloads],
+            [pod for pod in self.starting if workload_of(pod) in workloads],
+        )
+
+
+def activity_of(model: ClusterModel) -> DumpActivity:
+    """Return the rollouts and the starting pods of `model`."""
+    rollouts = rollouts_in_progress(model)
+    starting = [pod for pod in _starting_pods(model) if workload_of(pod) not in rollouts]
+    return DumpActivity(rollouts, starting)
 
 
 def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
@@ -54,7 +82,7 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     return sorted(found)
 
 
-def starting_pods(model: ClusterModel) -> list[Pod]:
+def _starting_pods(model: ClusterModel) -> list[Pod]:
     """Return the pods of `model` whose containers are starting, sorted by key.
 
     They were scheduled shortly before, on nodes that run pods.
