@@ -51,7 +51,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few
 from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_steps
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
-    flag_findings,
+    command_findings,
     moves_table,
     order_findings,
     pace_table,
@@ -537,7 +537,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)
-    sentences += flag_findings(found.plan.flags)
+    sentences += command_findings(found.plan)
     if found.unsafe is not None:
         more = counted(len(found.unsafe.times), "node")
         sentences.append(f"Draining {more} is not safe: {unsafe_because(found.unsafe)}.")
@@ -581,7 +581,7 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
         )
 
 
-def _kept_only_by(found: ConsolidationPlan) -> dict[frozenset[BlockCause], int]:
+def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
     """Return, by set of causes, the number of nodes that stay only because of this set.
 
     The nodes with one set of causes could be emptied together, after those of the plan.
@@ -611,8 +611,8 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     """
     kept = _kept_only_by(found)
     for causes, count in sorted(kept.items(), key=lambda one: (-one[1], sorted(one[0]))):
-        options = sorted({f"--ignore {RULE_OF[one].value}" for one in causes if one in RULE_OF})
-        if all(one in RULE_OF for one in causes):
+        if causes <= RULE_OF.keys():
+            options = sorted({f"--ignore {RULE_OF[one].value}" for one in causes})
             words = "cause" if len(causes) == 1 else "causes"
             them = "the rule" if len(options) == 1 else "these rules"
             yield (
@@ -652,16 +652,11 @@ def _limit(found: ConsolidationPlan) -> str:
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:
     by_cause: dict[BlockCause, set[str]] = {}
-    only: dict[str, set[BlockCause]] = {}
     for one in found.blockers:
         by_cause.setdefault(one.cause, set()).add(one.node)
-        only.setdefault(one.node, set()).add(one.cause)
+    kept = _kept_only_by(found)
     return [
-        {
-            "cause": cause.value,
-            "nodes": len(nodes),
-            "alone": sum(only[name] == {cause} for name in nodes.difference(found.needed_anyway)),
-        }
+        {"cause": cause.value, "nodes": len(nodes), "alone": kept[frozenset((cause,))]}
         for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
 

@@ -581,6 +581,17 @@ def test_nodes_that_several_rules_keep_are_freed_by_ignoring_all_of_them(planner
     ) in answer["findings"]
 
 
+def test_pods_of_removed_nodes_that_take_long_to_stop_are_named(planner, make):
+    """Node a or node b is removed, and each has a pod of web."""
+    web = deployment(make, "web", ["a", "b"], terminationGracePeriodSeconds=7200)
+    made = planner(*map(make.node, "ab"), *web)
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert (
+        "A drain waits up to 2h00m until pods of deploy/default/web have stopped "
+        "(terminationGracePeriodSeconds)."
+    ) in answer["findings"]
+
+
 @pytest.mark.parametrize(("count", "where"), [(3, "n0, n1, n2"), (4, "4 nodes")])
 def test_few_blocked_nodes_are_named(planner, make, count, where):
     """The details name more nodes than fit into a cell."""

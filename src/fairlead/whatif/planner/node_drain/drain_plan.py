@@ -30,8 +30,9 @@ from msgspec import Struct, field
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.kubelet.pod_lifecycle import granted_grace
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
@@ -74,15 +75,15 @@ from fairlead.whatif.run.progress import Progress
 
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 _ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
-GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
+_GRACE_MAX: Final = seconds(600)  # longer times to stop are named in an answer
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `slow` has the longest
-    time that the pods of a workload take to stop, if it is long (`slow_of`). `left_out` are
+    `flags` are the flags that kubectl needs for the `drains`. `slow` has, for each workload whose
+    pods take long to stop, the longest time that one takes (`completed` sets both). `left_out` are
     selected nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that
     could be drained alone, with all other nodes in service. `returnable` are the nodes that no
     single change unblocks, but that could be drained if they returned, because their pods would
@@ -189,9 +190,7 @@ def _planned_with_return(
             plan.blockers += unplaced_blockers(planner, drained, returns=True)
         elif number < len(order):
             plan.drains.append(drained)
-    plan.flags = flags_of(planner.model, plan.drains)
-    plan.slow = slow_of(planner.model, plan.drains)
-    return plan
+    return completed(plan, planner.model)
 
 
 def _planned(
@@ -226,34 +225,33 @@ def _planned(
             drained = planner.drained_alone(name, return_again=False)
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained)
-    plan.flags = flags_of(model, plan.drains)
-    plan.slow = slow_of(model, plan.drains)
-    return plan
+    return completed(plan, model)
 
 
-def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[DrainFlag, ...]:
-    """Return the flags that kubectl needs for `drains`.
+def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
+    """Set `plan.flags` and `plan.slow`, which follow from `plan.drains`, and return `plan`.
 
     In `model`, no drain has happened yet: all pods are on their original nodes.
     """
-    return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
+    pods = [pod for drain in plan.drains for pod in model.node(drain.node).pods.values()]
+    plan.flags, plan.slow = needed_flags(pod.pod for pod in pods), _slow(pods, model.now)
+    return plan
 
 
-def slow_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> dict[str, DurationNs]:
-    """Return, by workload, the longest time that a pod on the nodes of `drains` takes to stop.
+def _slow(pods: Iterable[PodInfo], now: Instant) -> dict[str, DurationNs]:
+    """Return, by workload, the longest time that one of `pods` takes to stop after an eviction.
 
-    This is the grace period of the pod, or what remains of it. Workloads whose pods take at most
-    GRACE_MAX are left out. In `model`, no drain has happened yet.
+    This is the grace period of the pod, or what remains of it at `now`. Workloads whose pods take
+    at most _GRACE_MAX are left out.
     """
     found: dict[str, DurationNs] = {}
-    for drain in drains:
-        for pod in filter(moves_with_drain, model.node(drain.node).pods.values()):
-            grace = granted_grace(pod.pod)
-            if pod.terminating:
-                grace = parse_timestamp(pod.pod.metadata.deletion_timestamp) - model.now
-            if grace > GRACE_MAX:
-                workload = str(workload_of(pod.pod))
-                found[workload] = max(found.get(workload, 0), grace)
+    for pod in filter(moves_with_drain, pods):
+        grace = granted_grace(pod.pod)
+        if pod.terminating:
+            grace = parse_timestamp(pod.pod.metadata.deletion_timestamp) - now
+        if grace > _GRACE_MAX:
+            workload = str(workload_of(pod.pod))
+            found[workload] = max(found.get(workload, 0), grace)
     return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
 
@@ -389,8 +387,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         *no_change_findings(plan.blockers),
         *_return_findings(plan.returnable),
         *order_findings(plan.drains),
-        *slow_findings(plan.slow),
-        *flag_findings(plan.flags),
+        *command_findings(plan),
     )
     return TabularAnswer(
         "DrainPlan",
@@ -582,14 +579,15 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
         yield f"On {nodes}, evict the pods of {owners} first: other pods could take their room."
 
 
-def slow_findings(slow: Mapping[str, DurationNs]) -> Iterator[str]:
-    """Yield a sentence about the workloads whose pods take long to stop (`slow_of`)."""
-    if slow:
-        longest = for_readers(max(slow.values()))
+def command_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield sentences about the drain commands of `plan`: how long they wait, and their flags."""
+    if plan.slow:
+        longest = for_readers(max(plan.slow.values()))
         yield (
-            f"A drain waits up to {longest} until pods of {listed(list(slow))} have stopped "
+            f"A drain waits up to {longest} until pods of {listed(list(plan.slow))} have stopped "
             "(terminationGracePeriodSeconds)."
         )
+    yield from flag_findings(plan.flags)
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:

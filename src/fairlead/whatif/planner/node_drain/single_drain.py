@@ -16,12 +16,10 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     begun_plan,
+    command_findings,
+    completed,
     drain_effort,
-    flag_findings,
-    flags_of,
     left_out_findings,
-    slow_findings,
-    slow_of,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
@@ -65,9 +63,7 @@ def check_alone(
         elif not blockers:
             plan.drains.append(drained)
         plan.blockers += blockers
-    plan.flags = flags_of(planner.model, plan.drains)
-    plan.slow = slow_of(planner.model, plan.drains)
-    return plan
+    return completed(plan, planner.model)
 
 
 # --- the answer -------------------------------------------------------------------------------
@@ -91,8 +87,7 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
         (
             _limits(plan),
             *left_out_findings(plan),
-            *slow_findings(plan.slow),
-            *flag_findings(plan.flags),
+            *command_findings(plan),
         ),
         (_nodes(plan), *blocker_tables(plan.blockers)[:2]),
         facts,

@@ -34,16 +34,14 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     begun_plan,
     blocking_owners,
-    flag_findings,
-    flags_of,
+    command_findings,
+    completed,
     left_out_findings,
     order_findings,
     pace_table,
     pending_table,
     run_tables,
     safe_findings,
-    slow_findings,
-    slow_of,
     unsafe_because,
     wait_findings,
     wait_table,
@@ -178,9 +176,7 @@ def check_nodes(
                 progress.reach(done, 0)
                 done += 1
                 _check(planner, name, plan)
-    plan.flags = flags_of(model, plan.drains)
-    plan.slow = slow_of(model, plan.drains)
-    return plan
+    return completed(plan, model)
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
@@ -314,8 +310,7 @@ def _findings(
     yield from no_change_findings(plan.blockers)
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
-    yield from slow_findings(plan.slow)
-    yield from flag_findings(plan.flags)
+    yield from command_findings(plan)
     single = [str(one.workload) for one in stops if one.wanted == 1]
     if single:
         have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
