@@ -152,7 +152,7 @@ def size(
         )
         notes = (
             *failed_zone_notes(model.table.nodes()),
-            *assumption_notes(replaced, types, read.node_pools),
+            *assumption_notes(model, replaced, types, read.node_pools),
             *spot_notes(replaced, offers, types),
             *later_pod_notes(model.objects),
             *read.idle_autoscaler(CHOOSES_NODES),

@@ -165,10 +165,10 @@ def node_offers(
     found: list[NodeOffer] = []
     down = failed_zones(model.table.nodes())
     zones = [zone for zone in _zones(infos) if zone not in down]
-    stated = labelled_types(stated, model.table.nodes())
-    node_pools = list(node_pools)
+    stated = _labelled(stated, model)
+    by_name = {one.name: one for one in node_pools}
     for pool, members in _pools(infos).items():
-        rules = _rules(members, node_pools)
+        rules = _rules(members, by_name)
         allowed = [zone for zone in zones if rules.get(ZONE).has(zone)]
         own = allowed if _zones(members) else [""]
         types = _stated_types(members, stated, rules) if stated else _present_types(members)
@@ -195,17 +195,21 @@ def node_offers(
     return _with_sizes(found)
 
 
-def labelled_types(stated: Sequence[StatedType], infos: Iterable[NodeInfo]) -> list[StatedType]:
-    """Return `stated` with the labels that the provider of the nodes `infos` sets."""
-    nodes = [info.node for info in infos]
+def _labelled(stated: Sequence[StatedType], model: ClusterModel) -> list[StatedType]:
+    """Return `stated` with the labels that the provider of the nodes of `model` sets."""
+    nodes = [info.node for info in model.table.nodes()]
     return with_type_labels(stated, provider_groups(nodes), nodes)
 
 
-def _rules(members: Sequence[NodeInfo], node_pools: Iterable[NodePool]) -> Requirements:
+def _rules(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) -> Requirements:
     """Return the requirements of the NodePool to which `members`, the nodes of a pool, belong."""
-    name = members[0].labels.get(NODE_POOL, "")
-    found = next((one for one in node_pools if one.name == name), None)
+    found = _node_pool(members, node_pools)
     return Requirements() if found is None else pool_requirements(found)
+
+
+def _node_pool(members: Sequence[NodeInfo], node_pools: Mapping[str, NodePool]) -> NodePool | None:
+    """Return the NodePool to which `members` belong; None if there is none in `node_pools`."""
+    return node_pools.get(members[0].labels.get(NODE_POOL, ""))
 
 
 def _with_sizes(offers: Sequence[NodeOffer]) -> list[NodeOffer]:
@@ -422,22 +426,26 @@ def estimated_types(
 
 
 def assumption_notes(
-    infos: Sequence[NodeInfo], stated: Sequence[StatedType], node_pools: Sequence[NodePool] = ()
+    model: ClusterModel,
+    infos: Sequence[NodeInfo],
+    stated: Sequence[StatedType],
+    node_pools: Iterable[NodePool] = (),
 ) -> tuple[str, ...]:
     """Return the notes about new nodes with the types in `stated`, and their NodePools.
 
-    `infos` are the nodes to replace. The notes are about the assumed reservations, about types
-    whose stated size differs from the size of a node of this type in `infos`, and about labels that
-    NodePools require.
+    `infos` are the nodes of `model` to replace. The notes are about the assumed reservations, about
+    types whose stated size differs from the size of a node of this type in `infos`, and about
+    labels that NodePools require.
     """
     assumed: list[Assumption] = []
-    stated, used = labelled_types(stated, infos), dict[str, NodePool]()
+    stated, used = _labelled(stated, model), dict[str, NodePool]()
+    by_name = {one.name: one for one in node_pools}
     for members in _pools(infos).values():
         reserved = SystemReservations((info.node for info in members), stated)
-        types = _fitting_types(node_to_copy(members), stated, _rules(members, node_pools))
+        types = _fitting_types(node_to_copy(members), stated, _rules(members, by_name))
         assumed += reserved.assumed(types)
-        name = members[0].labels.get(NODE_POOL, "")
-        used |= {one.name: one for one in node_pools if one.name == name}
+        if (found := _node_pool(members, by_name)) is not None:
+            used[found.name] = found
     sizes = size_notes((info.node for info in infos), stated)
     unchecked = unchecked_requirements(used.values(), stated)
     return *reservation_notes(assumed), *sizes, *unchecked

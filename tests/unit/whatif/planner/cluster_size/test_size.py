@@ -733,7 +733,10 @@ def test_new_nodes_have_the_labels_of_their_type(planner, make):
 
 
 def test_nodes_of_a_node_pool_meet_its_requirements(planner, make):
-    """The label of the type without a known category is assumed to meet the requirement."""
+    """A type without a known category is assumed to meet the requirement.
+
+    A node that stays shows the category of its type.
+    """
     category = "karpenter.k8s.aws/instance-category"
     nodes = [
         make.node(
@@ -756,10 +759,16 @@ def test_nodes_of_a_node_pool_meet_its_requirements(planner, make):
     found = node_offers(model, infos, types, 0.0, pools)
     assert {(one.node_type, one.zone) for one in found} == {("r6i.xlarge", "z1"), ("other", "z1")}
     assert {one.zone for one in node_offers(model, infos, (), 0.0, pools)} == {"z1"}
-    [note] = assumption_notes(infos, types, pools)
+    [note] = assumption_notes(model, infos, types, pools)
     assert note.startswith(
         f"NodePool mem requires the label {category}, but its value is not known"
     )
+    kept = make.node("kept", **{category: "x", INSTANCE_TYPE: "other"})
+    model = planner(*nodes, kept).model
+    infos = [model.node(name) for name in "ab"]
+    found = node_offers(model, infos, types, 0.0, pools)
+    assert {one.node_type for one in found} == {"r6i.xlarge"}
+    assert assumption_notes(model, infos, types, pools) == ()
 
 
 def test_a_pool_has_only_types_of_its_operating_system(planner, make):
@@ -826,11 +835,12 @@ def test_a_type_of_which_the_reservation_leaves_nothing_is_not_offered(planner, 
     node["metadata"]["labels"][INSTANCE_TYPE] = "m"
     node["status"]["capacity"] = {"cpu": "4", "memory": "16Gi", "pods": "110"}
     node["status"]["allocatable"]["memory"] = "8Gi"
-    infos = planner(node).model.table.nodes()
+    model = planner(node).model
+    infos = model.table.nodes()
     types = [LARGE, stated("tiny", "2", "8Gi", 0.1)]
-    offers = node_offers(planner(node).model, infos, types, 0.0)
+    offers = node_offers(model, infos, types, 0.0)
     assert [one.node_type for one in offers] == ["large"]
-    [note] = assumption_notes(infos, types)
+    [note] = assumption_notes(model, infos, types)
     assert "There is no node of large, tiny." in note
     assert "system: 8,192Mi memory as on a (m), or the same share if that is more." in note
     assert "This leaves nothing of tiny for pods." in note
