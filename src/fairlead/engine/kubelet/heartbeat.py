@@ -11,7 +11,7 @@ A reporting kubelet posts its conditions when they change. If another client ove
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
 no annotation and its Ready condition is Unknown, its kubelet counts as stopped until the node gets
 an annotation or another client posts a different Ready status. A node that is starting
-(`api.node_start`) becomes Ready after `READY_AFTER`.
+(`api.node_readiness`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
 (`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
@@ -29,21 +29,14 @@ from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
-from fairlead.api.node_start import READY_AFTER, is_starting
+from fairlead.api.node_readiness import READY_AFTER, UNKNOWN, is_starting, ready_status
 from fairlead.api.objects import Lease, Node
 from fairlead.api.timestamp import NANOSECONDS_PER_MICROSECOND, format_duration, format_micro_time
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
-from fairlead.engine.kubelet.node_condition import (
-    HEALTHY,
-    UNKNOWN,
-    found_conditions,
-    needs_post,
-    post,
-    ready_status,
-)
+from fairlead.engine.kubelet.node_condition import HEALTHY, found_conditions, needs_post, post
 
 RETRY_AFTER: Final = seconds(1)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)

@@ -10,15 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME, Report
-from fairlead.api.node_start import is_starting
+from fairlead.api.node_readiness import READY, UNKNOWN, is_starting
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
-
-READY: Final = "Ready"
-UNKNOWN: Final = "Unknown"
 
 HEALTHY: Final[Mapping[str, Condition]] = {
     one.type: one
@@ -75,12 +72,6 @@ EVENT_REASONS: Final[Mapping[tuple[str, str], str]] = {
 REPORTING_CONTROLLER: Final = "kubelet"
 
 Conditions = Mapping[str, Condition]
-
-
-def ready_status(node: Node) -> str:
-    """Return the status of the Ready condition: True, False or Unknown; "" if there is none."""
-    found = condition(node, READY)
-    return "" if found is None else found.status
 
 
 def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:

@@ -21,6 +21,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.node_readiness import TRUE, UNKNOWN, ready_condition, ready_status
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -35,14 +36,7 @@ from fairlead.engine.nodelifecycle.node_edit import MarkUnknown, has_no_execute,
 from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.node_writer import NodeWriter
 from fairlead.engine.nodelifecycle.period import Period
-from fairlead.engine.nodelifecycle.well_known import (
-    NODE_CONTROLLER,
-    TAINT_OF_STATUS,
-    TRUE,
-    UNKNOWN,
-    ready_condition,
-    ready_status,
-)
+from fairlead.engine.nodelifecycle.well_known import NODE_CONTROLLER, TAINT_OF_STATUS
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.nodelifecycle.zones.zone_states import (
     AdjustRates,

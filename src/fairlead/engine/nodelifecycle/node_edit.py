@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.api.node_readiness import FALSE, READY, TRUE, UNKNOWN, ready_condition
 from fairlead.api.objects import Node, NodeCondition, Taint
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.timestamp import format_timestamp
@@ -29,17 +30,12 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.well_known import (
     DISK_PRESSURE,
-    FALSE,
     MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,
     NOT_READY,
     PID_PRESSURE,
-    READY,
-    TRUE,
-    UNKNOWN,
     UNREACHABLE,
     UNSCHEDULABLE,
-    ready_condition,
 )
 
 KEY_OF_CONDITION: Final = {

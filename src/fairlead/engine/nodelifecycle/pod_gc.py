@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
+from fairlead.api.node_readiness import TRUE, ready_status
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.taint import OUT_OF_SERVICE
@@ -38,11 +39,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.nodelifecycle.config import GC_PERIOD, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
 from fairlead.engine.nodelifecycle.period import Period
-from fairlead.engine.nodelifecycle.well_known import (
-    DISRUPTION_TARGET,
-    TRUE,
-    ready_status,
-)
+from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET
 
 # upstream: pkg/controller/podgc/metrics/metrics.go: the reasons of force_delete_pods_total
 TERMINATED: Final = "terminated"

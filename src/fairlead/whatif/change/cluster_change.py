@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.node_start import READY_AFTER
+from fairlead.api.node_readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS, find_kind

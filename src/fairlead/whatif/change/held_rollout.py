@@ -16,6 +16,7 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
+from fairlead.api.node_readiness import TRUE
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.apiserver.kind import (
@@ -26,7 +27,6 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
-from fairlead.engine.nodelifecycle.well_known import TRUE
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.stateful_set.rule import ordinals_of
 from fairlead.whatif.snapshot.inventory import Inventory

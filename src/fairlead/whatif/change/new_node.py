@@ -16,7 +16,7 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_start import starting_condition
+from fairlead.api.node_readiness import starting_condition
 from fairlead.api.objects import CSINode
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp

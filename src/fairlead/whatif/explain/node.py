@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.node_readiness import TRUE, is_ready_node, ready_condition
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.text.name_list import listed
-from fairlead.engine.nodelifecycle.well_known import TRUE, ready_condition, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
@@ -120,7 +120,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
         notes = idle_in_plan(snapshot.manifests, ADDS_NODES)
     elif not blockers and _has_moves(emptied):
         notes = (_LIMITS.format(name=name),)
-    if not _is_ready(info.node):
+    if not is_ready_node(info.node):
         notes = (*notes, _STAYS_SO.format(name=name))
     edits = list(dict.fromkeys(one.edit for one in blockers if one.edit))
     return TabularAnswer(
@@ -180,14 +180,10 @@ def _verdict(
     return f"{name} can be drained{provided}: its {moves_in_words(emptied.moves)}."
 
 
-def _is_ready(node: Node) -> bool:
-    return ready_status(node) in (TRUE, "")
-
-
 def _state(node: Node) -> Iterator[str]:
     """Yield a sentence for each state or taint that keeps new pods off the node."""
     ready = ready_condition(node)
-    if ready is not None and not _is_ready(node):
+    if ready is not None and not is_ready_node(node):
         message = ready.message.rstrip(".") or "no message"
         yield f"It is not Ready ({ready.reason or ready.status}): {message}."
     for one in node.status.conditions:

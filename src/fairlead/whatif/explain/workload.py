@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, text
+from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.taint import OUT_OF_SERVICE
@@ -22,7 +23,6 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
-from fairlead.engine.nodelifecycle.well_known import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo

@@ -31,8 +31,8 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.text.name_list import listed
-from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo

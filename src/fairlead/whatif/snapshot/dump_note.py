@@ -23,6 +23,7 @@ import msgspec
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
+from fairlead.api.node_readiness import READY, TRUE
 from fairlead.api.objects import (
     ApiObject,
     Job,
@@ -57,7 +58,6 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     Kind,
 )
-from fairlead.engine.nodelifecycle.well_known import READY, TRUE
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.whatif.snapshot.manifest import (
     Manifest,

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
+from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node
 from fairlead.api.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.well_known_label import (
@@ -25,7 +26,6 @@ from fairlead.api.well_known_label import (
     ZONE,
     region_and_zone,
 )
-from fairlead.engine.kubelet.node_condition import ready_status
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
 GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
@@ -120,13 +120,17 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     return NodeTraits(labels, tuple(taints))
 
 
+def is_in_service(node: Node) -> bool:
+    """Return whether `node` is Ready and not cordoned."""
+    return is_ready_node(node) and not node.spec.unschedulable
+
+
 def copy_order(node: Node) -> tuple[bool, str, str]:
     """Return a sort key; new nodes are copies of the node with the greatest key.
 
     This is the newest node in service, or the newest node if none is in service.
     """
-    is_in_service = not node.spec.unschedulable and ready_status(node) in ("True", "")
-    return is_in_service, node.metadata.creation_timestamp, node.metadata.name
+    return is_in_service(node), node.metadata.creation_timestamp, node.metadata.name
 
 
 def is_lasting_taint(key: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.node_readiness import ready_condition
 from fairlead.engine.core.command import Condition, PatchObject, PatchStatus
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.node_edit import (
@@ -14,7 +15,6 @@ from fairlead.engine.nodelifecycle.node_edit import (
     TaintNoExecute,
     UntaintNoExecute,
 )
-from fairlead.engine.nodelifecycle.well_known import ready_condition
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 ADMIN = {"key": "admin", "effect": "NoExecute", "value": "v"}

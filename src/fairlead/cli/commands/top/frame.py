@@ -10,6 +10,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.api.node_readiness import TRUE, ready_status
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
@@ -21,7 +22,6 @@ from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
 from fairlead.whatif.result.tabular_answer import counted
 
 SECTIONS: Final = 4

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.node_readiness import ready_condition
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds
@@ -34,7 +35,6 @@ from fairlead.engine.nodelifecycle.well_known import (
     OPPOSITE_TAINT,
     TAINT_OF_STATUS,
     UNREACHABLE,
-    ready_condition,
 )
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 

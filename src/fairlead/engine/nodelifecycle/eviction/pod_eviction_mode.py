@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fairlead.api.node_readiness import FALSE, UNKNOWN
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_terminating
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
@@ -23,7 +24,7 @@ from fairlead.engine.nodelifecycle.eviction.mode import Observation
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.node_edit import FindNode, node_ref
 from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
-from fairlead.engine.nodelifecycle.well_known import FALSE, NODE_CONTROLLER, UNKNOWN
+from fairlead.engine.nodelifecycle.well_known import NODE_CONTROLLER
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
 # Reason and message of upstream's pkg/util/node/node.go.

@@ -22,6 +22,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
+from fairlead.api.node_readiness import TRUE
 from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
 from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.api.taint import NO_EXECUTE, tolerates
@@ -51,7 +52,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
 from fairlead.engine.nodelifecycle.profile import VersionProfile
-from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET, TRUE
+from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET
 
 EVENT_REASON: Final = "TaintManagerEviction"
 DISRUPTED: Final = Condition(

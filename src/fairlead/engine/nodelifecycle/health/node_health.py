@@ -24,6 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.lease import Renewals
+from fairlead.api.node_readiness import READY, UNKNOWN, ready_condition
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import parse_timestamp
@@ -31,14 +32,7 @@ from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.period import Period
-from fairlead.engine.nodelifecycle.well_known import (
-    DISK_PRESSURE,
-    MEMORY_PRESSURE,
-    PID_PRESSURE,
-    READY,
-    UNKNOWN,
-    ready_condition,
-)
+from fairlead.engine.nodelifecycle.well_known import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
 STOPPED: Final = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
 NEVER_STARTED: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node status.")

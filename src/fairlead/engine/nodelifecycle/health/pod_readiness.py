@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from fairlead.api.node_readiness import FALSE, READY, TRUE
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
@@ -23,7 +24,7 @@ from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Failu
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap
 from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
-from fairlead.engine.nodelifecycle.well_known import FALSE, NODE_CONTROLLER, READY, TRUE
+from fairlead.engine.nodelifecycle.well_known import NODE_CONTROLLER
 
 EVENT_REASON: Final = "NodeNotReady"
 EVENT_NOTE: Final = "Node is not ready"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fairlead.api.kubelet_behaviour import Mode
+from fairlead.api.node_readiness import FALSE, UNKNOWN, ready_status
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.nodelifecycle.well_known import FALSE, UNKNOWN, ready_status
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.node_outage.outage import READY, Outage
 from fairlead.whatif.change.step import ScriptedStep

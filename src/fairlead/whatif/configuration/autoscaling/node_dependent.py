@@ -26,8 +26,8 @@ from fairlead.engine.autoscaling.node_dependents import (
     NodeDependents,
     dependents_of_nodes,
 )
-from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import is_in_service
 from fairlead.whatif.snapshot.samples import samples
 
 _NOTE = (
@@ -100,7 +100,7 @@ def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[
     if not known:
         return {}, []
     nodes = [one.node for one in initial if one.kind is NODE]
-    return known, sorted(nodes, key=lambda node: not _is_in_service(node))
+    return known, sorted(nodes, key=lambda node: not is_in_service(node))
 
 
 def _of_group(
@@ -114,7 +114,3 @@ def _of_group(
             )
             return own if is_same else own.without_devices()
     return NO_DEPENDENTS
-
-
-def _is_in_service(node: Node) -> bool:
-    return not node.spec.unschedulable and ready_status(node) in ("True", "")

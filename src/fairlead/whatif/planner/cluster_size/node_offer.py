@@ -22,6 +22,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
@@ -31,7 +32,6 @@ from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import pool_requirements
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
-from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import allocatable_amount
@@ -235,7 +235,7 @@ def failed_zones(infos: Iterable[NodeInfo]) -> list[str]:
     `infos` are all nodes of the cluster. A node without a Ready condition counts as Ready.
     """
     every = list(infos)
-    ready = _zones(info for info in every if ready_status(info.node) in ("True", ""))
+    ready = _zones(info for info in every if is_ready_node(info.node))
     return [zone for zone in _zones(every) if ready and zone not in ready]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node
-from fairlead.engine.kubelet.node_condition import ready_status
-from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.whatif.planner.node.drain_exemption import deletion_words, is_fargate
 
 _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
@@ -19,5 +19,5 @@ def takes_pods(node: Node) -> bool:
     not-ready or unreachable of the node lifecycle controller. A Fargate node runs only its own pod.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
-    is_ready = ready_status(node) in (TRUE, "") and not is_tainted
+    is_ready = is_ready_node(node) and not is_tainted
     return is_ready and not is_fargate(node) and not deletion_words(node)

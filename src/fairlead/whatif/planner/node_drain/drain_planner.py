@@ -25,6 +25,7 @@ from typing import Final, Self
 import numpy as np
 from msgspec import Struct, field
 
+from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.objects import Node, Pod, PodSpec
 from fairlead.api.pods.facts import (
     controller_of,
@@ -37,7 +38,6 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.engine.framework.interface import PostFilterResult
-from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.node_unschedulable import tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
 from fairlead.engine.scheduling.decision import Placement

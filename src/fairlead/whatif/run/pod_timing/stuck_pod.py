@@ -13,12 +13,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fairlead.api.node_readiness import TRUE, ready_status
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import foreign_finalizers, is_static, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.samples import matching_pods

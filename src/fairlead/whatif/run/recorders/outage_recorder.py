@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.late_dict import LateDict
-from fairlead.api.node_start import is_starting
+from fairlead.api.node_readiness import is_ready_node, is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
 from fairlead.api.pods.original import original_key, original_keys
@@ -33,7 +33,7 @@ from fairlead.engine.core.reporter import (
 )
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.workloads.pod_control.unknown_owner import REPLICA_KINDS, keeps_name
 from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
@@ -94,7 +94,7 @@ class OutageRecorder(Struct):
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
-    starting: set[str] = field(default_factory=set)  # names, see `api.node_start`
+    starting: set[str] = field(default_factory=set)  # names, see `api.node_readiness`
     pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))  # {uid: existing pod}
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
@@ -598,7 +598,7 @@ def _is_serving_node(node: Node) -> bool:
 
 def _is_ready(node: Node) -> bool:
     """Return whether the node is starting, or its condition Ready is True or absent."""
-    return ready_status(node) in (TRUE, "") or is_starting(node)
+    return is_ready_node(node) or is_starting(node)
 
 
 def _is_silent(node: Node) -> bool:

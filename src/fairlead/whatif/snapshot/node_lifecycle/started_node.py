@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, View, as_json, decode_as
 from fairlead.api.json import Json
+from fairlead.api.node_readiness import FALSE, READY, TRUE, ready_status
 from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import CONDITION_TAINTS
 from fairlead.api.text.name_list import listed
@@ -47,13 +48,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.node_condition import HEALTHY
-from fairlead.engine.nodelifecycle.well_known import (
-    FALSE,
-    NETWORK_UNAVAILABLE,
-    READY,
-    TRUE,
-    ready_status,
-)
+from fairlead.engine.nodelifecycle.well_known import NETWORK_UNAVAILABLE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of

@@ -17,12 +17,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.node_readiness import FALSE, READY, TRUE
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.nodelifecycle.well_known import FALSE, READY, TRUE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 

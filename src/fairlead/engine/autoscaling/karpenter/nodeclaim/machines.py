@@ -3,7 +3,7 @@
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
-                  (`api.node_start`)
+                  (`api.node_readiness`)
 
 The Node has no startup taints. It has the label of an initialized Node from the start, but its
 NodeClaim is initialized only when the Node is Ready.
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
-from fairlead.api.node_start import starting_condition
+from fairlead.api.node_readiness import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME
