@@ -544,11 +544,8 @@ def _interface_pods(network: Json) -> int:
     source: amazon-vpc-cni-k8s scripts/gen_vpc_ip_limits.go: printPodLimit
     """
     addresses = network.get("Ipv4AddressesPerInterface", 0)
-    cards, default = (
-        network.get("NetworkCards") or (network,),
-        network.get("DefaultNetworkCardIndex"),
-    )
-    interfaces = cards[default or 0].get("MaximumNetworkInterfaces", 0)
+    cards, default = network.get("NetworkCards"), network.get("DefaultNetworkCardIndex") or 0
+    interfaces = (cards[default] if cards else network).get("MaximumNetworkInterfaces", 0)
     return interfaces * (addresses - 1) + 2 if addresses and interfaces else 0
 
 
