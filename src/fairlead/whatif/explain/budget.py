@@ -29,6 +29,7 @@ from fairlead.whatif.planner.cluster_model import (
 )
 from fairlead.whatif.planner.dump_activity import activity_of
 from fairlead.whatif.planner.node_drain.drain_planner import (
+    KEPT,
     BlockCause,
     Blocker,
     DrainPlanner,
@@ -63,7 +64,7 @@ _NODE_COLUMNS: Final = (
 )
 _NEVER_ENDS: Final = "never ends: the kubelet does not answer"
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
-_OF_NO_BUDGET: Final = (BlockCause.SILENT, BlockCause.FINALIZER, BlockCause.STUCK)
+_OF_NO_BUDGET: Final = (BlockCause.SILENT, *KEPT)
 
 
 def explain_budget(planner: DrainPlanner, key: str, snapshot: Snapshot) -> TabularAnswer:

@@ -29,6 +29,7 @@ from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
 from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
+    KEPT,
     UNPLACED,
     BlockCause,
     Blocker,
@@ -157,7 +158,7 @@ def _verdict(
 ) -> str:
     if refused and refused[0].cause is BlockCause.SILENT:
         return f"{name} cannot be drained now: {refused[0].why}."
-    if refused and refused[0].cause in (BlockCause.FINALIZER, BlockCause.STUCK):
+    if refused and refused[0].cause in KEPT:
         return f"{name} cannot be drained now: {refused[0].owner} {refused[0].why}."
     if refused:
         owners = sorted({one.owner for one in refused})

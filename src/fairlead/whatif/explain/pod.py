@@ -77,7 +77,7 @@ from fairlead.whatif.planner.refusal import (
     shortage,
 )
 from fairlead.whatif.result.result_json import API_VERSION
-from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck
+from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -198,7 +198,7 @@ def _state_notes(
         elif kept:
             why = f"; finalizer {kept[0]} keeps it until another program removes the finalizer"
         elif is_stuck(pod, node, now):
-            why = "; its grace period is over, but its kubelet has not stopped it"
+            why = f"; {stuck_words(pod)}"
         yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
     elif condition(pod, "Ready") is not None and not is_ready(pod):
         yield f"The pod is not ready: {why_unready(inventory, pod_ref(pod), node)}."

@@ -447,7 +447,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.undrained if one.cause is UndrainedCause.STOPPING)
 
     @property
-    def stuck(self) -> tuple[Undrained, ...]:
+    def blocking(self) -> tuple[Undrained, ...]:
         """The `undrained` pods that no longer run removes."""
         return tuple(one for one in self.undrained if one.cause is not UndrainedCause.STOPPING)
 

@@ -3,8 +3,8 @@
 During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
 at rest, so its budget may refuse evictions that it soon allows again.
 
-Activity that has lasted for longer than _RECENT is not in progress, but stuck: for example, a pod
-waits for a volume that cannot be mounted.
+Activity that has lasted for longer than _RECENT is not in progress: for example, a pod waits for a
+volume that cannot be mounted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     """Return the workloads of `model` whose controllers are replacing pods of an old revision.
 
     Workloads whose update strategy keeps pods of several revisions are left out, and so are those
-    with a stuck pod.
+    with a pod that does not start.
     """
     pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in model.pods():
@@ -75,9 +75,9 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
             continue
         ref = WorkloadRef(type(owner).__name__, owner.metadata.namespace, owner.metadata.name)
         updated = [pod for pod in pods[ref] if _is_updated(owner, pod)]
-        is_stuck = any(_is_waiting(pod) and not _is_recent(pod, model.now) for pod in updated)
+        never_starts = any(_is_waiting(pod) and not _is_recent(pod, model.now) for pod in updated)
         revisions = {revision_of(pod) for pod in updated} - {""}  # "": a pod that was adopted
-        if len(revisions) > 1 and not is_stuck:
+        if len(revisions) > 1 and not never_starts:
             found.append(ref)
     return sorted(found)
 

@@ -150,7 +150,7 @@ def _unfinished(case: _Case) -> Iterator[NextStep]:
     """Yield a what-if that simulates a drain to its end."""
     changed, change = case.answer.changed, case.answer.change
     is_over = all(one.back_at is not None for one in changed.drains)
-    if changed.stuck or (is_over and not changed.stopping):
+    if changed.blocking or (is_over and not changed.stopping):
         return
     down = option_duration("--for", change.lasts) or 0
     expected = expected_duration(changed.drains, down) or 0
@@ -193,7 +193,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets.
     """
-    undrained = case.answer.changed.stuck
+    undrained = case.answer.changed.blocking
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
     exhausted = {
         one.pdb for one in case.answer.changed.budgets if not violating.isdisjoint(one.refused)
@@ -429,7 +429,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
         yield from _more_nodes(case, pending, nodes, change.add_nodes)
         return
     waiting = {pod.workload for pod in pending}
-    kept = [one.pod for one in answer.changed.stuck if one.pod.workload in waiting]
+    kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
     reach = VolumeReach(case.manifests, (*pending, *kept, *later))
     by_name = {node.name: node for node in nodes}
@@ -901,7 +901,7 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """
     change, changed = answer.change, answer.effect.changed
     is_unfinished = any(one.back_at is None for one in changed.drains)
-    if not change.drain or not (changed.stuck or is_unfinished):
+    if not change.drain or not (changed.blocking or is_unfinished):
         return
     # The source of an answer can also be standard input, or the context of a running cluster.
     snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
@@ -909,7 +909,7 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
     if change.max_unavailable is not None:
         words += ["--for", change.lasts or "0s"]
     aim = "find the fastest pace of the drain that is safe"
-    if changed.stuck:
+    if changed.blocking:
         aim = "list everything that blocks the drain, and what would unblock it"
     yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
 

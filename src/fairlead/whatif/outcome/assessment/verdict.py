@@ -184,7 +184,7 @@ def _refused(effect: Effect) -> str | None:
 
 
 def _undrained(effect: Effect) -> str | None:
-    undrained, drains = effect.changed.stuck, effect.changed.drains
+    undrained, drains = effect.changed.blocking, effect.changed.drains
     if not undrained:
         return None
     blocking = [one.pdb for one in effect.budgets if one.state is BudgetResult.BLOCKS]
@@ -363,7 +363,7 @@ def _unfinished(effect: Effect) -> str | None:
 def _unfinished_drain(changed: RunOutcome, after: str) -> str:
     """Return a sentence if a drain continues after the run, which lasted `after`; otherwise ""."""
     drains, stopping = changed.drains, _stopping(changed)
-    if changed.stuck:
+    if changed.blocking:
         return ""
     if any(one.back_at is None for one in drains):
         back = sum(one.back_at is not None for one in drains)

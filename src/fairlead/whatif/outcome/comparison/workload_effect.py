@@ -286,7 +286,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "not_created", [one.pod for one in found.not_created]
     yield "removed", list(found.removed)
     yield "fewer", list(found.fewer)
-    yield "undrained", [one.pod for one in changed.stuck]
+    yield "undrained", [one.pod for one in changed.blocking]
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:

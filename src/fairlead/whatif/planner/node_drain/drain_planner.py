@@ -56,7 +56,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
-from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck
+from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.served_kind import is_custom
 
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
@@ -89,6 +89,8 @@ class BlockCause(StrEnum):
 
 
 UNPLACED: Final = (BlockCause.NO_PLACE, BlockCause.NO_ROOM)
+# The pod is being deleted, and does not go; no budget refuses its eviction.
+KEPT: Final = (BlockCause.FINALIZER, BlockCause.STUCK)
 
 
 class Blocker(Struct, frozen=True):
@@ -597,13 +599,12 @@ def _silent(node: str) -> Blocker:
 
 def _stuck(node: str, pod: Pod) -> Blocker:
     """Return the blocker of `node` for `pod`, which its kubelet cannot stop (`is_stuck`)."""
-    owner, since = f"pod/{pod.key}", pod.metadata.deletion_timestamp
-    meta = pod.metadata
+    owner, meta = f"pod/{pod.key}", pod.metadata
     edit = (
         f"end the containers of {owner} and then run kubectl -n {meta.namespace} delete pod "
         f"{meta.name} --force, or drain with --skip-wait-for-delete-timeout"
     )
-    why = f"is being deleted, but has not stopped at the end of its grace period ({since})"
+    why = f"is being deleted; {stuck_words(pod)}"
     workload = str(workload_of(pod))
     return Blocker(node, pod.key, BlockCause.STUCK, owner, why, edit, workload=workload)
 

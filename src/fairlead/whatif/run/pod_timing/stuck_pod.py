@@ -62,6 +62,11 @@ def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
     return parse_timestamp(pod.metadata.deletion_timestamp) + _PATIENCE < at
 
 
+def stuck_words(pod: Pod) -> str:
+    """Return a clause that says why `pod`, which is stuck, is still there."""
+    return f"its grace period ended at {pod.metadata.deletion_timestamp}, but it has not stopped"
+
+
 def stuck_pods(manifests: Iterable[Manifest], at: Instant) -> StuckPods:
     """Return the pods among `manifests` that are stuck at `at`, the time of the dump."""
     leaving = [one.pod for one in matching_pods(manifests, is_terminating)]

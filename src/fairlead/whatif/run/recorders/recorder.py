@@ -81,6 +81,7 @@ from fairlead.whatif.outcome.run_outcome import (
     UndrainedCause,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.run.pod_timing.stuck_pod import stuck_words
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.claim_recorder import ClaimRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
@@ -704,8 +705,7 @@ class Recorder(Struct):
         until = pod.metadata.deletion_timestamp
         end = parse_timestamp(until)
         if end < self.now:  # `KubeletConfig.never_stops`
-            why = f"its grace period ended at {until}, but it has not stopped"
-            yield self._undrained(pod, UndrainedCause.KEPT, why)
+            yield self._undrained(pod, UndrainedCause.KEPT, stuck_words(pod))
         else:
             why = f"its grace period ends at {until}"
             yield self._undrained(pod, UndrainedCause.STOPPING, why, end)

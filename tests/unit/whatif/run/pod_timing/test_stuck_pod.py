@@ -91,11 +91,8 @@ def test_a_stuck_pod_ends_with_its_machine(dump):
 
 def test_a_stuck_pod_blocks_the_drain_of_its_node(dump):
     answer = explain_object(dump(), "node/a", SchedulerConfig(), NO_CHOICE)
-    assert answer.verdict == (
-        "a cannot be drained now: pod/default/db-0 is being deleted, but has not stopped at the "
-        f"end of its grace period ({LONG_AGO})."
-    )
+    assert answer.verdict == (f"a cannot be drained now: pod/default/db-0 is being deleted; {WHY}.")
     blockers = next(one.rows for one in answer.tables if one.name == "edits")
     assert "--skip-wait-for-delete-timeout" in blockers[0]["edit"]
     notes = explain_pod(dump(), "pod/db-0", SchedulerConfig()).notes
-    assert any("its kubelet has not stopped it" in note for note in notes)
+    assert any(WHY in note for note in notes)
