@@ -163,7 +163,7 @@ def _all_facts() -> Mapping[str, TypeFacts]:
 
 
 def _words(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield (word, value) for the words of a row.
+    """Yield (word, value) for each word in `text`, such as `+default="TCP"`.
 
     The value is a tuple, a text or a JSON value, depending on the word; it is True if the word has
     no value.

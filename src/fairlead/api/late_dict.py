@@ -72,8 +72,9 @@ class LateDict(dict[str, Value]):
     def samples(self) -> Iterator[Value]:
         """Yield a value for each entry, in order.
 
-        For a row, this is not the value of the row, but the value at index 0 of the row's group.
-        Use this method to read fields that all values of a group share.
+        If the entry is still a row, that is, (group, index), the value at index 0 of the group is
+        yielded instead of the value at `index`. Use this method to read fields that all values of a
+        group share.
         """
         group: Any = None
         sample: Any = None
@@ -175,10 +176,10 @@ class LateDict(dict[str, Value]):
         return super().items()
 
     def __iter__(self) -> Iterator[str]:
-        """Return the keys.
+        """Return an iterator over the keys.
 
-        Without this method, C functions would treat the object as a plain dictionary, and copy its
-        rows instead of its values.
+        Without this method, C functions would treat the object as a plain dictionary. They would
+        copy the rows of unread entries instead of the values that `make` returns for them.
         """
         return super().__iter__()
 

@@ -60,9 +60,10 @@ class _Evictions(Struct):
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process.
+    """Simulate the day of `outage` once in this process, and return its Measurement.
 
-    A day of a small cluster runs first and is not measured, so that all modules are imported.
+    A day of a small cluster is simulated first and is not measured, so that all modules are
+    imported.
     Raises IncompleteRunError if no pod was evicted, or if a pod is not ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))

@@ -37,8 +37,8 @@ class ListWatch:
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
         the part arrives. It receives an empty list before a pause, at the end of a watch, and when
-        a watch has been open for `open_seconds`, because the reflector's state may have changed
-        even if no object has changed. `clock` returns the time in ns.
+        a watch has been open for `open_seconds`. At these times, the reflector's state may have
+        changed although no object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

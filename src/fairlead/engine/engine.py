@@ -139,9 +139,9 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the group of controllers that need `stimulus`.
 
-        The same controllers need every other CommandSucceeded with the same issuer and the same
-        class of command. Returns None if this does not hold, because a controller needs the
-        stimulus only if the command wrote an object of certain kinds.
+        The result depends only on the issuer and the class of the command. Returns None if the
+        group also depends on the kind of the object that the command wrote, because one of the
+        controllers needs the stimulus only for certain kinds.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = [one for one in self._members if issuer is None or one.issuer == issuer]

@@ -317,7 +317,8 @@ class NominationHistory:
         """Record the placement of `pod` on `node`.
 
         If the pod was nominated to another node, the nomination is wasted. Return the number of
-        successive wasted nominations if it must be reported (as in `nominated`), otherwise 0.
+        successive wasted nominations if this number is a multiple of `wasted_after` and must
+        therefore be reported; otherwise return 0.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

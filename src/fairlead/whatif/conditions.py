@@ -39,7 +39,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     - `autoscale`: the autoscaler that adds and removes nodes in both runs
     - `provider`: how fast the cloud delivers machines to the autoscaler, and shortages of machines
     - `instance_types`: the file with the types of new nodes
-    - `load`: the file with the loads of workloads
+    - `load`: the file with the CPU and memory that workloads use over time
     - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs
     - `startup`: the time (ns) that every pod takes to start; None takes the times from the dump
     - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot

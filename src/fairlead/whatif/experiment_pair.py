@@ -151,10 +151,10 @@ def experiments_of(
 def _failed_nodes(
     change: ClusterChange, snapshot: Snapshot, conditions: Conditions, without: Experiment
 ) -> tuple[Sequence[str], tuple[ScriptedStep, ...], tuple[str, ...]]:
-    """Return the nodes that `change` fails although they are out of service already.
+    """Return (names, steps, notes) for nodes that `change` fails, but that are already down.
 
-    Returns (names, the steps that return them to service, notes). They are empty if `without` has
-    an autoscaler, because it may replace the nodes. Raises InputError.
+    The steps return these nodes to service. All three results are empty if `without` has an
+    autoscaler, because an autoscaler may replace the nodes. Raises InputError.
     """
     failures = change.failures
     if not failures.is_any or without.autoscaler or without.karpenter:
@@ -202,9 +202,10 @@ class _ScriptMaker(Struct, frozen=True):
 def _with_named_nodes_kept(
     without: Experiment, change: ClusterChange, script: ChangeScript
 ) -> tuple[Experiment, Sequence[str]]:
-    """Keep the autoscaler from removing the nodes that `change` names before the change is made.
+    """Protect the nodes that `change` names from removal by the autoscaler.
 
-    Returns (`without` with these nodes protected until the change, the names of the nodes).
+    Returns (`without` with these nodes protected, the names of the nodes). The protection ends when
+    the change is made.
     """
     # Imported only if it is needed.
     from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.eligibility import (  # noqa: PLC0415
@@ -280,7 +281,7 @@ def _without_change(
 def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
     """Return notes about nodes that were being deleted, or that an autoscaler was removing.
 
-    Nodes that a simulated autoscaler was removing are left out.
+    If the run simulates this autoscaler, there is no note about the nodes that it was removing.
     """
     nodes = filter(None, map(valid_node, nodes_of(snapshot.manifests)))
     if not any(node.spec.taints or node.metadata.deletion_timestamp for node in nodes):

@@ -246,9 +246,10 @@ def _failed_before_change(change: ClusterChange, without: RunOutcome) -> list[st
 
 
 def _failed_without_change(change: ClusterChange, without: RunOutcome) -> list[str]:
-    """Return a note about how to ask about failed nodes if the question has no change.
+    """Return a note that suggests --fail-node; [] if there is a change or no failed node.
 
-    There is no note with a node autoscaler, because then both runs have the failure.
+    The result is also [] if the cluster has a node autoscaler. In this case, both runs of the
+    suggested question would have the failure.
     """
     if change.words or not without.failed_nodes or without.autoscaling is not None:
         return []
@@ -376,10 +377,11 @@ def _effect(
 
 
 def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcome:
-    """Return `changed` as if its workloads had lost their ready pods only when the run began.
+    """Return `changed` with more ready pods before the change, as if no node had failed earlier.
 
-    Nodes that had failed earlier return in the run `without` the change. At the start of `changed`,
-    a workload counts as many ready pods as it has at the end of `without`.
+    In the run `without` the change, the nodes that had failed before the run return to service. In
+    the result, a workload's ready pods before the change are at least as many as at the end of
+    `without`.
     """
     workloads = {
         ref: replace(one, before=max(one.before, without.workloads[ref].at_end))

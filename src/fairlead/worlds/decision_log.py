@@ -56,9 +56,10 @@ class DecisionLog:
         write: Callable[[LogEntry, Instant], None],
         verbosity: int,
     ) -> None:
-        """`write` receives each line and its time; `reporter` receives every record.
+        """Log with `write`, which receives each line and its time.
 
-        `clock` returns the current time, which is used for records without a time.
+        `reporter` receives every record. `clock` returns the current time, which is used for
+        records without a time. Lines of a higher verbosity than `verbosity` are not logged.
         """
         self._reporter = reporter
         self._clock = clock

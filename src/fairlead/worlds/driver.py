@@ -159,9 +159,9 @@ class Driver:
         Call this before `run` if clients also change the world. Otherwise `run` would handle their
         changes at the time at which the previous run ended.
 
-        If work is due already, the time advances by at most `busy_max` ns. Then work that is due
-        slightly later need not wait for the end of the current work. Such an advance does not reset
-        the count of steps at one instant, because otherwise endless work would never be detected.
+        If work is already due, the time advances by at most `busy_max` ns. This advance lets work
+        that is due slightly later begin before all current work is done. Endless work is detected
+        by the count of steps at one instant, so this advance does not reset the count.
         """
         due = self.next_due()
         if due is not None and due <= self.now:

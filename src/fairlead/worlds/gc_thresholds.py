@@ -29,9 +29,9 @@ def collect_rarely() -> None:
 
 
 def collect_briefly() -> None:
-    """Make collections short and frequent. Call this when a server starts.
+    """Make garbage collections short and frequent. Call this when a server starts.
 
-    A server answers no requests during a collection. Most collections are shorter than after
-    `collect_rarely`, but there are more of them.
+    A server answers no requests during a collection. Collections are more frequent than after
+    `collect_rarely`, but most of them are shorter.
     """
     gc.set_threshold(*_THRESHOLDS_OF_SERVER)

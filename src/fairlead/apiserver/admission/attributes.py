@@ -134,8 +134,9 @@ class AdmissionPlugin(Protocol):
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
-        For DELETE, the returned object is ignored. For LOAD, the returned object is ignored unless
-        it is a pod. During LOAD, `storage` contains all objects of the snapshot except the pods. A
-        plugin that calls webhooks returns a generator, and the generator returns the object.
+        For DELETE, the returned object is ignored. The operation LOAD stores an object of a
+        snapshot. For LOAD, the returned object is ignored unless it is a pod, and `storage`
+        contains all objects of the snapshot except the pods. A plugin that calls webhooks returns a
+        generator, and the generator returns the object.
         """
         ...

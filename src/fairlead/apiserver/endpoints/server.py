@@ -125,8 +125,9 @@ class ApiServer:
         identity: Identity | None = None,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """`clock` returns the time in ns since 1970; watches of Tables use it to compute ages.
+        """Prepare to serve the objects in `store`.
 
+        `clock` returns the time in ns since 1970; watches of Tables use it to compute ages.
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
         renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf

@@ -166,8 +166,8 @@ class ApiApp:
     async def handle(self, request: Request) -> Response | Watch:
         """Authorize, perform and audit a request; return when its changes are durable.
 
-        Raises ApiError if one of the additional handlers refuses the request, or if the changes
-        cannot be written.
+        Raises ApiError if the constructor's `handlers` have a handler for the path and this handler
+        refuses the request, or if the changes cannot be written.
         """
         handler = self._handlers.get(request.path)
         if handler is not None:

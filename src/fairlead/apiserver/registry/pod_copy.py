@@ -85,9 +85,9 @@ class Recording:
 class _Template(Struct, frozen=True):
     """A stored pod from which copies are made.
 
-    `copy` returns a copy; its argument contains the own strings of the new pod (see the module
-    docstring). `has_volume` is True if one of these strings is the name of a volume. The creation
-    of each copy issues `warnings` and the audit annotations `annotations`.
+    `copy` returns a copy. Its argument contains the strings of the new pod that differ from pod to
+    pod, such as the name and the uid. `has_volume` is True if one of these strings is the name of a
+    volume. The creation of each copy issues `warnings` and the audit annotations `annotations`.
     """
 
     copy: Callable[[Sequence[str]], Json]
@@ -195,7 +195,7 @@ class PodCopies:
         """Return the key of the template for `manifest`.
 
         The key contains everything on which the stages of `Store.create` depend, except stored
-        objects and the pod's own strings.
+        objects and the strings that each pod has for itself, such as its name.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

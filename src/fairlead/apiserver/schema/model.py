@@ -1,8 +1,8 @@
-"""The schema of a type, as a node that refers to the types of its fields.
+"""The schema of a type: an object that refers to the schemas of its fields.
 
-Nodes are shared and created on demand, so a type may contain itself. A field defines how it is
-encoded if it is empty (`Zero`). The type (`ElementRelationship`) and the field (`merge_key`) define
-how patches and server-side apply merge lists and maps.
+Schemas are shared and created on demand, so a type may contain itself. A `Field` states how the
+field is encoded if it is empty (`Zero`). The type (`ElementRelationship`) and the field
+(`merge_key`) define how patches and server-side apply merge lists and maps.
 
 upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
 """

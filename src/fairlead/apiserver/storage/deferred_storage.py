@@ -92,9 +92,10 @@ class DeferredStorage(Storage):
         return _of_row(found) if type(found) is tuple else found
 
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
-        """Yield (key, object) for all objects of `kind`, in any order; no values are built.
+        """Yield (key, object) for all objects of `kind`, in any order.
 
-        None stands for an object that `restore_rows` added and that was not read or written since.
+        This method builds no JSON value of a Deferred. It yields None instead of an object that
+        `restore_rows` added, if nothing has read or written the object since.
         """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         for key, found in kept.items():

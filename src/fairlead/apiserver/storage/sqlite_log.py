@@ -254,8 +254,8 @@ class SqliteLog:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
         If `keeps_log` is False, only the newest version of each object is kept, so watches can
-        start only at the newest version. `time` is in ns since 1970. If `time` is None, the time
-        in the file does not change.
+        start only at the newest version. `time` (ns since 1970) is stored in the file as the time
+        of the last write. If `time` is None, the stored time does not change.
         """
         before, last = self.mark, rows[-1][0]
         checksum = before.checksum

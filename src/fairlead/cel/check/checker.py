@@ -1,4 +1,4 @@
-"""Checks types: finds the type of each node, the overloads that it may call, and type errors.
+"""Checks types: finds the type of each expression, the overloads of each call, and type errors.
 
 A call is well typed if its arguments fit at least one overload of its function. If the type of an
 argument is known only at run time, several overloads may fit. If these overloads have the same

@@ -63,8 +63,9 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation, and the `work` that upstream's units do not count.
 
-    `charge` adds to `cost` and checks the limit. Loops must call `charge`, and so must nodes whose
-    cost depends on sizes. Nodes of fixed cost may add to `cost` directly.
+    `charge` adds to `cost` and checks the limit. The evaluation of a loop, or of an expression
+    whose cost depends on the sizes of values, must call `charge`. The evaluation of an expression
+    with a fixed cost may add to `cost` directly.
     """
 
     __slots__ = ("cost", "limit", "work")

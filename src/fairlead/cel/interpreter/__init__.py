@@ -1,1 +1,4 @@
-"""Evaluates syntax trees. Each node becomes a closure, which adds its cost to the cost tracker."""
+"""Evaluates syntax trees.
+
+Each node of a tree becomes a closure. When the closure runs, it adds its cost to the cost tracker.
+"""

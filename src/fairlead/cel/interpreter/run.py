@@ -19,9 +19,10 @@ class Run(CostTracker):
     __slots__ = ("known", "slots")
 
     def __init__(self, known: Mapping[str, Any], slots: int, limit: int = CALL_COST_MAX) -> None:
-        """`known` maps the names of variables, except loop variables, to values.
+        """Start an evaluation of at most `limit` cost units.
 
-        `slots` is the number of loop variables, and `limit` the maximum cost in units.
+        `known` maps the names of all variables except loop variables to their values. `slots` is
+        the number of loop variables.
         """
         super().__init__(limit)
         self.known = known

@@ -32,7 +32,9 @@ _FOUND_STEPS: Final = 150  # steps of work for each match that `findAll` returns
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
-    """Compile a pattern that will be matched against `text`. Raises ValueError.
+    """Compile `pattern`, which will be matched against `text`.
+
+    Raises ValueError for an invalid pattern.
 
     In the worst case, a match tries each state of the pattern at each character of the text.
     Upstream's cost assumes one state for every four characters of the pattern. This is too low if

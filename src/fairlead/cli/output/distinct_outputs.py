@@ -33,8 +33,8 @@ def require_distinct(
     paths, also inside collections, structs and dataclasses. A file is an input if its name is one
     of these paths, one of these texts, or a part of a text between separators such as `,` or `=`.
     If a directory is named, the snapshot files in the directory and its subdirectories are inputs.
-    `in_place` contains the options whose output files are overwritten or appended to. All other
-    output files are replaced.
+    `in_place` contains the options whose output is written into the existing file. An output of
+    any other option is a new file, which replaces the existing file.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():

@@ -3,9 +3,9 @@
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. If the name is in `_BOUND`, the placeholder is bound to the first value that a response has in
 its place. Later responses must have the same value wherever the placeholder occurs, and later
-requests are sent with this value. Resource versions can also be compared in this way. Then, of two
-resource versions, the one with the greater key must be greater. For all other placeholders, such as
-times, only the form of the value is compared.
+requests are sent with this value. If `exact_version` is set (`PlaceholderValues.matches`), resource
+versions (`rv`) are bound too, and the placeholder with the greater key must have the greater
+version. For all other placeholders, such as times, only the form of the value is compared.
 """
 
 from __future__ import annotations

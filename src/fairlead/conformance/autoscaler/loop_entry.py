@@ -30,8 +30,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
     """Return an entry with the input and the decisions of one loop.
 
-    `single` is True for a case of separate loops, and False for a timeline. The entry contains the
-    templates of nodes only for separate loops, and the duration `took_ms` only for a timeline.
+    `single` is True if the recorded case consists of separate loops. The entry then contains the
+    templates of nodes. `single` is False if the case is a timeline of loops. The entry then
+    contains the duration `took_ms`, if the loop took any time.
     """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:

@@ -212,9 +212,10 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove the marks of disruption that are no longer needed.
+        """Remove disruption taints and conditions that are no longer needed.
 
-        A node keeps its mark if a queued command disrupts it, or if it is being removed.
+        A node keeps its taint, and its NodeClaim the condition, if a queued command disrupts the
+        node, or if the node is being removed.
         """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:

@@ -72,11 +72,12 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Compare the recording with a session that uses Fairlead's defaults.
 
-    A case depends on a defect if the correction of the defect in kube-batch changed a projection.
-    If the case depends on a corrected defect, the result is a remark, even if the projections
-    agree. Otherwise, the result is the first mismatch, or None if the projections agree. Other
-    parts of the outcome are not compared: the correction of a defect may change them even if the
-    case does not depend on the defect.
+    Only projections are compared: parts of the outcome such as the number of bound pods of each
+    job. A case depends on a defect if the correction of the defect in kube-batch changed a
+    projection. If the case depends on a defect that Fairlead corrects, the result is a remark, even
+    if the projections agree. Otherwise, the result is the first mismatch, or None if the
+    projections agree. The correction of a defect may change the rest of the outcome even if the
+    case does not depend on the defect, so the rest is not compared.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]
@@ -88,9 +89,9 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
     """Return a text about a case that depends on defects of kube-batch.
 
-    `corrected` contains those of these defects that Fairlead corrects by default. The text states
-    how Fairlead's result differs from the recording. For each difference, it lists the results of
-    kube-batch after the correction of a single defect.
+    `corrected` contains the names of the defects that affect the case and that Fairlead corrects by
+    default. The text states how Fairlead's result differs from the recording. For each difference,
+    it lists the results of kube-batch after the correction of a single defect.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
@@ -116,10 +117,11 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """Return a text that shows how the correction of each single defect changes `projection`.
+    """Return a text that shows how the correction of each single defect changes a result.
 
-    Defects whose correction does not change the projection are left out. If no correction changes
-    the projection, the text is "".
+    `projection` is the name of the result, and `recorded` is its recorded value. Defects whose
+    correction does not change the result are left out. If no correction changes the result, the
+    text is "".
     """
     texts = []
     for defect, changed in case.get("corrected", {}).items():

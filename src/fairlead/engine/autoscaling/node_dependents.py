@@ -58,11 +58,12 @@ class DependentsOfTypes(Struct, frozen=True):
     by_pool: Mapping[str, NodeDependents] = {}
 
     def of(self, pool: str, instance_type: str) -> NodeDependents:
-        """Return the objects for a new node of `instance_type` in the NodePool `pool`.
+        """Return the CSINode and ResourceSlices for a new node of `instance_type` in `pool`.
 
-        The objects are those of an existing node of this type. A node in `pool` is preferred to a
-        node in another NodePool. If no node of this type is known, the result is only the CSINode
-        of any node in `pool`, or nothing if none is known.
+        `pool` is the name of a NodePool. The objects are those of an existing node of this type. A
+        node in `pool` is preferred to a node in another NodePool. If no node of this type is known,
+        the result is only the CSINode of any node in `pool`. If no node in `pool` is known either,
+        the result has no objects.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
         return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()

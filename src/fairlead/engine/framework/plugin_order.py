@@ -89,7 +89,7 @@ class PluginOrder:
     """The plugins of `profile`, in its order; `add` inserts a plugin that is created later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
-        """`plugins` are (plugin, score weight) pairs in the order in which `at` returns them.
+        """Start with `plugins`, pairs (plugin, score weight) in the order of their calls.
 
         The profile can set another order for single extension points.
         """

@@ -160,7 +160,7 @@ def earlier(first: Due | None, second: Due | None) -> Due | None:
 
 
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
-    """Return the act that reports the containers of the running `pod` as ready.
+    """Return the kubelet's act that reports the containers of the running `pod` as ready.
 
     `ready_at` is the time at which the containers become ready (None: never). Returns None if
     nothing needs to be reported, or if the status has no Ready condition.
@@ -243,8 +243,8 @@ def is_killed(pod: Pod, config: KubeletConfig) -> bool:
 def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
     """Return the exit code of the containers of the terminating `pod`.
 
-    The exit code is 128 plus the number of the last signal. If the pod does not run yet, this is
-    SIGKILL.
+    The exit code is 143 (SIGTERM) if the pod runs and stops within its grace period. Otherwise, it
+    is 137 (SIGKILL).
     """
     is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
     return TERMINATED_EXIT_CODE if is_stopped else KILLED_EXIT_CODE

@@ -219,7 +219,7 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of `loaded`, which need no act yet; return the other pods.
+        """Load the pods of `loaded` that need no action yet (`is_settled`); return the others.
 
         The caller must pass the returned pods to `see`. If `config.tends_pods` is
         False, or if pods were loaded or seen before, no pod is loaded here, and all pods of

@@ -7,8 +7,9 @@
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. Its conditions are not written if Ready changes before the write is sent.
-Once they have been written, and if Ready was True before, the node gets the event NodeNotReady and
-its pods are marked not ready.
+After the conditions have been written, a node whose Ready was True before gets the event
+NodeNotReady, and its pods are marked not ready. The eviction mode (`eviction.mode`) adds a
+NoExecute taint to a node that is not ready or, without taint-based evictions, deletes its pods.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -278,9 +279,10 @@ class Monitor:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Let the next pass examine the not-ready nodes of untracked zones.
+        """Let the next pass examine the not-ready nodes of zones whose state was dropped.
 
-        An untracked zone has no counted nodes (see `ZoneStates`). The next pass opens it again.
+        A pass drops the state of a zone if all nodes of the zone are excluded from the node counts.
+        The examination in the next pass creates the state again.
         """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):

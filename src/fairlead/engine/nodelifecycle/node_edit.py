@@ -5,8 +5,8 @@ It contains the resourceVersion from which it was computed, so the server refuse
 client has changed the node since.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
-reconciles these taints, whoever added or removed them. The eviction mode adds and removes NoExecute
-taints.
+reconciles these taints, whoever added or removed them. NoExecute taints are added and removed by
+another part of the controller (`eviction/no_execute_taint_mode.py`).
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,

@@ -79,7 +79,9 @@ class NodeWriter:
         return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
 
     def see_node(self, name: str, now: Instant) -> list[Command]:
-        """Return the command of the next pending edit; [] if a command for the node is in flight.
+        """Return the command of the next pending edit; [] if there is nothing to send.
+
+        Nothing is sent while a command for the node is in flight.
 
         Call this method after a new node version or a command outcome.
         """

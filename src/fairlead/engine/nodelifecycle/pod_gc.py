@@ -232,9 +232,10 @@ class PodGarbageCollector:
 
 
 def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
-    """Return a sort key: evicted pods come first, older pods before newer pods.
+    """Return a sort key: evicted pods come before all other pods.
 
-    Pods of the same age are ordered by name, then by namespace.
+    In each of these two groups, older pods come first. Pods of the same age are ordered by name,
+    then by namespace.
     """
     meta = pod.metadata
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0

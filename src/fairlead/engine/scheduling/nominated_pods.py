@@ -189,7 +189,10 @@ def with_nominated_verdicts(
 def best_beside_nominated(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
 ) -> HighestTotals:
-    """Return the HighestTotals of the nodes that accept `pod` with and without nominated pods.
+    """Return a HighestTotals, which finds the best of the nodes that accept `pod`.
+
+    A node must accept the pod twice: with the competing pods that are nominated to the node, and
+    without them.
 
     Each Filter that runs in `state` must depend only on the node and its pods. `plan` must cover
     all rows of the node table, and `pod` itself must not be nominated.

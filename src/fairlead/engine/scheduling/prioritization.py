@@ -29,8 +29,8 @@ class Prioritization(Struct):
     """The total scores of the feasible nodes (`totals`).
 
     `positions` are the positions of these nodes in the plan. `by_plugin` holds normalised scores by
-    plugin name. `explain_scores` fills it for all plugins; the other functions leave out plugins
-    with cached scores.
+    plugin name. `explain_scores` fills `by_plugin` for all plugins. The other functions of this
+    module leave out plugins with cached scores.
     """
 
     positions: Rows

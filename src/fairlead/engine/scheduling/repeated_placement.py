@@ -125,10 +125,10 @@ class RepeatedPlacements:
         return Placement(node, state, via, feasible, len(best), kept.binds_at_once)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
-        """Store the common part of the cycles of `pod` and equal pods, if there is one.
+        """Store the results that the cycles of equal pods can take from the cycle of `pod`, if any.
 
-        `found` are the verdicts of the cycle, which has found at least one node. Nothing is stored
-        for the first pod of a shape, because there may be no second pod.
+        `found` are the verdicts of the cycle of `pod`, in which at least one node fits. Nothing is
+        stored for the first pod of a shape, because there may be no second pod of this shape.
         """
         plan, skipped = found.plan, found.state.skipped_filters
         if not plan.is_reused or self._is_special(pod) or not are_comparable(plan, pod):

@@ -393,8 +393,8 @@ class Cluster:
     def bound_shapes(self) -> Counter[Shape]:
         """Return, for each shape, the number of its pods that have a node.
 
-        A group of loaded replicas may be counted under the shape of one replica, because all of
-        them have equal requests.
+        Equal pods that were loaded together from a dump may all be counted under the shape of one
+        of them, because they have equal requests.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         loaded = Counter(id(replicas) for _, (replicas, _) in self.pods.rows())

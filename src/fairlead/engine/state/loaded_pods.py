@@ -37,9 +37,10 @@ class LoadedGroup(Struct, frozen=True):
 
 
 class LoadedPods:
-    """The groups of loaded pods; only `NodeTable` changes them.
+    """The groups of pods that were loaded in bulk; only `NodeTable` changes them.
 
-    Invariant: a row that is not in `changed_rows` has exactly the pods that `groups` has for it.
+    A row is the index of a node. Invariant: a node whose row is not in `changed_rows` has exactly
+    the pods that `groups` has for this row.
     """
 
     def __init__(self, pod_log: ChangeLog[int]) -> None:

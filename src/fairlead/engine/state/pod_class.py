@@ -43,10 +43,10 @@ class PodCounter(Protocol):
 
 
 class PodLocations:
-    """The rows of the pods of one class or affinity term.
+    """Where the pods of one class, or with one affinity term, are placed.
 
-    `rows` maps each row to its number of pods, which is never 0. `counters` are notified of every
-    change.
+    `rows` maps the row of each node with such pods to their number there. `counters` are notified
+    of every change.
     """
 
     __slots__ = ("counters", "rows")

@@ -257,8 +257,8 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
     """Return True if the keys (`_key_of`) of two specs certainly agree in the parts compared here.
 
-    The callers compare the rest: the affinity, and the fields that `_share_summands` compares. If
-    the result is False, the keys may still be equal.
+    The callers compare the other parts: the affinity, and the fields that `_share_summands`
+    compares. If the result is False, the keys may still be equal.
     """
     return (
         one.node_selector is other.node_selector

@@ -85,7 +85,8 @@ class HypotheticalKeyedCounts:
     def change(self, key: str, row: int, by: int) -> None:
         """Add `by` to the count of the domain that contains `row`, for the topology key `key`.
 
-        The change is hypothetical. Does nothing if the node at `row` lacks the label `key`.
+        The change affects only this object, not the counts of the cluster. Does nothing if the node
+        at `row` lacks the label `key`.
         """
         domain = int(self._table.label_column(key).ids[row])
         if domain < 0:

@@ -80,7 +80,7 @@ def torture(
 
     If `runs` is None, only the time is limited. `jobs` processes work in parallel, but the results
     are counted in the order of the seeds. The campaign also ends at the first seed whose run breaks
-    a law. `on_run` is called with the totals after each counted result.
+    a `Law`. `on_run` is called with the totals after each counted result.
     """
     start, summary = perf_counter(), CampaignSummary()
     with closing(_results(seed, jobs)) as results:

@@ -197,8 +197,8 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` is gone (`_is_gone`), yield the removal of the object. Yield nothing if the
-        snapshot or an earlier write contains a newer version of the object.
+        If `new` is deleted, and neither a finalizer nor a grace period keeps it, yield the removal
+        of the object. Yield nothing if the snapshot or an earlier write contains a newer version.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)

@@ -81,7 +81,7 @@ class UserPlugins:
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
-        """Return `profile` plus the plugins in `named` whose names are not in `mentioned`.
+        """Return `profile` plus the plugins in `self.named` whose names are not in `mentioned`.
 
         `mentioned` are the plugins that some profile of the configuration enables or disables.
         """

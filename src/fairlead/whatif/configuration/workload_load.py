@@ -101,7 +101,7 @@ class LoadFile(StrictForm, frozen=True, kw_only=True):
 def loads_of(
     source: str, folder: Path, forms: Iterable[LoadForm], inventory: Inventory, start: Instant
 ) -> WorkloadLoads:
-    """Return the load of each workload; the curves begin at `start`.
+    """Return the load of each workload; the load curves begin at `start`.
 
     `source` is the file with the `forms`; CSV files are relative to `folder`. Raises InputError.
     """
@@ -132,7 +132,7 @@ def loads_of(
 def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads:
     """Return the loads in the file of --load: a CSV table or `load: […]`.
 
-    `inventory` contains the workloads; the curves begin at `start`. Raises InputError.
+    `inventory` contains the workloads; the load curves begin at `start`. Raises InputError.
     """
     if path.endswith(".csv"):
         collected = _Collection(inventory, start)

@@ -46,7 +46,8 @@ def removal_table(
 ) -> ResultTable:
     """Return a table of what keeps an autoscaler from removing `node`, which runs `pods`.
 
-    The rules of Cluster Autoscaler have its flags in `snapshot` (`installed_rules`).
+    Cluster Autoscaler's rules are applied with the flags that it has in `snapshot`
+    (`installed_rules`).
     """
     name = node.metadata.name
     rules = installed_rules(model, snapshot.manifests)

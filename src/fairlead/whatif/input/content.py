@@ -53,9 +53,10 @@ def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_si
 def content_of_stream(
     source: str, stream: BinaryIO, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently
 ) -> Bytes:
-    """Return the rest of `stream`, such as standard input, which messages call `source`.
+    """Return the rest of `stream`, such as standard input.
 
-    `on_read` gets the progress of reading. Raises InputError, also for more than `bytes_max` bytes.
+    `source` is the name of the stream in error messages. `on_read` gets the progress of reading.
+    Raises InputError, also for more than `bytes_max` bytes.
     """
     try:
         descriptor = stream.fileno()

@@ -1,7 +1,8 @@
 """BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
-A budget is unmet if it was not breached but had too few healthy pods for some time, for example
-because pods were down on failed nodes.
+A budget is breached if pods were displaced in violation of it. A budget is unmet if it had too few
+healthy pods for some time although no pod was displaced in violation of it. For example, pods may
+have been down on failed nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reasons of evictions that empty a node, and which of them ask the disruption budgets."""
+"""The reasons of evictions that empty a node, and the reasons whose evictions respect budgets."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def misconceptions(
 ) -> Iterator[Misconception]:
     """Yield the beliefs that the run contradicts, in the order of events in an outage.
 
-    `breaches` are the displacements in violation of budgets; times in the facts count from `start`.
+    `breaches` are the displacements in violation of budgets. The text `fact` of a result gives
+    times relative to `start`.
     """
     evidence = _Evidence(outage, config, breaches, start)
     for check in (

@@ -16,7 +16,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class WorkloadActivity(Struct, frozen=True, kw_only=True):
-    """How many pods of one workload were created, deleted and started until the cluster rested.
+    """How many pods of a workload were created, deleted and started before the cluster was at rest.
 
     `is_rollout` means that pods of a new template revision replaced pods of an old revision.
     """

@@ -198,9 +198,10 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 
 
 class NodeEnd(Struct, frozen=True, kw_only=True):
-    """A node at the end, with the pods on it; pods on a node that is not ready do not run.
+    """A node at the end of a run, with the pods on it.
 
-    `is_tainted` means that it has a lasting taint, which keeps pods away unless they tolerate it.
+    Pods on a node that is not ready do not run. `is_tainted` means that the node has a lasting
+    taint, which keeps pods away unless they tolerate the taint.
     `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
     whole numbers.
     """

@@ -75,8 +75,10 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    The baseline is the end of a simulation if workloads lack pods, if rollouts were in progress, or
-    if pods were starting (`dump_activity`). `autoscale` is used only for the notes (`plan_notes`).
+    If workloads lack pods, rollouts were in progress or pods were starting (`dump_activity`), the
+    snapshot is simulated first, and the baseline is the end of this simulation. Otherwise, or if
+    the simulation completes none of these, the baseline is the snapshot as it is. `autoscale` is
+    used only for the notes (`plan_notes`).
     `model` is the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
     """
     if model is None:
@@ -131,8 +133,9 @@ def activity_note(activity: DumpActivity) -> tuple[str, ...]:
 def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
-    If a pod terminates for hours, a run goes on long after the cluster is at rest. Such a run is
-    repeated, and the second run ends when the cluster is at rest.
+    A cluster can be at rest although a pod still terminates, but the run then goes on. If the run
+    reaches its time limit for this reason, it is repeated, and the second run ends when the cluster
+    is at rest.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

@@ -413,8 +413,8 @@ class ClusterModel:
     def create(self, manifest: Json) -> ApiObject:
         """Create an object as a user of the API server does; return the decoded object.
 
-        The scheduler does not learn of the object, and hypotheses do not revert its creation.
-        Raises ApiError.
+        The scheduler does not learn of the object. The end of a `hypothesis` block does not revert
+        the creation. Raises ApiError.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))

@@ -5,8 +5,9 @@
     2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: little load for the price first, little load first, few pods first; the
-                  choice that saves most is taken. With a limit, each order ends at this number of
-                  nodes, and the nodes of the highest price are tried first in one more order
+                  choice that saves most is taken. With a limit, each order ends when this number
+                  of nodes is chosen. With a limit and prices, there is one more order: highest
+                  price first
     3  plan       from the original state, the chosen nodes are cordoned together and emptied one
                   after another, so that each pod moves once (`plan_drains`); a node that cannot
                   be emptied in this step stays
@@ -139,8 +140,8 @@ def consolidate(
 ) -> ConsolidationPlan:
     """Choose at most `limit` of `nodes` that can be removed; the model is unchanged afterwards.
 
-    Nodes are blocked by `rules` and by the budgets of `planner`. `prices` maps nodes to hourly
-    prices. Of several choices, the one that removes nodes with the highest total price is the best.
+    `rules` and the budgets of `planner` can forbid the removal of a node. `prices` maps nodes to
+    hourly prices. Of several choices, the best removes the nodes with the highest total price.
     """
     model = planner.model
     blockers: list[Blocker] = []
@@ -192,8 +193,9 @@ def consolidate_safely(
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
     plan is not safe, and pods must be placed in a certain order, the next plan leaves the nodes of
-    these pods in service. If pods are pending at the end of the runs, the next plans have 1, 2, 4,
-    ... fewer nodes. If none of these smaller plans is safe, return the plan before them.
+    these pods in service. If pods are then pending at the end of the runs, smaller plans are tried,
+    with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe, the last plan before them
+    is returned.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -582,9 +584,11 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
 
 
 def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
-    """Return, by set of causes, the number of nodes that stay only because of this set.
+    """Return, for each set of causes, the number of nodes that stay only because of this set.
 
-    The nodes with one set of causes could be emptied together, after those of the plan.
+    A node is counted under the set of all its causes. Nodes in `found.needed_anyway` are not
+    counted. Without the causes of a set, all nodes that are counted under it could be emptied
+    together, after the nodes of the plan.
     """
     causes: dict[str, set[BlockCause]] = {}
     for one in found.blockers:
@@ -595,9 +599,10 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 
 
 def _drained_by_hand(found: ConsolidationPlan) -> int:
-    """Return the largest number of nodes that stay only because of one set of rules.
+    """Return a number of further nodes that a drain by hand could empty together.
 
-    Only sets whose rules kubectl does not have are considered.
+    The nodes that stay are grouped by the set of causes that keep them (`_kept_only_by`). The
+    result is the size of the largest group whose causes do not apply to `kubectl drain`.
     """
     kept = _kept_only_by(found).items()
     return max((count for causes, count in kept if causes <= NOT_OF_KUBECTL), default=0)

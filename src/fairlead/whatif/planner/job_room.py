@@ -69,7 +69,8 @@ class JobRoom:
     def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
         """Return the first of `pods` that is not replaced if they are evicted one after another.
 
-        Returns None if all are replaced. The counts of failures are the same afterwards.
+        Returns None if all are replaced. Failures are counted as in real evictions, but the counts
+        are restored at the end.
         """
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
         before = {uid: deepcopy(self._progress[uid]) for uid in uids}

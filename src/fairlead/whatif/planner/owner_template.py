@@ -130,7 +130,8 @@ class OwnerTemplates:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 
-        The value is None for a DaemonSet whose pods do not run there. Refused pods are left out.
+        The value is None for a DaemonSet whose pods do not run on `node`. A DaemonSet whose pods
+        admission refuses is left out.
         """
         found: dict[str, Pod | None] = {}
         for uid, owner in self._owners.items():

@@ -122,7 +122,7 @@ def new_claims(
 ) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims of the new `pod` that replace `claims`, the claims of the old pod.
 
-    The volumes of claims that are bound immediately are also yielded.
+    If a claim is bound immediately, its volume is also yielded.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)
@@ -159,9 +159,10 @@ def new_claims(
 def _unlisted_claims(
     pod: Pod, known: Container[str], cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield new claims for the ephemeral volumes of `pod`, with the volumes of bound claims.
+    """Yield the new claims of the ephemeral volumes of `pod`.
 
-    Claims whose keys are in `known` or that are in the dump are left out.
+    If such a claim is bound immediately, its PersistentVolume is yielded, too. Claims whose keys
+    are in `known` or that are in the dump are left out.
     """
     for command in ephemeral_claims(pod):
         claim = decode_as(PersistentVolumeClaim, dict(command.manifest))

@@ -215,11 +215,12 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Return the best move of a pod on the fullest node that has a helpful move.
+        """Make the best helpful move of a pod, keep it in the model, and return it.
 
         A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`, and if its
-        target does not become fuller than its origin was. The best move lowers the sum most. Return
-        None if none of the `_NODES_TRIED_MAX` fullest nodes has a helpful move.
+        target does not become fuller than its origin was. The `_NODES_TRIED_MAX` fullest nodes are
+        tried, the fullest first. On the first node with a helpful move, the move that lowers the
+        sum most is made. Return None if there is no helpful move, or if `_commit` rejects the move.
         """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -322,8 +323,8 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
         This time, a tie-break can choose another node. If the move then fails, return None without
-        a change. If `waiting` is None, do the same for a move that no longer makes the nodes more
-        even, or that makes its target fuller than its origin was.
+        a change. If `waiting` is None, also return None without a change if the move does not make
+        the nodes more even, or if it makes its target node fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -159,10 +159,10 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     """Return the reasons why nodes refuse `pod` now, the reason of the most nodes first.
 
     If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
-    that lets a node with this reason take the pod. Changes are searched only for the `REMEDIES_MAX`
-    nodes with the smallest `shortage` that can start pods. If no change is found for any reason,
-    adding a node is tried (`find_new_node`). If all nodes are too small for the pod, each `change`
-    says so.
+    that lets a node with this reason take the pod. Changes are searched for at most REMEDIES_MAX of
+    the nodes that can start pods: those that lack the smallest part of the pod's requests. If no
+    change is found for any reason, adding a node is tried (`find_new_node`). If all nodes are too
+    small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

@@ -37,8 +37,9 @@ class AutoscalingSection(TypedDict, total=False):
     valid from its time until the next time in `t_s`. `by_group` and `by_type` are lines of node
     counts, by group and by instance type; the line with the largest peak comes first.
     `nodes_without`, `cost_without` and `spent_without` describe the run without the change; they
-    are None in a simulation. `cost` is per hour, `spent` is the sum since the start; both are None
-    if a price is unknown. The other fields are as in the JSON of the result (docs/results.md).
+    are None if there is no such run. `cost` is per hour, `spent` is the sum since the start; both
+    are None if a price is unknown. The other fields are as in the JSON of the result
+    (docs/results.md).
     """
 
     autoscaler: Required[str]

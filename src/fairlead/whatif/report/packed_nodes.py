@@ -204,7 +204,7 @@ def _differing_pods(
 ) -> Iterator[tuple[str, _PodKey, bool]]:
     """Yield (node, key of a pod, whether the pod is on the node only in `before`).
 
-    Each item is a difference between the two runs.
+    Each item is a pod that is on the node in only one of the two runs.
     """
     shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [

@@ -20,7 +20,9 @@ from fairlead.whatif.run.allocation import PODS
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
-    """Return the first fields of a what-if's JSON; lists start with their worst entries.
+    """Return the fields `verdict` to `drain_refused` of a what-if's JSON.
+
+    Lists start with their worst entries.
 
     `group_by` is the label that divides nodes into pools, "" for the pool label of `answer`.
     """

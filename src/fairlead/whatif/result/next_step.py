@@ -165,10 +165,11 @@ def _unfinished(case: _Case) -> Iterator[NextStep]:
 
 
 def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
-    """Return the time until a drain ends if each node takes as long as the stopping pods.
+    """Return the time that a drain is expected to take; 0 if no pods are stopping.
 
-    An empty node of a rolling drain is assumed to be back after the time `away`. Return 0 if no
-    pods are stopping. A result that is too long does no harm, because a run ends with the drain.
+    Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
+    each node is assumed to be back after the time `away`, once it is empty. A result that is too
+    long does no harm, because a run ends with the drain.
     """
     begun = {one.node: one.begun_at for one in changed.drains}
     times = [
@@ -314,9 +315,9 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
     In all other cases, the what-if changes the budget. No what-if is yielded if the question may
-    already change the budget. If no pod of the budget has a controller, the budget gets a number as
-    `minAvailable`. Otherwise, `maxUnavailable` is raised if the budget has it. It is not raised if
-    pods of the budget are pending, because more pods would wait then.
+    already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
+    number. Otherwise, `maxUnavailable` is raised if the budget has it and no pod of the budget is
+    pending. While pods are pending, a higher limit would make more pods wait.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -468,9 +469,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
 def _unspread(case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with weaker topology spread, if a rule keeps pods pending.
 
-    A note names each rule that keeps pods off nodes that have room for them. The what-if changes
-    the topology spread constraints of the workload with the most of these pods. It is yielded only
-    if it leads to more ready pods of the workload at the end.
+    For each rule that keeps pods off nodes with room, a sentence about the rule is added to
+    `case.causes`. The what-if changes the topology spread constraints of the workload with the most
+    such pods. It is yielded only if it leads to more ready pods of this workload at the end.
     """
     rules = _rules_against(case.answer.difference.pending, case)
     for rule in rules:
@@ -523,10 +524,11 @@ def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
 
 
 def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
-    """Yield the first of three what-ifs with other topology spread constraints that helps.
+    """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
-    In the first what-if, the constraints do not count tainted nodes. In the second, they also have
-    no minDomains. In the third, they are only preferences (ScheduleAnyway).
+    A what-if helps if the workload has more ready pods at its end. In the first what-if, the
+    constraints do not count tainted nodes. In the second, they also have no minDomains. In the
+    third, they are only preferences (ScheduleAnyway).
     """
     [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
     if rule.ignores_taints and _more_ready(one, case.with_edit(rule.with_taints_honored())):
@@ -617,9 +619,9 @@ def _more_nodes(
 def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
     """Return the `pending` pods that a new node may help.
 
-    Pods that have a node but wait for a volume are left out, and so are those members of a gang for
-    which nodes have room. Two gangs may count on the same room, so this is done for the first gang
-    only.
+    Pods that have a node but wait for a volume are left out. Of the first waiting gang, as many
+    members are left out as the nodes have room for. Members of other gangs are kept, because the
+    same room may be counted for several gangs.
     """
     pending = [pod for pod in pending if not pod.is_held_up]
     by_key = {pod.key: pod for pod in pending}
@@ -633,10 +635,10 @@ def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]
 
 
 def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
-    """Return whether fewer pods wait if the question adds `more` nodes to its `added` nodes.
+    """Return whether fewer pods wait if the what-if adds `more` nodes to its `added` nodes.
 
-    Even if the `added` nodes had enough room for the waiting pods, the scheduler may have placed
-    other pods there first. It may do the same with the `more` nodes.
+    More room alone does not ensure this, because the scheduler may place other pods on the new
+    nodes first. So another what-if is run with all the new nodes.
     """
     before = len(case.answer.difference.pending)
     tried = case.ask(replace(case.answer.change, add_nodes=added + more.count, like=more.like))
@@ -718,12 +720,12 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a step that adds one replica of the workload `one`.
 
-    If the question makes nodes fail, the step is the same question with one more replica. It is
-    yielded only if the replica shortens the time without a ready pod.
+    If the what-if makes nodes fail, the step is the same what-if with one more replica. This step
+    is yielded only if the replica shortens the time without a ready pod.
 
-    For other questions, the step is a command that adds the replica before the change. The command
-    is not yielded if the change updates the workload, because the rollout replaces all replicas. It
-    is not yielded either if the change scales a workload.
+    For any other what-if, the step is a kubectl command that adds the replica before the change.
+    The command is not yielded if the change updates the workload, because the rollout replaces all
+    replicas, or if the change scales any workload.
     """
     if case.answer.changed.outage is not None:
         if _can_grow(one, case) and _can_scale(one, case):

@@ -437,8 +437,8 @@ class ExperimentRun:
         """Return the commands of `step`.
 
         If the experiment has a node autoscaler and `step.commands_for` is set, `commands_for` makes
-        the commands for the present nodes. If it raises InputError, and in all other cases, the
-        result is `step.commands`.
+        the commands for the nodes that exist now. In all other cases, and if `commands_for` raises
+        InputError, the result is `step.commands`.
         """
         experiment = self._experiment
         if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
@@ -601,7 +601,7 @@ class ExperimentRun:
         """Yield the repeated displacements from `since` on, ordered by time.
 
         A recurrence is left out if the pods of its workload were displaced, in total, at most once
-        for each wanted pod. So few displacements need not be a loop: a rolling update of another
+        for each wanted pod. This need not be a loop: for example, a rolling update of another
         workload can displace each pod once.
         """
         recorder = self._recorder

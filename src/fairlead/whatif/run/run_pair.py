@@ -203,7 +203,8 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
 def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int) -> None:
     """Write the result of `produce` to the pipe `writing`, and end the process.
 
-    `index` maps the id of each shared object to its position.
+    An object that both processes have is written as a number: `index` maps the `id()` of such an
+    object to its number.
     """
     code = 1
     try:

@@ -138,11 +138,12 @@ def audited_input(
     *,
     runs_cron_jobs: bool = False,
 ) -> AuditedInput:
-    """Return the actions of users after `start` in the cluster `initial`.
+    """Return steps that repeat the users' actions in `log` after `start`.
 
-    `inventory` contains the objects of the cluster; the objects that the steps create are added to
-    it. `runs_cron_jobs` means that the simulation runs CronJobs. Otherwise, the steps create the
-    Jobs that CronJobs created in the log. Raises InputError.
+    `initial` are the objects of the cluster at `start`. `inventory` contains the objects of the
+    cluster; this function adds the objects that the steps create. `runs_cron_jobs` means that the
+    simulation runs CronJobs. If it is False, the steps also create the Jobs that CronJobs created
+    in the log. Raises InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:

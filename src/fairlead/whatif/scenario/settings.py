@@ -134,9 +134,10 @@ def autoscaling_of(
 
 @contextmanager
 def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[None]:
-    """Add the name of the setting to each InputError about an autoscaler setting.
+    """Add the name of the autoscaler setting to an InputError that the `with` block raises.
 
-    This includes errors about a file that such a setting names.
+    An error about a file gets the name of the setting that names the file. Errors that are not
+    about an autoscaler setting are unchanged.
     """
     files = {
         "node-groups": settings.node_groups,

@@ -96,8 +96,9 @@ def job_arrivals(
 ) -> list[ArrivingObject]:
     """Return PodGroups and pods in order of arrival, each with its time since the start.
 
-    `seed` determines the row, the number of members and the runtime of each gang. Raises
-    InputError; its message names `scenario`, the scenario file.
+    `seed` determines which row of the pod table describes the pods of each gang, how many members
+    the gang has, and how long it runs. Raises InputError; its message names `scenario`, the
+    scenario file.
     """
     _check(jobs, pod_source.rows, scenario)
     runtimes = [_duration(scenario, "runtimes", each) for each in jobs.runtimes]

@@ -114,11 +114,11 @@ class HttpServer:
         explain: Callable[[PodQuery], PodAnswer],
         new_link: Callable[[], str] | None = None,
     ) -> None:
-        """`client` sends token and access reviews to the API server.
+        """Prepare to serve; `client` sends token and access reviews to the API server.
 
-        `exposition` returns the metrics. `new_link` returns a URL that opens the dashboard once; it
-        is None if there is no dashboard. The attribute `log` is called with one line when tokens
-        cannot be reviewed.
+        `exposition` returns the metrics. `new_link` returns a URL that opens the dashboard once.
+        Without a dashboard, `new_link` is None. The attribute `log` is called with one line when
+        tokens cannot be reviewed.
         """
         self._client = client
         self._clock = clock

@@ -17,11 +17,11 @@ then the uid. So two texts are equal only if equal strings are at the same place
 the strings is the same. A time or IP address is replaced only if it is a whole JSON string, or the
 key of an address in managed fields.
 
-A kubelet's status write also has a second description, which contains the inputs of its details
-(`ReportInputs`) in place of the details. If an earlier write had the same second description, the
-details need not be made. In place of each set of managed fields, the second description contains a
-number and the IP addresses in the set. Sets that differ only in their IP addresses have the same
-number.
+Before a kubelet's status write is stored, details such as IP addresses are added to it. Such a
+write also has a second description, which contains the inputs of these details (`ReportInputs`) in
+place of the details. If an earlier write had the same second description, the details need not be
+computed. In place of each set of managed fields, the second description contains a number and the
+IP addresses in the set. Sets that differ only in their IP addresses have the same number.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ class PodWriteCopies:
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
         """Record that writes with the inputs of `report` have the same result as `described`.
 
-        Later writes with these inputs use the template of `described`. This is done only if both
-        descriptions have the same replaced strings.
+        Later writes with these inputs use the template of `described`. Nothing is recorded if
+        `report` is None, or if `report.replaced` differs from `described.replaced`.
         """
         if report is None or report.replaced != described.replaced:
             return
@@ -198,7 +198,7 @@ class PodWriteCopies:
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
         """Return the description of the write `command`, which `component` issued.
 
-        Returns None if the write cannot be stored as a copy, but must be computed.
+        Returns None if the write cannot be stored as a copy of an earlier write.
         """
         match command:
             case PatchStatus(target) if target.kind == POD.kind:
@@ -250,9 +250,10 @@ class PodWriteCopies:
         return pod
 
     def write(self, described: PodWrite) -> bool:
-        """Perform `described` as a copy of an earlier write with the same text.
+        """Perform the write `described` by copying the result of an earlier write.
 
-        Return False if there is no such write. Raises ApiError if the disk is full.
+        The earlier write must have the same `text`. Return False if there is no such write. Raises
+        ApiError if the disk is full.
         """
         template = self._templates.get(described.text)
         if template is not None:
@@ -279,7 +280,7 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Store a template that is made from the result of `described`.
+        """Store a template that is made from the stored pod after the write `described`.
 
         The write must have been performed in full, not as a copy of an earlier write.
         """

@@ -125,10 +125,11 @@ class PodStatusWrites:
         return view
 
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
-        """Return `base` and `writes`, as in `PatchedPod`, of the pod that is stored under `key`.
+        """Return (`base`, `writes`) of the pod that is stored under `key`.
 
-        `base` is None if it is not certain that `view` shows the stored version, or if the pod is
-        stored as JSON without a status.
+        `base` is the current or an earlier version of the pod, and `writes` are the status writes
+        since this version (as in `PatchedPod`). `base` is None if it is not certain that `view`
+        shows the stored version, or if the pod is stored as JSON without a status.
         """
         found = self._storage.find_deferred(POD, key)
         if type(found) is PatchedPod and found.view is view:

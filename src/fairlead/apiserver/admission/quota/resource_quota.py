@@ -176,8 +176,8 @@ class _Charge(Struct, frozen=True):
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """Return the increase of usage from `old` to the new object.
 
-        `delta` is the usage of the new object. It is returned if there is no old object, or if the
-        scopes of the quota exclude the old object.
+        `delta` is the usage of the new object. The result is the whole `delta` if there is no old
+        object, or if the scopes of the quota exclude the old object.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

@@ -1,6 +1,6 @@
 """The CEL types that schemas declare, and the maximum sizes of values, for cost estimates.
 
-Rules cannot access a value whose schema has no type.
+A validation rule (x-kubernetes-validations) cannot access a value whose schema has no type.
 
 upstream: apiserver/pkg/cel/common/schemas.go:SchemaDeclType, apiserver/pkg/cel/types.go,
 apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go

@@ -160,10 +160,10 @@ class DefinitionController:
             self._put(definition, with_established(definition, now), now)
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
-        """Do not serve a definition of a built-in resource, even if its status is Established.
+        """Stop serving a definition of a built-in resource, and store its name conflict.
 
-        Upstream stores the objects of such a definition separately. Fairlead would mix them with
-        the built-in objects.
+        This happens even if the definition has the condition Established. Upstream stores the
+        objects of such a definition separately. Fairlead would mix them with the built-in objects.
         """
         self._registry.withdraw(name)
         conflict = with_name_conflict(definition, (holder_of_own_plural(definition),), now)

@@ -237,10 +237,10 @@ def merged_list(
     *,
     is_deletion: bool = False,
 ) -> list[Any]:
-    """Return `original` merged with the items of `patch`, in the order of `in_set_order`.
+    """Return `original` merged with the items of `patch`.
 
-    If `is_deletion` is True, return `original` without the scalars in `patch`. Raises ApiError
-    422, 500.
+    `in_set_order` determines the order of the items. If `is_deletion` is True and the items are
+    scalars, return `original` without the scalars in `patch`. Raises ApiError 422, 500.
     """
     if not original and not patch:
         return original

@@ -31,9 +31,10 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """Return `shown`, a part of the response to a watch request, as an event.
+    """Return `shown` if it is an event; if it is a bare object, return an event with the object.
 
-    The API server answers a watch request for a single name with the object, without an event.
+    The API server answers a watch request for a single name with the bare object. The event for it
+    has the type "".
     """
     return shown if "type" in shown else {"type": "", "object": shown}
 

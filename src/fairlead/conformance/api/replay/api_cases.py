@@ -52,7 +52,7 @@ class ApiCases(Struct, frozen=True):
         """Replay the case; return its mismatch, or None if the case agrees.
 
         If the server does not support some requests and nothing else mismatches, return a Remark.
-        Raises ValueError if the line contains a kubectl command and `run` is None.
+        Raises ValueError if the line contains a kubectl command and `self.run` is None.
         """
         differences = self._commanded(line) if "argv" in line else self._replayed(line)
         found = [difference for difference in differences if difference.path != NOT_SERVED]

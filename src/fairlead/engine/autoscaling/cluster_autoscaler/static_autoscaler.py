@@ -302,8 +302,7 @@ class StaticAutoscaler:
         """Try to scale up for `pods`.
 
         By default, there is one attempt. With --salvo-scale-up, attempts are repeated until an
-        attempt fails, no pods remain, or one of the pods for which an attempt adds nodes does not
-        fit these nodes.
+        attempt fails, no pods remain, or a pod does not fit the nodes that an attempt added for it.
         upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:

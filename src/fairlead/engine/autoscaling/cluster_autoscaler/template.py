@@ -123,7 +123,8 @@ class TemplateProvider:
     ) -> dict[str, Template]:
         """Return the templates by group id.
 
-        `nodes` are the nodes of the cluster. Of several good nodes of a group, the first is used.
+        `nodes` are the nodes of the cluster. If several nodes of a group are good (`_is_good`), the
+        first of them is used.
         """
         found: dict[str, Template] = {}
         good = self._first_by_group(nodes, partial(_is_good, now=now))

@@ -103,8 +103,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job. Then the
-    result is always (False, []), and the job gets no further turn.
+    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the job
+    gets no further turn. In this case, the result is (False, []), even if a task was placed.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:

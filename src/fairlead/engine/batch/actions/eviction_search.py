@@ -93,7 +93,7 @@ class EvictionSearch:
         job: JobInfo,
         is_candidate: Filter,
     ) -> None:
-        """Prepare the search for the tasks of `job`.
+        """Prepare to search for running tasks that can be evicted for the tasks of `job`.
 
         A running task may be evicted for a task of `job` only if `is_candidate(task of job,
         running task)` is true. `pools` contains the jobs that may lose members.
@@ -166,8 +166,8 @@ class EvictionSearch:
     ) -> bool:
         """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
-        Returns whether a node had enough; always False with kube-batch's defect
-        `evict-ignores-idle`.
+        Returns whether there is such a node. With kube-batch's defect `evict-ignores-idle`, no task
+        is pipelined, and the result is False.
         """
         if self._ignores_idle:
             return False
@@ -250,6 +250,8 @@ class EvictionSearch:
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, ranked: RankedNodes) -> bool:
         """Evict a gang to make room for `task` on a node in `ranked`, and pipeline `task` there.
+
+        A pipelined task starts when terminating pods have released the resources that it needs.
 
         The gang is the least important one whose eviction makes enough room. Gangs with allocated
         or bound members that do not run yet are skipped. Returns whether a gang was evicted.

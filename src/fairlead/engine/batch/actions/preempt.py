@@ -97,7 +97,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks for phase 2, by job id.
+    """Return the tasks for phase 2 (preemption within each job), by job id.
 
     Under Fairlead's rules, the result contains the tasks of `jobs` that are still pending and may
     preempt. Under kube-batch's rules, it is `left`, the tasks that remain from phase 1.

@@ -84,7 +84,8 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
-    A queue without success gets no further turn (kube-batch's defect `reclaim-one-task`).
+    This function is used only with kube-batch's defect `reclaim-one-task`. If it returns False, the
+    queue gets no further turn.
     """
     job = jobs.pop()
     statement = _statement(session)
@@ -122,9 +123,10 @@ def _reclaim_for_task(
 ) -> bool:
     """Pipeline `task`, after evicting victims if necessary; return whether it was pipelined.
 
-    With kube-batch's defect `evict-ignores-idle`, `search` evicts victims even for a task that fits
-    on idle resources. So for such a task, this function returns False without calling `search`.
-    With the additional defect `reclaim-before-idle`, it calls `search` for such a task, too.
+    With kube-batch's defect `evict-ignores-idle`, `search` would evict victims even for a task that
+    fits on idle resources. So for such a task, this function returns False without calling
+    `search`. But with the additional defect `reclaim-before-idle`, this function calls `search`
+    even for such a task.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

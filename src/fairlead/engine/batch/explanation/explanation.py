@@ -361,7 +361,8 @@ class _Trial:
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
     """Return up to ten nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first, in ascending order of `_gap`.
+    Nodes that lack only resources come first. Those that lack the least come first among them
+    (`_gap`).
     """
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))

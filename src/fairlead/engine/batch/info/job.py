@@ -76,6 +76,8 @@ class TaskInfo:
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
+    A shadow group is the group of pods that have no PodGroup.
+
     A member counts as having a node if its status is one of ALLOCATED_STATUSES; a pipelined or
     releasing member does not. `ready_count` is the number of members that have a node or have
     succeeded. `held` is the sum of the requests of members that have a node or are pipelined, and

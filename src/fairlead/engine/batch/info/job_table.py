@@ -53,8 +53,8 @@ class JobTable:
 
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
     `requests` computes the request of each pod by the configured rule. `odd` contains the placed
-    pods whose request differs from the amounts that the sums of their node (`NodeInfo`) count for
-    them. `releasing_pods` and `odd` are keyed by `PodInfo.id` and include pods of other schedulers.
+    pods whose request by this rule differs from the request that `NodeInfo` counts for them.
+    `releasing_pods` and `odd` are keyed by `PodInfo.id` and include pods of other schedulers.
     `touched` contains the ids of jobs that changed since the last session.
     """
 

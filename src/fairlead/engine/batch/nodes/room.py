@@ -156,8 +156,9 @@ class RoomView:
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        Amounts that pipelined tasks will take are already subtracted. If the job may not use the
-        reserved amount, the part of it that exceeds the idle amount is also subtracted.
+        Amounts that pipelined tasks will take are already subtracted. If this view does not include
+        reserved resources, the part of the reserved amount that exceeds the idle amount is also
+        subtracted.
         """
         room = self._room
         uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)
@@ -177,7 +178,8 @@ class RoomView:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
         This is the idle plus the releasing amount. Amounts that pipelined tasks will take are
-        already subtracted, and so are reserved amounts, unless this view includes them.
+        already subtracted. Reserved amounts are subtracted too, unless this RoomView was created
+        with `sees_all`.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
@@ -215,10 +217,11 @@ class RoomView:
 
 
 class RuleSums:
-    """The cpu and memory requested on each node, as the configured request rule counts them.
+    """The cpu and memory requested on each node, counted by the configuration's request rule.
 
-    The amounts are the nodes' own sums (`NodeInfo.nonzero_cpu` and `nonzero_memory`) minus
-    `Room.nonzero_surplus`. The scorers of Kubernetes 1.16 read these amounts.
+    This is the rule of Kubernetes or that of kube-batch. The amounts are the sums in NodeInfo
+    (`nonzero_cpu` and `nonzero_memory`) minus `Room.nonzero_surplus`. The scorers of Kubernetes
+    1.16 read these amounts.
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class QueueShare(Struct):
     """The amounts of one queue in this session, by resource column.
 
-    `request` is fixed when the session opens. `expected` is the amount that admitted jobs will need
-    in addition to the amount that they have allocated.
+    `request` does not change after the session has opened. `expected` is the amount that admitted
+    jobs will need in addition to the amount that is allocated to them.
     """
 
     queue: QueueInfo

@@ -159,8 +159,8 @@ class StartSearch:
     def exceeded_limits(self, job: JobInfo, gone: Sequence[PodUsage] = ()) -> list[str]:
         """Return the queues that would exceed their limits if `job` started.
 
-        The result is as `Tiers.exceeded_limits` describes it. The limits are checked as if the pods
-        in `gone` had ended and all `lacking_tasks` of `job` had started.
+        Each of these queues is the job's queue or one of its ancestors. The limits are checked as
+        if the pods in `gone` had ended and all `lacking_tasks` of `job` had started.
         """
         changes: dict[str, list[int]] = {}
         for one in gone:
@@ -235,10 +235,10 @@ def place(
 ) -> list[int] | None:
     """Choose a node for each task in `lacking`; return the rows of these nodes.
 
-    `lacking` are the `lacking_tasks` of `job`. The result has one row for each of them, in the same
-    order. Returns None if one of the tasks fits on no node. `free` contains the free amounts, shape
-    (resources, rows), and is not changed. Nodes that were reserved for `job` are preferred, then
-    nodes with more idle cpu.
+    `lacking` are the pending tasks that `job` needs to reach its minimum (`lacking_tasks`). The
+    result has one row for each of them, in the same order. Returns None if one of the tasks fits on
+    no node. `free` contains the free amounts, shape (resources, rows), and is not changed. Nodes
+    that were reserved for `job` are preferred, then nodes with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

@@ -153,10 +153,10 @@ class TaskOperations(Protocol):
 
 
 class ImmediateOperations:
-    """Operations that are final immediately, without a statement.
+    """Allocates and evicts tasks immediately, without a statement that could undo the operations.
 
-    kube-batch allocates in this way with the defect `partial-hold`, and reclaims in this way with
-    the defect `reclaim-no-gang`.
+    If kube-batch's defect `partial-hold` is reproduced, the actions allocate and backfill use this
+    class. If the defect `reclaim-no-gang` is reproduced, the action reclaim uses it.
     """
 
     def __init__(self, session: Session) -> None:

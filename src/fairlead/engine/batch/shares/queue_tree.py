@@ -48,9 +48,10 @@ class Claim(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """One of the parts into which an amount is divided.
+    """The share that one queue gets when an amount is divided among the children of a queue.
 
-    `stages` are the limits up to which the part is filled in the first, second and third stage.
+    `name` and `weight` are those of the queue. The amount is divided in three stages; `stages` are
+    the limits up to which the share grows in the first, second and third stage.
     """
 
     name: str

@@ -70,10 +70,11 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the part of the group's minResources that is still reserved for `job`.
+    """Return the part of minResources in the PodGroup of `job` that is still reserved for `job`.
 
-    For a group in the phase Inqueue, this is all of it. For a group that is ready and in the phase
-    Running, it is what the group does not hold yet. For all other groups, the result is ().
+    If the PodGroup is in the phase Inqueue, all of minResources is reserved. If the PodGroup is in
+    the phase Running and the job is ready, the amounts that the job does not hold yet are reserved.
+    In all other cases, the result is ().
     """
     needs = needs_of(job, columns)
     if job.is_inqueue:

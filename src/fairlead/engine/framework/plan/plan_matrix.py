@@ -1,5 +1,8 @@
 """PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
+A shape is the part of a pod's spec that scheduling reads. The plan of a shape caches the results of
+plugins for each row, which is the index of a node. ROW plugins read only the node and its pods.
+
 A placement makes the results for one row stale in the plan of every shape. The members of a matrix
 are plans with the same ROW plugins. Each plugin evaluates the row for all members in one call
 (`filter_shapes`, `score_shapes`). This takes about 20 µs for up to a hundred members. Evaluating
@@ -247,9 +250,9 @@ class PlanMatrix:
         return True
 
     def _evaluate(self, row: int) -> _Evaluated | None:
-        """Return the results of the ROW plugins for the node at `row` and all members.
+        """Return the results of the ROW plugins on the node at `row` for all plans in the matrix.
 
-        Returns None if a plugin cannot score all members together.
+        Returns None if a plugin cannot score the shapes of all plans together.
         """
         sums: Scores = np.zeros(len(self.plans), np.int64)
         for weight, score in self._scorers:
@@ -271,11 +274,11 @@ class PlanMatrix:
         return fits
 
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
-        """Write the totals of `row`, and mark the row as rejected or feasible in the plans.
+        """Write the totals of `row` for all plans, and mark `row` as rejected or feasible in them.
 
-        Marking is needed if a member rejects the node now, or may have rejected it before. In all
-        other cases, the caller writes the totals without calling this method. `is_open` is False
-        for members whose NODE plugins reject the node.
+        Marking is needed if a plan rejects the node at `row` now, or may have rejected it before.
+        In all other cases, the caller writes the totals without calling this method. `is_open` is
+        False for the plans whose NODE plugins reject the node.
         """
         members = slice(len(self.plans))
         column = self._total[members, row]

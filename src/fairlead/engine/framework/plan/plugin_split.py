@@ -54,8 +54,8 @@ class PluginSplit:
     def static_key(self, shape: Shape) -> Hashable | None:
         """Return a key for `shape`.
 
-        Shapes with equal keys get equal results from every NODE plugin. Returns None if a NODE
-        plugin does not name what it reads (`ShapeKeyed`).
+        Shapes with equal keys get equal results from every NODE plugin (`Locality.NODE`). Returns
+        None if a NODE plugin has no `shape_key`, so that it is unknown what the plugin reads.
         """
         if not self._has_static_key:
             return None

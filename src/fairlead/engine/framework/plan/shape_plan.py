@@ -359,10 +359,11 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The cached results of ROW plugins for nodes with equal sums (`SumsCache`).
+        """The cached results of ROW plugins, which nodes with equal sums share (`SumsCache`).
 
-        Each result is (code, weighted sum of the scores). None if a ROW plugin reads more than the
-        sums, or if the plan is limited to some node names.
+        The sums of a node are its number of pods and the total requests of its pods. Each result is
+        (code, weighted sum of the scores). This property is None if a ROW plugin reads more than
+        the capacity and the sums of a node, or if the plan is limited to some node names.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)

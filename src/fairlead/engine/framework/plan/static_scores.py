@@ -1,7 +1,7 @@
 """StaticScores: the static scores of the members of a PlanMatrix, one array per StaticResults.
 
-    scores[index[m], row]   `static.score` of member m for the node at `row`; NOT_FEASIBLE if a NODE
-                            plugin rejects that node
+    scores[index[m], row]   `static.score` of member m for the node at `row`; NOT_FEASIBLE if a
+                            Filter with `Locality.NODE` rejects that node
 
 The plans of similar shapes share their StaticResults, so there are few arrays `scores[i]`. When all
 members that use an array have left the matrix, the array is free for the scores of other

@@ -33,9 +33,11 @@ class SumsCache(Generic[Result]):
         self._results: dict[tuple[int, ...], Result] = {}
 
     def find(self, node: NodeInfo) -> Result | None:
-        """Return the result for the current sums of `node`, None if there is none yet.
+        """Return the cached result for `node`, or None.
 
-        If it is None, the caller computes the result and passes it to `keep`.
+        The cache key is the node's capacity, the sums of its pods' requests, and the number of its
+        pods. If no result is cached, this method returns None; the caller then computes the result
+        and passes it to `keep`.
         """
         if self._epoch != self._table.resource_epoch:
             self._results.clear()

@@ -1,4 +1,6 @@
-"""Disruption budgets in preemption: which victims they protect, and who is reprieved first.
+"""Disruption budgets in preemption: which victims they protect, and the order of reprieves.
+
+A reprieve lets a possible victim stay on its node.
 
 upstream: default_preemption.go: filterPodsWithPDBViolation, SelectVictimsOnNode
 """

@@ -93,7 +93,9 @@ class NoExecuteTaintMode:
         return None
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Add the taint for the node's current Ready status, and remove the opposite taint.
+        """Add the taint for the node's current Ready status; remove the taint for the other status.
+
+        The two taints are `not-ready` (for False) and `unreachable` (for Unknown).
 
         A node without a Ready condition is retried after NO_CONDITION_RETRY.
         """

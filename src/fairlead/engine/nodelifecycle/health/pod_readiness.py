@@ -104,9 +104,10 @@ class LateBoundPods:
         self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
 
     def see(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
-        """Mark `pod`, which was just bound to its node, if the node is not ready.
+        """Mark `pod` as not ready if its node, to which it was just bound, is not ready.
 
-        `retries` is the number of earlier checks of the pod.
+        If the Node object is missing, the pod is checked again later. `retries` is the number of
+        earlier checks of the pod.
         """
         node = pod.spec.node_name
         health = self._nodes.health_of(node)

@@ -158,7 +158,9 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search the devices of `node`; cache the result unless it is an error.
+        """Return the allocations of devices of `node` for `demand`, or the failure.
+
+        The result is cached unless it is an error.
 
         Errors are not cached, because their messages can name the claim, and claims with equal
         requests share cached results.

@@ -152,7 +152,8 @@ class _Claims:
 
     `all` are the claims of the pod's spec, and `pending` are those without an allocation.
     `extended` are the pod's extended resources; None if no DeviceClass is mapped to any of them.
-    `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
+    A special claim is the claim that the scheduler creates for a pod's extended resources; `stale`
+    is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
     `unready` are the indexes in `all` of the claims whose binding conditions failed or timed out.
     `unavailable` are the indexes in `all` of the claims that made Filter reject a node. `shared`
     are the keys of the claims whose allocation another pod of the same PodGroup assumed; `all`
@@ -198,8 +199,9 @@ class _Claims:
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim that the pod needs on `node`, None if it needs none.
 
-        Returns the status STALE if a special claim of an earlier attempt exists. Otherwise returns
-        the result of `claim_for`.
+        A special claim is a ResourceClaim for the extended resources that devices provide. Returns
+        the status STALE if a special claim of an earlier attempt exists. A status that `claim_for`
+        returns is passed on.
         """
         if self.stale is not None:
             return STALE

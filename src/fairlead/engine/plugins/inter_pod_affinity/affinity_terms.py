@@ -180,8 +180,8 @@ class ExistingTerms:
     ) -> None:
         """`kinds` are the kinds of terms to consider.
 
-        For each term `t` of a placed pod that matches the incoming pod, the counts grow by
-        `weigh(t)`.
+        If a term `t` of a placed pod matches the incoming pod, the placed pod adds `weigh(t)` to
+        the counts.
         """
         self._table = table
         self._namespaces = namespaces

@@ -1,8 +1,9 @@
 """The Score of PodTopologySpread, for soft constraints.
 
 The raw score of a node is a rounded sum over the constraints; lower is better. Each constraint adds
-count(domain) × ln(domains + 2) + (maxSkew - 1), where `domains` is the number of domains that
-contain feasible nodes. For kubernetes.io/hostname, every feasible node is its own domain.
+`count × ln(domains + 2) + (maxSkew - 1)`, where `count` is the number of matching pods in the
+node's domain, and `domains` is the number of domains that contain feasible nodes. For
+kubernetes.io/hostname, every feasible node is its own domain.
 
 A node that lacks a topology key is left out, and its final score is 0, the worst. But if the
 constraints are the system's defaults, a key that the node lacks merely adds nothing to its raw

@@ -40,7 +40,8 @@ class ConstraintCounts:
     - `included`: the same as `ids` for nodes that count; ABSENT for all other nodes.
 
     If the topology key is the `node_key` of `SpreadCounts`, the domain of each row is the number of
-    the row. Then `ids` and `included` are ABSENT for no row, even for nodes that do not count.
+    the row. In this case, `ids` and `included` hold a domain for every row, even for the rows of
+    nodes that do not count.
     """
 
     __slots__ = (

@@ -74,10 +74,10 @@ class ClassVolumes:
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """Return, for each row, the position of the smallest volume that fits `claim`, or NONE.
+        """Return, for each row, the position of the smallest free volume that fits `claim`.
 
-        `taken` are the results for other claims of the pod; their volumes are not chosen again on
-        the same row.
+        The position is an index into `volumes`, or NONE if no volume fits. `taken` contains the
+        results for other claims of the pod; their volumes are not chosen again on the same row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)
@@ -159,9 +159,9 @@ class _RowsByLabel:
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """Return the only row that matches `selector`, or None.
+        """Return the row (index) of the node that `selector` matches; None if it is not unique.
 
-        Returns None if no row or several rows match, or if the selector does not have the form
+        Also returns None if no node matches, or if `selector` does not have the form
         `key In [value]`.
         """
         simple = simple_values(selector)

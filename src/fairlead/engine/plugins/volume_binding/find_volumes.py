@@ -97,7 +97,7 @@ class VolumeFinder:
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
-        """Return, for each row, whether the node can reach `volume`; None means every node can.
+        """Return, for the node at each row, whether it can reach `volume`; None if every node can.
 
         On nodes where the plugin of an in-tree volume is migrated to CSI, the volume's node
         affinity is translated to the topology labels of the CSI driver.

@@ -57,10 +57,11 @@ class PodVolumes(Struct, frozen=True):
 
 
 class VolumeMatch(Struct, frozen=True):
-    """The volume that one claim takes on each row.
+    """The volume that one claim takes on each node.
 
-    `chosen[row]` is a position in `volumes`, or NONE if the claim takes no volume on the row, or
-    `RESERVED - i` for `reserved[i]`, a volume that is reserved for the claim.
+    `chosen[row]` is for the node at `row` of the node table. It is a position in `volumes`, or NONE
+    if the claim takes no volume on this node, or `RESERVED - i` for `reserved[i]`, a volume that is
+    reserved for the claim.
     """
 
     claim: PersistentVolumeClaim

@@ -127,7 +127,7 @@ def _select(
     verdict: Callable[[], Status],
     built: BuiltProfile,
 ) -> list[PreemptionVictim] | Status:
-    """Return the `victims` that cannot be reprieved.
+    """Return the `victims` that must be removed so that the group fits.
 
     Returns a status with the reason if the group does not fit even after the removal of all
     `victims`. `victims` and the returned list are sorted by importance. `verdict` tries to schedule

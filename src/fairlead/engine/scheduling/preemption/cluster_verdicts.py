@@ -113,8 +113,9 @@ class ClusterVerdicts(Struct, frozen=True):
         return status
 
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
-        """Return, for each of `rows`, whether removing a possible victim may change a verdict.
+        """Return, for each node in `rows`, whether the removal of a pod may change a verdict.
 
+        Only pods of lower priority than `pod` count, because only they can be victims.
         `RemovalEffect.concerns` gives the same answer for all pods of a group that was loaded in
         bulk (`Representatives`), so only one pod of each group is examined.
         """

@@ -427,8 +427,9 @@ class DryRuns:
         """Return the candidate for the node at `row`, or a status that says why there is none.
 
         If `fit` is not None, it is the only Filter that depends on the pods of the node. The
-        victims are then found by comparing sums of requests, without calling the Filters. The
-        Filters are always called for a node that a plugin with the locality NODE rejects.
+        victims are then found by comparing sums of requests, without calling the Filters.
+        Exception: if a plugin that reads only the Node object rejects the node, the Filters are
+        called.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()

@@ -21,7 +21,7 @@ AT_RANDOM: Final = "random among equals"
 class Pick(Struct, frozen=True):
     """The rows of the best candidates (ascending), and the rule by which they were chosen.
 
-    `rows` are valid until the next search in the same columns.
+    `rows` are valid until the next search that uses the same CandidateColumns.
     """
 
     rows: Sequence[int]

@@ -268,12 +268,12 @@ class VictimColumns:
     def costs(
         self, fit: NodeResourcesFit, pod: PodInfo, rows: Rows, rules: Sequence[CandidateRule]
     ) -> VictimCosts | None:
-        """Return the results for `pod` on `rows`; call `refresh` first.
+        """Return the results of the dry runs for `pod` on the nodes at `rows`.
 
-        Every node in `rows` must have a pod of lower priority. NodeResourcesFit (`fit`) must be the
-        only Filter that depends on pods there. The nodes must have no nominated pods, and removing
-        their pods must not violate a disruption budget (`guarded_rows`). Returns None if `fit` must
-        evaluate each node separately.
+        Call `refresh` first. Every node at `rows` must have a pod of lower priority. For these
+        nodes, NodeResourcesFit (`fit`) must be the only Filter that depends on pods. The nodes must
+        have no nominated pods, and removing their pods must not violate a disruption budget (see
+        `guarded_rows`). Returns None if `fit` must evaluate each node separately.
         """
         wanted = fit.counted_requests(pod)
         if wanted is None:

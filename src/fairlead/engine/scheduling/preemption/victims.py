@@ -167,8 +167,9 @@ def _select_among_equals(
     """Return the dry run's result for `node`, given that all pods in `lower` need equal resources.
 
     `lower` are the pods that may be removed; no disruption budget protects them. `size` are the
-    amounts of the resources that one of them needs. As many pods as fit into `spare` and `places`
-    stay, and the other pods, which are the least important, are the victims.
+    amounts of the resources that one of them needs. Beside the preemptor, the node has the amounts
+    `spare` and room for `places` pods. As many of the `lower` pods stay as fit into this room. The
+    others, which are the least important, are the victims.
     """
     stay = min(
         [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]

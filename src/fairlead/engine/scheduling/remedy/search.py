@@ -69,10 +69,11 @@ class _Search(NamedTuple):
     ) -> tuple[RemedyChange, Status | None] | None:
         """Return the first change that, after the changes in `chain`, makes the pod fit.
 
-        The result is then (change, None). If there is no such change, the result is (change, next
-        rejection) for the first change that makes progress, or None if no change does. `status` is
-        the rejection after `chain`. A change makes progress if another plugin then rejects the pod,
-        or if `status` ruled out that deletions of pods help and the next rejection does not.
+        In this case, the result is (change, None). If no change makes the pod fit, the result is
+        (change, next rejection) for the first change that makes progress, or None if no change
+        makes progress. `status` is the rejection after `chain`. A change makes progress if another
+        plugin is the source of the next rejection, or if `status` is unresolvable (the deletion of
+        pods cannot help) and the next rejection is not.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):

@@ -42,7 +42,7 @@ class NodeEpoch:
 
 
 class DomainCounts:
-    """For each domain, the sum of the weights of its pods.
+    """For each topology domain, the sum of the weights of its pods.
 
     The pods come from the attached `PodLocations`, each of which has one weight for all its pods.
 
@@ -251,8 +251,8 @@ class HypotheticalCounts:
     def lowest(self, domains: Ids) -> int:
         """Return the lowest count among `domains`.
 
-        `domains` must be the same in each call, must not be empty, and must contain all changed
-        domains.
+        `domains` must be the same in each call, must not be empty, and must contain all domains in
+        `changes`.
         """
         changes = self.changes
         if not changes:

@@ -23,7 +23,8 @@ _Key = TypeVar("_Key")
 class VolumeUse:
     """The claims and exclusive disks that placed pods use; only `NodeTable` changes it.
 
-    `pods` maps a row to its number of pods with volumes; rows without such pods are left out.
+    `pods` maps the row of a node to the number of its pods with volumes. Nodes without such
+    pods are left out.
     """
 
     def __init__(self) -> None:

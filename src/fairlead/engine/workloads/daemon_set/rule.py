@@ -317,7 +317,7 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return (nodes with an available pod) - (nodes that should run a pod); at least 0.
+        """Return how many more nodes have an available pod than should run a pod; at least 0.
 
         On a node with outdated pods, only the outdated pods count.
         """

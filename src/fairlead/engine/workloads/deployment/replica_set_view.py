@@ -59,8 +59,8 @@ class ReportedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template by comparing templates.
 
-        This is enough in a served cluster, because it contains all ReplicaSets. `is_loaded` has no
-        effect.
+        The comparison is enough, because this class is used only in clusters with an API server,
+        which contain all ReplicaSets. `is_loaded` has no effect.
         """
         rollout.find_current()
 

@@ -61,7 +61,7 @@ def copied_annotations(annotations: Annotations) -> dict[str, str]:
 def revised(
     current: ReplicaSet, others: Iterable[ReplicaSet], deployment: Annotations
 ) -> Annotations:
-    """Return the annotations of the `current` ReplicaSet that must change, with their new values.
+    """Return the annotations to change on the `current` ReplicaSet, with their new values.
 
     `others` are the Deployment's other ReplicaSets. `deployment` contains the Deployment's
     annotations.

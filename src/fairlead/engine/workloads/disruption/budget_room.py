@@ -37,9 +37,11 @@ class BudgetLimit(Struct, frozen=True):
     `healthy` is the number of ready pods, `desired` is the number of pods that must be ready, and
     `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
-    the budget, such as `Cluster db/pg`, or "" if the budget has no owner. `has_scales` is False if
-    the limit is a number in minAvailable and maxUnavailable could not replace it: the pods have no
-    controller, or one of their controllers has no known scale. Otherwise `has_scales` is True.
+    the budget, such as `Cluster db/pg`, or "" if the budget has no owner.
+
+    `has_scales` is False if the budget sets minAvailable to a number, and could not use
+    maxUnavailable instead, because the pods have no controller or one of their controllers has no
+    known scale. In all other cases, `has_scales` is True.
     """
 
     key: str

@@ -167,7 +167,7 @@ class Scales(Struct):
         """Return whether `owner` is a controller with a scale.
 
         A Deployment, for example, has a scale even if the object itself is missing. A custom
-        resource has a scale if `self.others` finds it.
+        resource has a scale only if `self.others` finds the scale.
         """
         if owner_kind(owner) in _KINDS:
             return True

@@ -265,9 +265,11 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain; return its eviction, or [] if it is terminating or protected.
+        """Add `pod` to the drain; return the command that evicts it, or [] if it is not evicted.
 
-        Static pods and unfinished pods of DaemonSets are not added.
+        A terminating pod is not evicted. If `drain.spares_protected` is set, a pod for which
+        `protects_from_karpenter` returns True is not evicted either. Static pods and unfinished
+        pods of DaemonSets are not added.
         """
         if is_static(pod) or (is_daemon_pod(pod) and not is_terminal(pod)):
             return []

@@ -224,10 +224,11 @@ def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str
 def _hints_of(
     entries: Sequence[Json], hints: Mapping[str, int], shares: Mapping[str, _Share]
 ) -> dict[str, int] | None:
-    """Return, by zone, the number of hints in the slice with the endpoints `entries`.
+    """Return the number of hints by zone in the slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in all slices that have already been examined.
-    Returns None if the slice cannot keep its hints.
+    Returns None if the slice cannot keep its hints. This is so if a ready endpoint has no hint or a
+    hint for a zone without a share, or if a zone would get more hints than its share allows.
     """
     found: dict[str, int] = {}
     for one in entries:

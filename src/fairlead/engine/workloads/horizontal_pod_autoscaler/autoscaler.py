@@ -455,6 +455,7 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
     """Return `highest`, the highest proposal of the metrics, or FAILED if it must not be applied.
 
-    `failures` is the number of failed metrics, out of `total`.
+    `failures` is the number of failed metrics, out of `total`. The result is FAILED if all metrics
+    failed, or if some failed and `highest` is less than `current`.
     """
     return FAILED if failures >= total or (failures and highest < current) else highest

@@ -185,11 +185,11 @@ class JobOrphans(Struct):
 class EndedJobPods(NoDeadlines, Struct):
     """Removes the tracking finalizers of pods in a simulation without CronJobs.
 
-    In such a simulation, no status counts the pods. A pod loses its finalizer as soon as it is
-    finished or terminating. Exception: if its Job has podReplacementPolicy Failed, a terminating
-    pod keeps the finalizer until the pod has finished, because such a Job counts only finished
-    pods. Invariant: the Job's rule handles each stimulus before this controller does, so the rule
-    has counted the pod already.
+    In such a simulation, the status of a Job is not written, so no pod waits until the status
+    counts it. A pod loses its finalizer as soon as it is finished or terminating. Exception: if its
+    Job has podReplacementPolicy Failed, a terminating pod keeps the finalizer until the pod has
+    finished, because such a Job counts only finished pods. Invariant: the Job controller handles
+    each stimulus before this class does, so the Job controller has already counted the pod.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -83,9 +83,9 @@ class History(Struct):
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
         """Set `update` to the name of the revision of the owner's current template.
 
-        If no known revision has this template, the name is new. `pods` contains as many pods as the
-        owner has; a pod may stand for another pod with the same revision label. On the first call,
-        also set `current` and `first`.
+        If no known revision has this template, the name is new. `pods` contains one entry for each
+        pod of the owner. The entry may be another pod with the same revision label. The first call
+        also sets `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template

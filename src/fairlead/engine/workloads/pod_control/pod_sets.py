@@ -372,9 +372,9 @@ class PodSets(Struct):
             self.run_at(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return the earliest time at which an owner retries or a scheduled run of a rule is due.
+        """Return the time of the next retry of an owner, or of the next scheduled run of a rule.
 
-        Returns None if no retry and no run is scheduled.
+        The earlier of the two times is returned; None if neither a retry nor a run is scheduled.
         """
         return earliest(self._retries.next_due(), self._runs.next_due())
 
@@ -398,7 +398,7 @@ class PodSets(Struct):
             self._retries.add(pods.retry_at, pods.key)
 
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
-        """Shorten the backoff of a Job after one of its pods has ended or was deleted.
+        """Shorten the backoff of the Job of `pods` after one of its pods has ended or was deleted.
 
         Quotas no longer count this pod, so a creation that a quota refused may succeed now.
         """

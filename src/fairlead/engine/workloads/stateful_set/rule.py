@@ -136,10 +136,10 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Return (plan for the wanted ordinals, whether this step is complete).
+        """Return (plan for the pods of the wanted ordinals, whether the plan is complete).
 
-        This is step 1. It is not complete if podManagementPolicy is OrderedReady and a pod is not
-        available, or if not all missing pods can be created now.
+        The plan is not complete in two cases: podManagementPolicy is OrderedReady and a pod is not
+        available, or not all missing pods can be created now.
         """
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []

@@ -281,8 +281,8 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
     """Yield creations of the classes that the claims of StatefulSets and ephemeral volumes need.
 
-    `known` contains the objects of the dump. Yields nothing if it contains a StorageClass or a free
-    volume.
+    `known` contains the objects of the dump. Yields nothing if the dump contains a StorageClass, or
+    a PersistentVolume that no claim has.
     """
     wanted: set[str | None] = set()
     for one in known:

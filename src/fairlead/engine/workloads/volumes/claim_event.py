@@ -131,9 +131,9 @@ class ClaimEvents:
 
 
 class NoClaimEvents:
-    """Writes nothing; used in simulations that serve no API clients.
+    """Writes no events, annotations or phase Lost; used in simulations without API clients.
 
-    It does not write the phase Lost either, because a dump may lack the volumes of its claims.
+    A claim from a dump is not set to Lost, because the dump may lack the volume of the claim.
     """
 
     def forget(self, claim: PersistentVolumeClaim) -> None:

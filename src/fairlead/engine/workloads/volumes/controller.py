@@ -86,9 +86,9 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` returns the writes of the events, the annotations and the phase Lost of claims; by
-        default, none of them is written. If `is_complete` is not set, the loaded snapshot may
-        lack storage objects, and the controller creates these (`missing_storage`).
+        `output` returns the commands that write the events, the annotations and the phase Lost of
+        claims. By default, these are not written. If `is_complete` is not set, the loaded snapshot
+        may lack storage objects, and the controller creates these (`missing_storage`).
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete

@@ -19,10 +19,10 @@ node, it comes from the node whose memory is closest to that of the type. Nodes 
 preferred.
 
 The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
-part. If the file states the memory of the existing node's machine, it follows which share of this
-memory the kubelet reports. The kubelet of a new node reports the same share of the memory of its
-machine. If the new machine is smaller than the existing one, it reports at most 92.5 %, as
-Karpenter assumes.
+part. If the file states the memory of the existing node's machine, the share of this memory that
+the kubelet reports can be computed. It is assumed that the kubelet of a new node reports the same
+share of the memory of its machine, but at most 92.5 % (as Karpenter assumes) if the new machine is
+smaller than the existing one.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class SystemReservations:
     def allocatable(self, one: StatedType) -> ResourceList:
         """Return the allocatable amounts of a new node of the type `one`.
 
-        Amounts that the file states are taken as they are. The other amounts of CPU, memory and
-        ephemeral storage follow from an existing node (see the docstring of the module). Pods,
-        ephemeral storage and huge pages that the capacity of `one` lacks have the amounts of this
-        node. Without nodes, the whole capacity is allocatable.
+        Allocatable amounts that the instance type file states are taken as they are. The other
+        amounts of CPU, memory and ephemeral storage follow from an existing node (see the docstring
+        of the module). If the capacity of `one` lacks pods, ephemeral storage or huge pages, the
+        new node gets the amounts of the existing node. Without an existing node, the whole capacity
+        is allocatable.
         """
         like = self._like(one)
         if like is None:
@@ -124,8 +125,8 @@ class SystemReservations:
     ) -> int:
         """Return how much of the resource `name` a new node of the type `one` reserves.
 
-        `whole` is the amount of the resource that the node reports, and `other` contains its
-        allocatable number of pods.
+        `like` is the existing node with which the new node is compared. `whole` is the amount of
+        the resource that the new node reports. `other` contains the new node's number of pods.
         """
         reserved, reported = _reserved(like, name), _reported(like, name)
         published = _published(like) if name == "memory" and one.name not in self._newest else None

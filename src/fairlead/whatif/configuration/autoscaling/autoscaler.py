@@ -82,8 +82,7 @@ def read_autoscalers(
     `options` name the autoscaler. The choice `auto` means Cluster Autoscaler if --node-groups is
     given or if the cluster has the Deployment of Cluster Autoscaler. Otherwise, it means Karpenter
     if there are NodePools. Otherwise, it means Cluster Autoscaler if the cluster has the ConfigMap
-    with the status of Cluster Autoscaler. If nothing of this applies, no autoscaler acts. Raises
-    InputError.
+    with the status of Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
     """
     if is_of_karpenter(options, initial):
         if options.node_groups:

@@ -247,9 +247,10 @@ def new_node_templates(
     """Return node templates of an instance type, one for each of its zones.
 
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
-    to their regions ("" for a zone without a region). The value "" of a label means that the node
-    does not have the label. `like` are the labels of the copied node. The new nodes have the
-    architecture and the operating system of the copied node if the type can have them.
+    to their regions ("" for a zone without a region). `like` are the labels of the node on which
+    the new nodes are modelled. The new nodes have its architecture and its operating system if the
+    type can have them. In a template, the label value "" means that the node does not have the
+    label.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {

@@ -336,9 +336,10 @@ def _not_autoscaled(
     `known` maps each group that has nodes to (the cloud provider's name of the group, limits), or
     to None if no name in `limits` was recognised as the name of the group.
 
-    The autoscaler can manage a group even if `known` maps it to None, because some providers' names
-    of groups do not contain the name in the node labels. A group of such a provider is not yielded
-    if `limits` contain a name that belongs to no other group: it may be the name of this group.
+    The autoscaler can manage a group even if `known` maps it to None: with some providers, the name
+    of a group in `limits` does not contain the name of the group in the node labels. A group of
+    such a provider is not yielded if `limits` contain a name that belongs to no other group,
+    because this may be the name of the group.
     """
     if not limits.has_all:
         return

@@ -136,7 +136,7 @@ def _config(path: str, form: NodeGroupFile, nodes: list[Json]) -> ClusterAutosca
 def _check_flags(
     path: str, where: str, flags: dict[str, Any], parse: Callable[[dict[str, Any]], object]
 ) -> None:
-    """Raise InputError for the first of `flags`, at the field `where`, that `parse` refuses.
+    """Raise InputError, at the field `where`, for the first of `flags` that `parse` refuses.
 
     `parse` gets one flag at a time, and raises OptionError to refuse it.
     """

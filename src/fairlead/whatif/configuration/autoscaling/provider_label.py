@@ -1,4 +1,4 @@
-"""The labels with facts about the instance type that Karpenter's providers set on their nodes.
+"""The labels about instance types that Karpenter's providers set on their nodes.
 
 NodePools and pods select instance types by these labels, such as
 `karpenter.k8s.aws/instance-category`. The value for an instance type comes from the first of these
@@ -50,9 +50,9 @@ def provider_groups(nodes: Iterable[Node]) -> set[str]:
 def labels_with_type(labels: Mapping[str, str], of_type: Mapping[str, str]) -> dict[str, str]:
     """Return the labels that a node with `labels` would have with another instance type.
 
-    `of_type` are the labels of this type; "" means that its nodes do not have the label. The labels
-    with facts about the present type are removed. Facts about the other type are added only if the
-    node has facts from the same provider.
+    `of_type` are the labels of the other type; the value "" means that its nodes do not have the
+    label. Labels with facts about the present type are removed. A label of a provider with a fact
+    about the other type is added only if the node has such labels of the same provider.
     """
     providers = tuple(one for one in FACT_LABELS if any(key.startswith(one) for key in labels))
     found = {key: value for key, value in labels.items() if not _is_fact(key)}
@@ -130,17 +130,18 @@ def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType
 def _of_group(group: str, key: str) -> str:
     """Return `key`, the label of a Karpenter provider, in the form that the provider `group` uses.
 
-    If the prefix of `key` is that of the provider for AWS, `group` replaces it. Other labels stay
-    as they are.
+    If the prefix of `key` is `AWS`, the prefix of the provider for AWS, `group` replaces it. Other
+    labels stay as they are.
     """
     domain, slash, fact = key.partition("/")
     return f"{group}/{fact}" if slash and domain == AWS else key
 
 
 def _labels_of_nodes(nodes: Iterable[Node]) -> Mapping[str, Mapping[str, str]]:
-    """Return, by instance type, the labels with facts about the type that its nodes have.
+    """Return the labels that describe each instance type, read from the nodes of the type.
 
-    The labels of a type are those of its first node that has such labels.
+    The key is the instance type. The labels come from the first node of the type that has any of
+    them.
     """
     found: dict[str, dict[str, str]] = {}
     for node in nodes:

@@ -81,10 +81,11 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
-    - `removed`: deleted pods that are not in `gone` or `not_created`, for example because of fewer
-      replicas; these include DaemonSet pods and static pods of deleted nodes, guard pods of
-      OpenShift, displaced pods that their workload no longer needs, and pods that only a finalizer
-      keeps. A pod that is not created because its old pod is on a failed node is not in `removed`
+    - `removed`: deleted pods that are not in `gone` or `not_created`, for example pods that were
+      deleted because their workload has fewer replicas; also DaemonSet pods and static pods of
+      deleted nodes, guard pods of OpenShift, displaced pods that their workload no longer needs,
+      and pods that only a finalizer keeps. A pod is not in `removed` if it is not created again
+      because its old pod is on a failed node
     - `fewer`: pods in `removed` that did not exist before the change; their workload creates them
       only in the run without the change
     - `reallocated`: the resources whose requested total changes
@@ -332,10 +333,11 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
-    """Return how many more pods are on failed nodes than in the run without the change.
+    """Return how many more pods were on failed nodes in `changed` than in `without`.
 
-    A node may return later in `changed` than in `without`, or return only in `without`. All pods of
-    such a node count.
+    The pods are compared node by node; a node with fewer pods in `changed` counts as 0. All pods
+    of a node count if the node did not fail in `without`, if the node returned earlier in `without`
+    than in `changed`, or if the node returned only in `without`.
     """
     if changed.outage is None:
         return 0

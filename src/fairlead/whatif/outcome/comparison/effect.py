@@ -33,8 +33,9 @@ from fairlead.whatif.outcome.workload import POD, WorkloadRef
 class Effect(Struct, frozen=True, kw_only=True):
     """Two runs and all differences between them.
 
-    `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
-    `errors` are failures of controllers; each list contains only entries that the change causes.
+    `lost` are pods that were on failed nodes and do not run again. `loops` are repeated
+    displacements. `errors` are failures of controllers. Each of these three contains only entries
+    that the change causes.
     `drain` is the result of kubectl's checks of the drained nodes. `packing` compares the
     placements of pods that both runs schedule again. `waited` are the pods that waited long for a
     node and have one at the end, or completed. `deleted_claims` are the PersistentVolumeClaims that
@@ -140,7 +141,7 @@ def _additional_undrained(
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors that only `changed` has, or whose `missing` is higher in `changed`.
+    """Yield the errors that only `changed` has, or for which more pods are missing in `changed`.
 
     The messages are not compared, because they contain the names of the pods of each attempt.
     """

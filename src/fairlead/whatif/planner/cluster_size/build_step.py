@@ -18,7 +18,7 @@ from fairlead.engine.scheduling.decision import Failure
 
 
 class KnownPlacement(Struct, frozen=True, eq=False):
-    """A placement of an earlier build; `after` is the step that followed.
+    """A placement that an earlier build made; `after` is the build's state after the placement.
 
     `row` is the row of the node. `choices` is the number of choices that the tie-break had made by
     the end of the placement. `is_reserved` is set if a Reserve plugin acted for the pod.
@@ -33,10 +33,11 @@ class KnownPlacement(Struct, frozen=True, eq=False):
 class BuildStep(Struct, eq=False):
     """The known results for the next pod of a build, in one state of the nodes.
 
-    Either the pod was placed on a node of the build (`placed`), or no node took it (`failure`); if
-    both are None, the pod was not scheduled yet. `tries` contains the results on additional nodes,
-    by the identity of the offer: None if the pod does not fit. `left_out` is the step that follows
-    if the pod fits no additional node.
+    A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
+    `placed` is the placement; if no node took it, `failure` says why. If both are None, the pod was
+    not scheduled yet. `tries` contains the results on additional nodes, by the `id()` of the
+    NodeOffer; a result is None if the pod does not fit. `left_out` is the step that follows if the
+    pod fits no additional node.
     """
 
     placed: KnownPlacement | None = None

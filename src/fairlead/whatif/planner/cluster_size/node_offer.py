@@ -256,8 +256,9 @@ def _zones(infos: Iterable[NodeInfo]) -> list[str]:
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
-    The name is the pool's label of the cloud provider if no other pool has this label and value.
-    Otherwise, it consists of the labels that distinguish the pool, or of its taints.
+    The name is the cloud provider's label for node pools, as `key=value`, if no other pool has the
+    same value. Otherwise, the name consists of the labels that distinguish the pool, or of the
+    pool's taints if there are no such labels.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
@@ -358,10 +359,10 @@ def _stated_types(
     """Return the types in `stated` that nodes like `members`, the nodes of a pool, can have.
 
     They have the architecture, the operating system and the capacity type of the pool. A type
-    without a stated operating system can run any. If no type in the file is offered as spot
-    capacity, the file says nothing about spot capacity, and every type can be in a pool of spot
-    nodes. The types meet `rules`, the requirements of a NodePool. Types on which the reservation
-    for the system leaves no CPU or no memory are left out.
+    without a stated operating system can run any. If no type in `stated` is offered as spot
+    capacity, every type can be in a pool of spot nodes. The types meet `rules`, the requirements of
+    a NodePool. Types on which the reservation for the system leaves no CPU or no memory are left
+    out.
     """
     sample = node_to_copy(members)
     reserved = SystemReservations((info.node for info in members), stated)

@@ -72,8 +72,9 @@ class NodeSetRequirements:
     ) -> Iterator[Requirement]:
         """Yield the requirements of `pods`.
 
-        The cluster keeps `kept` other nodes, which have the `free` amounts. `demand_of` returns the
-        sum of the requests of pods. Amounts are by resource; the last is the number of pods.
+        `kept` is the number of existing nodes that the cluster keeps, and `free` are the amounts
+        that are free on them. `demand_of` returns the sum of the requests of pods. `free` and the
+        result of `demand_of` contain an amount for each resource, followed by a number of pods.
         """
         if not self._offers:
             return

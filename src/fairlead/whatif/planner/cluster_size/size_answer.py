@@ -120,9 +120,10 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
-    """Return the failures to survive, as the end of the verdict's sentence.
+    """Return the end of the verdict: the failures after which the pods still run.
 
-    Returns "" if no failures were requested, or if the nodes do not survive them.
+    Example: `, even after the loss of any zone`. Returns "" if no failures were requested, or if
+    the nodes do not survive them.
     """
     words = _survival_words(survival)
     if not words or not found.survives:
@@ -224,8 +225,8 @@ def _held(found: SizeResult) -> Iterator[str]:
 def _worst_today(found: SizeResult) -> tuple[int, str, list[str]]:
     """Return (number of pending pods, failure, the pods' workloads) for the worst failure.
 
-    The worst failure is the one that leaves most pods pending on today's nodes. Pods that cannot
-    survive a failure on any nodes do not count.
+    The worst failure is the one that leaves most pods pending on today's nodes. Pods in
+    `found.pinned` do not count, because no node on offer could hold them after a failure.
     """
     pinned, worst = {pod for pod, _ in found.pinned}, (0, "", list[str]())
     for loss in found.losses_today:

@@ -46,12 +46,14 @@ class SizeResult(Struct):
     as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons why nodes
     cannot be removed. `tried` is the number of failures that were tried on the final nodes;
     `survives` is set if the pods survive all of them, except `pinned` pods. If several nodes fail
-    at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`. `cycles` is the
-    number of scheduling cycles. `waiting_at_once` is the number of pods that would find no node if
-    all pods were created at one instant while the cluster has the final nodes. `waiting_today` is
-    the number of pods that had no node before the search. `tried_today` is the number of failures
-    that were tried on the nodes before the search, and `losses_today` are the failures that these
-    nodes do not survive.
+    at a time, each failure is a set of nodes: `sets` is the number of all such sets, and
+    `sets_covered` is the number of sets to try and of sets that are equivalent to one of these.
+
+    `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
+    find no node if all pods were created at one instant while the cluster has the final nodes.
+    `waiting_today` is the number of pods that had no node before the search. `tried_today` is the
+    number of failures that were tried on the nodes before the search, and `losses_today` are the
+    failures that these nodes do not survive.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

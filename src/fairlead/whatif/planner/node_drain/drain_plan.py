@@ -86,8 +86,8 @@ class DrainPlan(Struct):
     pods take long to stop, the longest time that one takes (`completed` sets both). `left_out` are
     selected nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that
     could be drained alone, with all other nodes in service. `returnable` are the nodes that no
-    single change unblocks, but that could be drained if they returned, because their pods would
-    wait.
+    single change unblocks, but that could be drained if they returned to the cluster afterwards.
+    Their pods would wait for them.
     """
 
     nodes: tuple[str, ...]
@@ -128,10 +128,10 @@ class DrainPlan(Struct):
 
 
 def begun_plan(model: ClusterModel, nodes: Sequence[str], source: str) -> DrainPlan:
-    """Return a plan for `nodes` that has no drains yet, without exempt nodes (`drain_exemption`).
+    """Return a plan without drains for those of `nodes` that are not exempt (`drain_exemption`).
 
-    `source` is the option or the dump that names the nodes. Raises InputError for `source` if no
-    node is left.
+    `source` is the option or the dump that names the nodes. Raises InputError, with `source` in its
+    message, if all of `nodes` are exempt.
     """
     exempt = {name: drain_exemption(model.node(name).node) for name in nodes}
     left_out = {name: why for name, why in exempt.items() if why}
@@ -198,8 +198,9 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The drains of `trial` are repeated in their order. The blockers of a node are found in the state
-    after the drains before it.
+    The nodes of `trial` are processed in order: if a drain was found, it is repeated; otherwise the
+    blockers of the node are determined. The nodes in `start.blocked` follow. The blockers of a node
+    are those in the state after all drains so far.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
@@ -337,11 +338,11 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | str | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try for rounds of at most `nodes` nodes.
+    """Return the paces to try: how many nodes of a round are drained at a time.
 
-    Each node is out of service for `away`. If `at_once`, a number or a percentage of the nodes of
-    a round (`nodes_at_once`), is set, it is the only pace. Otherwise the paces are 1 and the
-    numbers in `PACES` that are smaller than `nodes`.
+    A round has at most `nodes` nodes. Each node is out of service for `away`. If `at_once` is set,
+    it is the only pace; it is a number, or a percentage of the nodes of a round (`nodes_at_once`).
+    Otherwise, the paces are 1 and the numbers in `PACES` that are smaller than `nodes`.
     """
     if isinstance(at_once, str):
         return [DrainPace(nodes_at_once(at_once, nodes), away, at_once)]

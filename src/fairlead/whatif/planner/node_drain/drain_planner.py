@@ -191,7 +191,8 @@ class DrainPlanner:
     def _kept(self, node: str) -> Iterator[Blocker]:
         """Yield a blocker for each terminating pod of `node` that stays terminating forever.
 
-        Either the pod has ended, and a foreign finalizer keeps it, or the pod is stuck.
+        Such a pod has ended and is kept by a finalizer that no controller of Kubernetes removes, or
+        the kubelet cannot stop the pod (`is_stuck`).
         """
         # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
         for pod in self._kept_pods.get(node, ()):
@@ -239,8 +240,8 @@ class DrainPlanner:
         all workloads, with changes that help.
 
         If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
-        change the pod of the Blocker. If they are not tried, the cause is not ORDER, even if the
-        pods fit in another order.
+        change which pod the Blocker names. Without these tries, the Blocker cannot have the cause
+        ORDER, which says that the pods fit in another order.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -535,9 +536,10 @@ def _wrong_order(
     """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
-    pod that finds no node in queue order. The edit contains a kubectl command for each workload in
-    `first`, with the flags that its pods need. It contains no commands if no label selector tells
-    the pods of one of these workloads apart from the other `pods`.
+    pod that finds no node in queue order. The field `edit` of the blocker contains a kubectl
+    command for each workload in `first`, with the flags that the pods of the workload need. If no
+    label selector distinguishes the pods of one of these workloads from the other `pods`, `edit`
+    contains no commands.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]

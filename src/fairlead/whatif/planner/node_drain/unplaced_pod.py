@@ -82,8 +82,9 @@ class _Candidate(Struct, frozen=True):
 
 
 class _Trials:
-    """Trials that empty `node` with a change; the model must not change between them.
+    """Tries to empty `node` with various changes of the cluster or of the pods.
 
+    Apart from these trials, the model must not change while this object is in use.
     If `returns` is set, pods that fit no other node wait until the node returns to service.
     """
 
@@ -105,12 +106,13 @@ class _Trials:
         new_node: bool = False,
         uncordons: bool = False,
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
-        """Empty the node; yield the moves and the pods without a place.
+        """Empty `node`; yield the moves and the pods without a place.
 
-        The model is restored when the `with` block ends. The pods of `workload` get the change of
-        `candidate`. They are placed first if `is_first` is set, otherwise last. If `new_node` or
-        `candidate` is set, the pods that wait in the snapshot are placed before all pods of the
-        node. If `uncordons` is set, the node is not cordoned when it returns.
+        The model is restored when the `with` block ends. `candidate` is a change to try: it changes
+        the pods of `workload`, or another node. The pods of `workload` are placed first if
+        `is_first` is set, otherwise last. If `new_node` is set, a copy of `node` is added. If
+        `new_node` or `candidate` is set, the pods that wait in the snapshot are placed before all
+        pods of `node`. If `uncordons` is set, `node` is not cordoned when it returns to service.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -294,10 +296,11 @@ def _change(
 def _proven(
     trials: _Trials, blocker: Blocker, candidates: Sequence[_Candidate], others: AbstractSet[str]
 ) -> str:
-    """Return the text of the first candidate that passes a trial; "" if none passes.
+    """Return the text of the first of `candidates` that passes a trial; "" if none passes.
 
-    A trial passes if every pod fits a node, except pods of workloads in `others`. If a pod of the
-    workload `blocker.owner` does not fit, the changes that would help this pod are tried next.
+    A trial makes a candidate's changes, and places the pods of the drained node on other nodes. It
+    passes if all pods without a place belong to workloads in `others`. If a pod of the workload
+    `blocker.owner` has no place, the changes that would help this pod are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:

@@ -72,8 +72,9 @@ Pools = dict[str, list[NodeInfo]]
 def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
-    The pool is the value of `label`, or of the first known label of managed pools. Without such a
-    label, nodes with equal traits and sizes form a pool.
+    Nodes with the same value of `label` form a pool. If `label` is "", it defaults to the first of
+    POOL_LABELS (the labels of managed node pools) that any node has. If no node has one of these
+    labels, nodes with equal traits and sizes form a pool.
     """
     infos = model.table.nodes()
     label = label or pool_label(info.labels for info in infos)
@@ -100,9 +101,10 @@ class SurgeGroup(Struct, frozen=True):
 
 
 def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGroup]:
-    """Return the nodes of each pool and zone, with `count` copies of their newest node in service.
+    """Return a group for each pool and zone: the names of its nodes, and `count` surge nodes.
 
-    The nodes of a group are sorted by name.
+    The names are sorted. The surge nodes are copies of the newest node of the group that is in
+    service, or of the newest node if none is in service.
     """
     found = []
     for position, (pool, members) in enumerate(pools.items(), 1):

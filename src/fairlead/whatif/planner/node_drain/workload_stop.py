@@ -70,10 +70,10 @@ class _Member(Struct):
 
 
 def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]:
-    """Return the workloads that stop in the best run of `plan`, or else in the first run.
+    """Return the workloads that stop in the best run of `plan`.
 
-    The workloads with the most replicas come first. In the model of `planner`, no drain has
-    happened yet.
+    If `plan` has no best run, its first run is used. The workloads with the most replicas come
+    first. The model of `planner` must be in the state before the drains.
     """
     run = plan.best or next(iter(plan.runs), None)
     if run is None:
@@ -176,7 +176,8 @@ class _Changes:
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
         """Return a change of budgets that lets the pods of `ref` be evicted only one at a time.
 
-        `pod` is one of the pods of `ref`. Return "" if the workload has no known selector.
+        `pod` is one of the pods of `ref`. Return "" if the pod's budget already has this limit, or
+        if the pod has no budget and no selector of the workload is known.
         """
         limits = self._budgets.of(pod)
         if limits:

@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 
 
 class ListedPod(Protocol):
-    """An existing pod with its PodEnd (`end`), which is None if it is not known.
+    """An existing pod, and its state as a PodEnd (`end`), None if the PodEnd is not known.
 
     The pod may be the replacement of an evicted pod.
     """
@@ -60,7 +60,10 @@ class KeptEnds:
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the PodEnds of `pods`, the existing pods, keyed by original (see `KeptEnds`).
+        """Return the PodEnds of the existing `pods`, keyed as in `listed`.
+
+        A pod that replaces an evicted pod is listed under the key of the evicted pod. Of several
+        pods with the same key, only one is in the result.
 
         `changed` contains the keys of all pods that were created, changed or deleted since this
         object was made. The caller must not modify the result: if `changed` is empty, the result is
@@ -95,11 +98,12 @@ class _Best(Struct, frozen=True):
 def listed(
     pods: Mapping[str, ListedPod], keys: Iterable[str], end_of: Callable[[str], PodEnd]
 ) -> dict[str, PodEnd]:
-    """Return the PodEnds of the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
+    """Return the PodEnds of the pods with `keys`, keyed by the key of each pod's original.
 
-    `keys` are the pods' own keys, sorted. If several of these pods have the same original, only the
-    pod with the highest `_liveness` is included. If several of them have the highest, the last one
-    is included.
+    The original of a pod is the evicted pod that it replaces, or else the pod itself. `keys` are
+    the pods' own keys, sorted. If several of these pods have the same original, only the pod with
+    the highest `_liveness` is included. If several of them have the highest, the last of them is
+    included. The result is sorted by key.
     """
     best: dict[str, _Best] = {}
     for key in keys:

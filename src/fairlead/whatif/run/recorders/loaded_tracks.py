@@ -1,7 +1,8 @@
 """LoadedTracks: makes the PodTracks and PodEnds of loaded replicas when they are needed.
 
-The PodEnds of replicas that run at the start differ only in name, node and creation time. They are
-made together, as copies of one PodEnd. PodTracks are made one by one, mainly for pods that change.
+A PodTrack is the record of a pod during a run, and a PodEnd is the state of a pod at the end. The
+PodEnds of replicas that run at the start differ only in name, node and creation time. They are made
+together, as copies of one PodEnd. PodTracks are made one by one, mainly for pods that change.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class FailureTimes(Struct):
 class FailedNode(Struct):
     """A node that is or was out of service; see `NodeHistory`.
 
-    `latest` is its latest failure. `failure` is the failure that led to its first eviction, or its
-    first failure if no pod was evicted.
+    `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
+    of a pod from the node, or the node's first failure if no pod was evicted.
     """
 
     failure: FailureTimes
@@ -498,8 +498,8 @@ class OutageRecorder(Struct):
     def _was_replaced(self, pod: Pod) -> bool:
         """Return whether `pod` was deleted before the run, and no controller waits for its end.
 
-        If the pod has an owner, the owner created the replacement before the run, under another
-        name.
+        In this case, the owner of the pod, if any, created the replacement before the run, under
+        another name.
         """
         if not is_terminating(pod):
             return False

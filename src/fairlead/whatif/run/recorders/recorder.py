@@ -484,8 +484,8 @@ class Recorder(Struct):
     def _load_replicas(self, replicas: Replicas) -> None:
         """Record pods of a snapshot, as `_record_pod` does.
 
-        The pods have one owner and differ only in name, node and creation time. If they are
-        running, their tracks are usually made only when they are needed (`_loaded_track`).
+        The pods have one owner and differ only in name, node and creation time. If the pods are
+        running, a PodTrack is usually made only when it is needed (`_loaded_track`).
         """
         first, uids = replicas[0], replicas.uids
         facts = OwnerFacts(first)
@@ -630,8 +630,8 @@ class Recorder(Struct):
     def waits(self, begin: Instant) -> list[PodWait]:
         """Return the waits of pods that were bound at or after `begin` or still wait.
 
-        A wait begins at `begin` at the earliest. Pods of DaemonSets and static pods are
-        left out.
+        A wait that began before `begin` counts from `begin`. Pods of DaemonSets and static pods
+        are left out.
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]

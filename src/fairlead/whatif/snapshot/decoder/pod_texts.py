@@ -1,8 +1,9 @@
 """PodTexts: recognizes pods whose texts differ only in the values of some strings.
 
 The texts of a workload's pods match one `JsonTemplate`, or a few. Each template has a placeholder
-for every string in which its texts differ. The view and the JSON value of a pod that matches are
-copies of those of one sample pod, in which only the strings of the placeholders are replaced.
+for every string in which its texts differ. The template has one sample pod. The view (the typed
+object) and the JSON value of another pod are copied from the sample pod, and only the strings of
+the placeholders are replaced.
 
     1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
        The strings that differ between the second and the third text become the placeholders of
@@ -112,10 +113,11 @@ class PodTemplate:
             raise msgspec.ValidationError
 
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
-        """Return whether the view or the timestamps depend on a string that cannot be inserted.
+        """Return whether the view or the timestamps need a string that cannot be replaced.
 
-        Such a string is a key, or its JSON text differs from its value (`JsonTemplate.opaque`).
-        `numbers` are the numbers of the placeholders in the view and in the timestamps.
+        A string cannot be replaced in a copy of the sample if it is a key, or if its JSON text
+        differs from its value (`JsonTemplate.opaque`). `numbers` are the numbers of the
+        placeholders in the view and in the timestamps.
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
             return True
@@ -123,7 +125,7 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # True if a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
-        """Return whether the pods are replicas, and each pinned pod is pinned to its own node.
+        """Return whether the pods are replicas, and each pinned pod is on the node it is pinned to.
 
         Replicas differ only in the fields that the class docstring lists. `strings` contains, for
         each placeholder, the string of the only pod, or a column with the strings of all pods.
@@ -151,7 +153,7 @@ class PodTemplate:
 
         For each placeholder that contains a timestamp, there is a set of the pods' strings in this
         placeholder. Timestamps outside of placeholders are the same for all pods. If the template
-        has any, the first set contains only the newest of them.
+        contains such timestamps, one more set with only the newest of them comes first.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
@@ -235,9 +237,10 @@ class PodTexts:
         return None
 
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
-        """Yield `items`; neighbouring pods that may be replicas become rows of their template.
+        """Yield `items`, but yield neighbouring pods of one template together as TemplateRows.
 
-        If the caller learns a template from an item, the template applies from the next item on.
+        Only pods whose template has `makes_replicas` are combined. If the caller learns a template
+        from a yielded item, the template applies from the next item on.
         """
         template: PodTemplate | None = None
         rows: list[Sequence[str]] = []
@@ -327,7 +330,8 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a key in `value`, outside the managedFields, is a placeholder.
 
-    Such a key may differ between pods. In some pods, it may be the name of a field of the view.
+    Such a key may differ between pods. In some pods, it may be the name of a field of the view, so
+    the views of these pods differ in more than strings.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)

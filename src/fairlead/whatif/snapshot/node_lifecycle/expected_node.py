@@ -72,9 +72,10 @@ def _is_expected(claim: Manifest, known: Iterable[str]) -> bool:
 
 
 def expected_nodes_note(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ...]:
-    """Return a note that `expected_nodes` are missing in the answer; () if there are none.
+    """Return a note that the answer lacks the nodes of some NodeClaims.
 
-    `remedy` is the end of the note, which says how to include the nodes.
+    These are the NodeClaims whose nodes do not exist yet (`expected_nodes`). Returns () if there
+    are none. `remedy` is the end of the note, which says how to include the nodes.
     """
     names = expected_nodes(manifests)
     if not names:

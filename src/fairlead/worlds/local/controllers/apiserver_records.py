@@ -103,9 +103,10 @@ class ApiServerRecords(ReactiveController):
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Write missing or outdated records after a write of `target` was refused.
+        """Return the commands that write missing and outdated records.
 
-        If `target` is the Lease, this includes another attempt to renew the Lease.
+        The method is called after a write of the record `target` was refused. If `target` is the
+        Lease, the commands try again to renew the Lease.
         """
         if target.name == self._name:
             self._is_renewed = False

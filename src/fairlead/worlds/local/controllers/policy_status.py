@@ -99,8 +99,8 @@ class PolicyStatus(ReactiveController):
 def _places(rule: Json) -> Iterator[tuple[str, str, str]]:
     """Yield each (group, version, resource) of `rule`.
 
-    Wildcard resources and subresources are left out. If a group or version is a wildcard, nothing
-    is yielded.
+    Subresources, and resources with a wildcard, are left out. If a group or version is a wildcard,
+    nothing is yielded.
     """
     groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
     if any("*" in name for name in (*groups, *versions)):

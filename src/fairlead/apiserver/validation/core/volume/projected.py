@@ -155,8 +155,9 @@ def _check_trust(field: str, source: Json) -> Causes:
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
     """Yield (path, quoted) for each item of `source`, and for the file of a clusterTrustBundle.
 
-    If an earlier file of the volume has the same path, the caller yields an error that quotes
-    `quoted`. `key` is the type of `source`, such as `configMap`.
+    `quoted` is the value that the error message shows if an earlier file of the volume has the same
+    path. It is the path or the name of `source`. `key` is the type of `source`, such as
+    `configMap`.
     """
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")

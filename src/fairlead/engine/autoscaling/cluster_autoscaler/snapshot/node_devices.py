@@ -33,7 +33,7 @@ class NodeDevices(Struct, frozen=True):
     def copies(self, node: str) -> Iterator[ResourceSlice | ResourceClaim]:
         """Yield copies of the slices and claims for the new node `node`.
 
-        The copies of slices, pools and claims have names that end with the node's name.
+        The names of the copies, and of the pools of the slices, end with the node's name.
         """
         for one in self.slices:
             pool = replace(one.spec.pool, name=f"{one.spec.pool.name}-{node}")

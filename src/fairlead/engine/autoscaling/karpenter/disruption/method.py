@@ -32,8 +32,8 @@ class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and the simulator of removals.
 
     `rejected` collects (node, reason) for the candidates of commands that failed validation.
-    `notes` contains the reasons why nodes cannot be disrupted. Its keys are names of nodes; for
-    reasons that drift found, they are names of NodeClaims.
+    `notes` contains the reasons why nodes cannot be disrupted. The reasons that the method drift
+    found have the names of NodeClaims as keys. All other reasons have the names of nodes as keys.
     """
 
     cluster: KarpenterCluster

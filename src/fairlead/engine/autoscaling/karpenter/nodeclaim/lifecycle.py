@@ -232,7 +232,7 @@ class NodeClaimLifecycle:
                 self._made.add(name)
 
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
-        """Return whether an outage prevents the Node of `claim`, which is due at `now`.
+        """Return whether an outage prevents the creation of the Node of `claim` at `now`.
 
         If so, the Node is postponed to the end of the outage, or to the registration timeout of the
         NodeClaim if the timeout is earlier. If the timeout has already been reached, the NodeClaim

@@ -49,9 +49,10 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger; return whether it was the last one. An open window stays open.
+        """Remove a trigger; return whether it was the last one.
 
-        Returns False if `trigger` is not one of the triggers.
+        If the batch window is open, it stays open. Returns False if `trigger` is not one of the
+        triggers.
         """
         if trigger not in self._triggers:
             return False

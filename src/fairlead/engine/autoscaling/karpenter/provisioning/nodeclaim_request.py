@@ -41,9 +41,10 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
-    `requirements` are those that the pass computed. `stored_requirements` adds requirements on the
-    instance type and the capacity type. `pods` are keys, in the order of placement. A request for a
-    static NodePool has the requirements of the NodePool's template, and neither types nor pods.
+    `requirements` are those that the scheduling of the pods found. `stored_requirements` adds
+    requirements on the instance type and the capacity type. `pods` are the keys of the pods for
+    the node, in the order in which they were placed. A request for a static NodePool has the
+    requirements of the NodePool's template, and neither types nor pods.
     """
 
     pool: NodePool
@@ -170,7 +171,7 @@ def ordered_by_price(
 
 
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
-    """Return the request for a NodeClaim of a pass, or upstream's reason why it is impossible.
+    """Return the request that creates `claim`, or upstream's reason why it is impossible.
 
     The request keeps only the `max_instance_types` cheapest types. It is impossible if the kept
     types have fewer values than `minValues` demands, unless the policy is `BestEffort`.

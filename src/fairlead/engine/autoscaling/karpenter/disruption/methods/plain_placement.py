@@ -109,8 +109,8 @@ class Placed(Struct, frozen=True):
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
     `left_places` contains the positions of the same pods, as ranges (size, first, end). `starting`
     contains the positions of the pods on nodes that are not initialized, as ranges (size, first,
-    end, node). A range does not include `end`. A position is an index in the queue of the pods of
-    `size`, or of all pods if `size` is None.
+    end, node). A range does not include `end`. `size` is (minus cpu, minus memory) of a pod. A
+    position is an index in the queue of the pods of `size`, or of all pods if `size` is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]
@@ -155,7 +155,7 @@ class PlainPlacement:
         return found
 
     def pods(self, own: Sequence[PlainPods], size: Size | None) -> list[PlainPod]:
-        """Return the common pods and the pods of `own` in the order of the queue.
+        """Return the pods that every placement includes and the pods of `own`, in queue order.
 
         If `size` is not None, only pods of this size are returned.
         """

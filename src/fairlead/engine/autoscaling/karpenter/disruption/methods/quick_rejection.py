@@ -266,8 +266,8 @@ class QuickRejection:
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
         """Simulate a pass without `candidates`, and place its pods on existing nodes.
 
-        Returns None if one of these pods is not plain, no NodePool is usable, or a candidate is
-        already being removed.
+        Returns None in three cases: one of the pods is not plain (see `plain_placement`), no
+        NodePool is usable, or a candidate is already being removed.
         """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)
@@ -337,7 +337,8 @@ class _Outcome(Struct, frozen=True):
     def sequence(self) -> Sequenced:
         """The pods that fit no existing node, in the order of the queue.
 
-        Each entry is (id of the facts, number of pods) for consecutive pods with the same facts.
+        Consecutive pods that share one PodFacts object are one entry: (Python id of this object,
+        number of pods).
         """
         return tuple((id(facts), count) for facts, count in self.placed.left)
 

@@ -66,10 +66,10 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The `counts` of a group before a pass moves pods and removes nodes.
+    """The `counts` of a topology group before a pass moves pods and removes nodes.
 
-    `possible` are the domains that NodePools provide, `registered` is the number of nodes in each
-    domain, and `occupied` are the domains with pods.
+    The keys of all four fields are domains. `possible` contains the domains that NodePools provide,
+    `registered` the number of nodes in each domain, and `occupied` the domains with pods.
     """
 
     possible: Mapping[str, int]

@@ -56,8 +56,9 @@ class PodFacts:
 class PendingPod:
     """A pod in a provisioning pass.
 
-    `volumes` contains alternatives, of which a node must meet one. It is None if the pod's volumes
-    require nothing of a node. `original` is the pod with all its preferences.
+    `volumes` contains alternative requirements of the pod's volumes: a node must meet one of them.
+    `volumes` is None if the volumes require nothing of a node. `original` is the pod with all its
+    preferences. Some preferences may have been removed from `pod`.
     """
 
     __slots__ = ("facts", "groups", "key", "labels_shape", "original", "pod", "volumes")

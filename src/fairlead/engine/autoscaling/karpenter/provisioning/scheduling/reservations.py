@@ -1,4 +1,4 @@
-"""Reservations: the number of instances that each reservation has left during a pass.
+"""Reservations: the number of instances that each reservation has left in a provisioning pass.
 
 upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
 """

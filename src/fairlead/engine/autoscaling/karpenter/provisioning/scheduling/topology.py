@@ -123,10 +123,11 @@ class Topology:
         return self._respects_preferences or constraint.when_unsatisfiable == "DoNotSchedule"
 
     def _with_match_label_keys(self, pod: Pod) -> Pod:
-        """Return the pod with `matchLabelKeys` resolved in the spread constraints that form groups.
+        """Return the pod with `matchLabelKeys` resolved in its topology spread constraints.
 
-        The selector of each such constraint then also requires the pod's own values of the labels
-        in `matchLabelKeys`.
+        The selector of a constraint then also requires the pod's own values of the labels in
+        `matchLabelKeys`. Constraints that are preferences (ScheduleAnyway) are not changed if the
+        pass ignores preferences.
         """
         # upstream: topology.go:newForTopologies
         constraints = pod.spec.topology_spread_constraints
@@ -224,7 +225,7 @@ class Topology:
     def added_requirements(
         self, pending: PendingPod, node: Requirements, host: LabelRequirement
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
-        """Return the requirements that the pod's groups add for a node.
+        """Return the requirements that the pod's topology groups add for a node.
 
         If a group allows none of the node's domains, the result is an UnsatisfiableTopology. `node`
         describes the node without its hostname, and `host` is the requirement on the hostname. Each

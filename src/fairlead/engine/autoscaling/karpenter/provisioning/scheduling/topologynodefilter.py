@@ -40,9 +40,9 @@ class TopologyNodeFilter:
     def __post_init__(self) -> None:
         """Compute `matches_all` and `identity`.
 
-        `identity` imitates upstream's hash. For each alternative, it contains the labels and their
-        minValues, but not the allowed values. Two alternatives that are equal in this respect
-        cancel each other out, and so do two equal tolerations.
+        `identity` imitates upstream's hash. For each of `alternatives`, it has an entry with the
+        label keys and their minValues, but without the allowed values. As in the hash, two equal
+        entries cancel each other out, and so do two equal `tolerations`.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
