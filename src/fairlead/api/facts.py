@@ -122,9 +122,9 @@ def facts_of(type_name: str) -> TypeFacts:
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed values of field `name` of the type; () if any value is allowed.
+    """Return the allowed values of the field `name` of `type_name`; () if any value is allowed.
 
-    Raises KeyError if there are no facts about the field.
+    Raises KeyError if the type or the field is not known.
     """
     return _all_facts()[type_name].fields[name].values
 

@@ -45,9 +45,10 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    The strings in the placeholders are numbered from 0. `opaque` contains the numbers of the
-    strings that cannot be put into a decoded value, because they are keys, or because their JSON
-    text differs from their value. The method `text` needs these strings too.
+    Each string that may differ is a placeholder. Placeholders are numbered from 0. `opaque`
+    contains the numbers of the placeholders whose strings cannot be put into a decoded value,
+    because they are keys, or because their JSON text differs from their value. The method `text`
+    needs these strings too.
     """
 
     def __init__(
@@ -210,7 +211,7 @@ def pieces_of(text: bytes) -> list[bytes]:
 
 
 def has_marks(text: bytes) -> bool:
-    """Return whether `text` contains the first character of markers.
+    """Return whether `text` contains the character with which every marker begins (see `marker`).
 
     Such a text must not become a template, because its strings could be mistaken for markers.
     """

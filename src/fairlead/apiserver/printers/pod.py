@@ -156,12 +156,12 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 
 
 def _count_containers(pod: Json, tally: _Tally) -> None:
-    """Count the containers and set the status word.
+    """Count the containers in `tally`, and set `tally.reason`, the text of the column STATUS.
 
-    The first container that waits or has terminated sets the status word. A word other than
-    `Completed` is final. If a container is running and ready, `Completed` is replaced by `Running`
-    for a ready pod, and by `NotReady` for any other pod. Otherwise, `Completed` is replaced by the
-    outcome of the first failed container, if there is one.
+    The reason is that of the first container that waits or has terminated. Only the reason
+    `Completed` is then replaced. If another container is running and ready, the new reason is
+    `Running` if the pod has the condition Ready, and `NotReady` if not. If no container is running
+    and ready, the new reason is the outcome of the first failed container, if there is one.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -133,7 +133,7 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 def _by_name(made: Json, equal: Json) -> Json:
     """Return `made` with its members sorted by name, or `equal` if `made` is already sorted.
 
-    `equal` equals `made`, but may be another Python object: the object from which `made` was made.
+    `equal` has the same members as `made`. If `made` is an unchanged copy, `equal` is its original.
     """
     keys, names = list(made), sorted(made)
     return equal if keys == names else {key: made[key] for key in names}

@@ -45,7 +45,8 @@ def _joined(new: Json, made: Json, read: Json) -> Json:
     """Return the members of `made` and `read`, in the order of `new`.
 
     `made` contains the reused members, and `read` contains the decoded members. Members that are
-    not in `new` come last; they are zero values that are always encoded.
+    not in `new` come last. They are fields that the decoder adds with a zero value, because Go
+    always encodes them.
     """
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

@@ -127,9 +127,10 @@ def _members(
 
 
 def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts | None:
-    """Return the part of `facts` that is about `keywords`; None if there is none.
+    """Return the part of `facts`, the facts about a field, that is about `keywords`.
 
-    For a list, these are the facts about its items.
+    If the field is a list with a limited set of allowed items, the only fact is this set, under the
+    keyword `enum`. Returns None if no fact is about one of `keywords`.
     """
     if facts is None:
         return None

@@ -207,7 +207,10 @@ class TypeSubstitution:
         return type_ if is_same else CelType(type_.name, inner)
 
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
-        """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
+        """Return `type_` with bound type parameters replaced by their types, all others by dyn.
+
+        The result equals that of `filled(type_, is_final=True)`. `known` caches the results by the
+        id of the Python object.
 
         One type object can be a part of the types of many nodes. If all calls use the same `known`,
         each object is filled only once, so the total time is linear in the number of nodes.

@@ -57,7 +57,7 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function as described at `logging`, and never None.
+        """Return the function that the property `logging` describes, even if logging is off.
 
         If neither --log-level nor -v is given, only errors and warnings are logged. `write`
         receives each line and its time; by default, lines are written to standard error. Raises

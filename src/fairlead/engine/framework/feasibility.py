@@ -145,7 +145,8 @@ def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
 def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibility:
     """Run the PreFilter plugins for `pod` and return the result.
 
-    The result contains the verdicts of `plan`, without the nodes that a PreFilter plugin excludes.
+    The result has the verdicts of `plan`, but excludes the nodes that a PreFilter plugin excludes.
+    If a PreFilter plugin rejects the pod, `rejected` of the result is set.
     """
     found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
     _pre_filter(plans, pod, found)

@@ -43,8 +43,8 @@ def rearranged(
 ) -> tuple[ScriptedStep, ...]:
     """Return `steps` with the objects of each instant in the order that `order` returns.
 
-    `order` gets the lists of one instant, as in the result of `arriving_together`, and returns them
-    in the new order.
+    `order` is called for each instant. Its argument contains a list for each object: the indices in
+    `steps` of the object's steps (see `arriving_together`). It returns these lists in a new order.
     """
     arranged = list(steps)
     for objects in arriving_together(steps):

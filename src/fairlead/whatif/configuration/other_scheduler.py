@@ -49,9 +49,10 @@ def with_other_schedulers(
 ) -> tuple[SchedulerConfig, str]:
     """Return `scheduler` with new profiles for `names`, and a note about the new profiles.
 
-    A name gets a new profile if it has none and is not in `owned`, the names of the batch
-    scheduler. The new profile is a copy of the profile `default-scheduler`, or of the first profile
-    if there is no such profile. The note is "" if no profile is added.
+    `names` are scheduler names, and `owned` are the scheduler names of the batch scheduler. A name
+    gets a new profile if it has none and is not in `owned`. The new profile is a copy of the
+    profile `default-scheduler`, or of the first profile if there is no `default-scheduler`. The
+    note is "" if no profile is added.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

@@ -412,7 +412,7 @@ def _one_more(
 ) -> tuple[Placement | None, str, list[Refusal]]:
     """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
 
-    Waiting pods are placed first. After a placement, the reason is "". The refusals are the
+    Waiting pods are placed first. If the pod gets a node, the reason is "". The refusals are the
     verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None, "", []).
     """
     model = planner.model

@@ -1,6 +1,6 @@
 """Listing: splits a JSON listing into the texts of its items, without decoding them.
 
-The texts are parts of the mapped file, which are not copied.
+The texts are parts of the mapped file. They are not copied.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def split(data: Bytes) -> Listing | None:
     In a large listing with kubectl's indentation, the items are not parsed (`_split_indented`), so
     they may be malformed.
 
-    Raises ColumnError for a Snapshot with columns that do not fit together.
+    Raises ColumnError if the listing is a Snapshot (the output of `fairlead snapshot`) with columns
+    that do not fit together.
     """
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None

@@ -230,11 +230,11 @@ class _Evidence(Struct, frozen=True):
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        """Return the changes of zones to `state`, if the zone then stayed in `state` for LASTING.
+        """Return each change of a zone to `state` after which the zone stayed in it for LASTING.
 
         For example, a zone may be in PartialDisruption for a moment before it has failed
-        completely; that change does not count. The state of a zone at the end of the run always
-        counts.
+        completely; this change is left out. If a zone was in `state` at the end of the run, its
+        last change to `state` is included, even if LASTING had not passed.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:

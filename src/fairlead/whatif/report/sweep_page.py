@@ -1,4 +1,4 @@
-"""The report of a sweep, without script: the verdict, histograms of measures, and all cases."""
+"""The report of a sweep, without JavaScript: the verdict, histograms of measures, and all cases."""
 
 from __future__ import annotations
 

@@ -92,9 +92,9 @@ def new_nodes_for(
 
 
 def lacks_room(pod: PodEnd) -> bool:
-    """Return whether a node rejected `pod` because of its requests or claims.
+    """Return whether a node rejected `pod` for lack of resources or devices.
 
-    The result is False if no new node may take the pod.
+    The result is False if a new node cannot help, as for a pod of a DaemonSet.
     """
     return _accepts_new_node(pod) and (_lacks_resources(pod) or _waits_for_devices(pod))
 

@@ -41,7 +41,7 @@ class SpreadRule(Struct, frozen=True):
 
     `constraints` are all topology spread constraints of the workload's pods; only those with
     DoNotSchedule keep pods pending. `apart` are the topology keys of the required anti-affinity
-    terms. One of the two is empty.
+    terms. Either `constraints` or `apart` is empty.
     """
 
     workload: WorkloadRef

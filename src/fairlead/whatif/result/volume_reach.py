@@ -60,10 +60,11 @@ class VolumeReach:
     def most_reached(
         self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
     ) -> tuple[list[PodEnd], list[NodeEnd]]:
-        """Return the largest set of `pods` whose volumes one copy reaches, and the nodes to copy.
+        """Return (largest set of `pods` whose volumes one copy of a node reaches, nodes to copy).
 
         A copy of any returned node reaches the volumes of all returned pods. If different nodes
-        reach the volumes of equally many pods, the first of these in `nodes` is chosen.
+        reach equally many pods, the node that comes first in `nodes` decides which pods are
+        returned.
         """
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:

@@ -275,7 +275,7 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield notes about writes that did not become steps, or that the log does not contain.
+        """Yield notes about writes that are left out, and about kinds whose writes are not logged.
 
         `earlier` is the number of writes before the dump.
         """

@@ -89,9 +89,10 @@ class LossVariation(Struct, frozen=True):
     parts_of: Callable[[Json], Collection[str]]
 
     def apply(self, scenario: Json, value: Any) -> Json | None:
-        """Return `scenario` with an event that makes `value` fail; unchanged if `value` is None.
+        """Return `scenario` with an event that makes the node or zone `value` fail.
 
-        Returns None if `scenario` has no such node or zone. Raises InputError.
+        If `value` is None, `scenario` is returned unchanged. Returns None if `scenario` has no node
+        or zone of this name. Raises InputError.
         """
         if value is None:
             return scenario

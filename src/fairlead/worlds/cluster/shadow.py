@@ -232,8 +232,8 @@ class Shadow:
     ) -> ShadowDecision:
         """Compare the pod's nomination to `node` with the choice of `configuration`.
 
-        The other scheduler nominates a node after a preemption. The preemption was needless if the
-        pod fits at least one node.
+        The cluster's scheduler nominated the pod when it preempted other pods. The preemption was
+        needless if the pod fits at least one node.
         """
         built = _of_scheduler(configuration.built, pod)
         found = find_nodes_that_fit(built.plans, pod)

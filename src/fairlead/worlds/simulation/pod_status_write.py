@@ -144,7 +144,7 @@ class PodStatusWrites:
 
 
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
-    """Return whether ReadinessChanged can report the effect of `command`.
+    """Return whether the stimulus ReadinessChanged can report the effect of `command`.
 
     `command` must be one that PodStatusWrites has performed. The result is True if `pod` is bound,
     has not ended and is not terminating, and `command` changes no conditions except Ready and

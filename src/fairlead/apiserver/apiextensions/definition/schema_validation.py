@@ -70,9 +70,11 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 
 
 class _NodeContext(Struct, frozen=True):
-    """The context of a schema node.
+    """What the validation of a schema node needs to know about the enclosing schemas.
 
-    `default_forbidden` is the reason why the node must not have a default; None if it may have one.
+    `is_identity` is True for the apiVersion, kind and metadata of an API object, and for the nodes
+    inside them. `default_forbidden` is the reason why the node must not have a default; None if it
+    may have one. `compiles_rules` is True if the node's validation rules are compiled.
     `cardinality` and `uncorrelatable_from` are described at RuleContext.
     """
 

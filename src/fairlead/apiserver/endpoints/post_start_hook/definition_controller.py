@@ -114,9 +114,9 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Treat the refused definitions with the same group as `definition` as changed.
+        """Schedule a new check of the refused definitions with the same group as `definition`.
 
-        The change of `definition` may have freed a name that a refused definition needs.
+        The change of `definition` may have freed a name that one of them needs.
         """
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):

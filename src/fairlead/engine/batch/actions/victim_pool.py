@@ -97,8 +97,9 @@ class VictimPools:
         return jobs
 
     def _decisive_among(self, voters: Voters) -> list[Any]:
-        """Return the plugins of type `excluding` whose veto is enough to exclude a job.
+        """Return the plugins in `voters` whose veto is enough to exclude a job.
 
+        Only plugins of the type `excluding`, an argument of the constructor, can exclude a job.
         By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`, no
         veto is enough, and the result is empty: if a plugin in one tier excludes a job, another
         tier may still return members of this job as victims. If the defect `tier-carry` is added,

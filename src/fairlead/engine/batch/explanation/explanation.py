@@ -74,9 +74,10 @@ class GroupExplanation(Struct, frozen=True):
 
     If `has_minimum` is True, the group has its minimum number of running members, or will have it
     after the next session. Then the obstacle concerns only the members that still wait. `ready` is
-    the number of members that have a node or have succeeded. `promised` is the number of pipelined
-    members. `placeable` is the number of additional members that would fit now. `member` is the
-    first member that could not be placed. `summary` says why the group or `member` does not start.
+    the number of members that have a node or have succeeded. `promised` is the number of members
+    that wait on a node for resources that are being released (pipelined members). `placeable` is
+    the number of additional members that would fit now. `member` is the first member that could not
+    be placed. `summary` says why the group or `member` does not start.
     `nodes` contains up to ten nodes, each with the reason why `member` cannot run there. Nodes that
     lack only resources come first, in ascending order of what they lack. `starts_at` is the
     estimated start, None if unknown. `is_too_large` is set if the missing members of the group

@@ -1,7 +1,7 @@
 """predicates: filters nodes with the Filter plugins of the default scheduler.
 
-The configuration's rules select the plugins. The plugins do not check resources, because each
-action compares different resources: idle, releasing, or none.
+The `BatchRules` of the configuration name the plugins. The plugins do not check resources, because
+each action compares different resources: idle, releasing, or none.
 
 upstream: pkg/scheduler/plugins/predicates/predicates.go
 """

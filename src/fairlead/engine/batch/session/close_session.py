@@ -88,11 +88,12 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 def fit_error_of(session: Session, job: JobInfo) -> str:
     """Return the reason why tasks of `job` were not placed.
 
-    If the last task of `job` that the action `allocate` tried was pipelined, the reason lists the
-    resources that the task lacks on its node, in kube-batch's words. Otherwise the reason is the
-    last failure that the session recorded for the job. If the session recorded no failure, the
-    result is the reason why the session did not try the job. If there is no such reason either,
-    the result is "0 nodes are available".
+    A pipelined task has a node, but waits there for resources that are being released. If the last
+    task of `job` that the action `allocate` tried was pipelined, the reason lists the resources
+    that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last failure
+    that the session recorded for the job. If the session recorded no failure, the result is the
+    reason why the session did not try the job. If there is no such reason either, the result is
+    "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:

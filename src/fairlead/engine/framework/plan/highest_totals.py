@@ -56,7 +56,8 @@ class HighestTotals:
     def find(self, totals: Scores) -> Rows | array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
-        `totals` must not be empty. It must be up to date for all rows that the log names.
+        `totals` must not be empty. It must be up to date for all rows that the constructor's `log`
+        names.
         """
         changes = self._log.position - self._read
         if changes:

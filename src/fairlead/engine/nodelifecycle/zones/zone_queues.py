@@ -82,11 +82,11 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first time at which a queue with entries has a token.
+        """Return the first time at which a nonempty queue's rate limiter has a token.
 
         The result is one of the constructor's `ticks`. It is not before `now`, and it is later than
-        the last time at which the queues were processed. Returns None if no queue with entries will
-        ever have a token.
+        the last time at which the queues were processed. Returns None if all queues are empty, or
+        if the rate limiters of the nonempty queues will never have a token.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [

@@ -76,10 +76,11 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class SpecialClaim(Struct, frozen=True):
-    """The special claim of a pod for one set of extended resources that devices provide.
+    """The ResourceClaim that the scheduler makes for extended resources that a pod requests.
 
-    Nodes that must provide the same set share the object. `mappings` contains the requests that
-    each container uses.
+    It contains only the extended resources that a node must provide as devices. Nodes that must
+    provide the same resources share one SpecialClaim. `mappings` contains the requests that each
+    container uses.
     """
 
     claim: ResourceClaim

@@ -240,8 +240,8 @@ class CachedCodes:
     def codes(self, state: AffinityState) -> Codes:
         """Return the verdict on every row of the node table, as an index into STATUSES.
 
-        `state` must be based on the current counts of `sources`. Later calls do not change the
-        returned array.
+        `state` must be based on the current counts of the constructor's `sources`. Later calls do
+        not change the returned array.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())

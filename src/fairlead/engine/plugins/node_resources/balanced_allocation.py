@@ -200,9 +200,10 @@ def _fractions(used: Scores, offered: Floats) -> Floats:
 def _balances(fractions: Floats) -> Scores:
     """Return the balance of each node from its used `fractions`, which are overwritten.
 
-    The first axis of `fractions` is (cpu, memory). `spread` is the difference of the two fractions,
-    and half of it is their standard deviation. Halving and doubling floats is exact, so
-    `(2 - spread) * 50` is the same float as `(1 - spread / 2) * 100`.
+    `fractions[0]` contains the used fraction of cpu on each node, `fractions[1]` that of memory.
+    The standard deviation of the two is half of their difference, so the balance is
+    `(1 - difference / 2) * 100`. It is computed as `(2 - difference) * 50`, which is the same
+    float, because halving and doubling floats is exact.
     """
     spread = fractions[0]
     spread -= fractions[1]

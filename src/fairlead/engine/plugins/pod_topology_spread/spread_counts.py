@@ -76,7 +76,7 @@ class ConstraintCounts:
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return (the entries of `labels` for `rows`, whether one of these entries is ABSENT).
+        """Return (domains that the labels of the nodes at `rows` name, whether a label is missing).
 
         The result is cached if `rows` is a read-only array.
         """

@@ -1,4 +1,6 @@
-"""VolumeFinder: computes the `NodeVolumes` of a pod's claims for all nodes together.
+"""VolumeFinder: finds which nodes satisfy a pod's claims, and with which volumes.
+
+All nodes are computed together; the result is a `NodeVolumes`.
 
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """

@@ -186,8 +186,8 @@ def _assume(
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
     """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
-    It is possible that the pod will fit on the node only after preemption. The assumption is None
-    if `decision` has no node, or if Reserve or Permit refused the pod.
+    If the pod fits no node yet, the node is the one on which preemption will make room. The
+    assumption is None if `decision` has no node, or if Reserve or Permit refused the pod.
     """
     place = _place(decision)
     if place is None:

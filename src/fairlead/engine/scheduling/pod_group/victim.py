@@ -37,8 +37,9 @@ class PreemptionVictim(Struct):
     def importance(self) -> tuple[int, int, int, Instant, str]:
         """A sort key that puts the most important victim first.
 
-        Victims are compared by these criteria, in this order: a higher priority comes first, a pod
-        group before a single pod, a larger pod group, an earlier start, and the lower key
+        A victim with a higher priority is more important. If the priorities are equal, a pod group
+        is more important than a single pod. Further ties are decided by the number of pods of the
+        group (larger first), then by the start time (earlier first), and last by the key
         (`namespace/name`) of the first pod.
 
         upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of

@@ -88,8 +88,8 @@ class PreemptionPolicy(Struct, frozen=True):
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         """Return `victims` in the order in which they are evicted.
 
-        This is the order of importance. But if `groups_violating` is set, as in 1.19, the order of
-        `victims` is kept: it already puts pods whose eviction violates a budget first.
+        The most important victim comes first. But if `groups_violating` is set, as in 1.19, the
+        order of `victims` is kept: it already puts pods whose eviction violates a budget first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

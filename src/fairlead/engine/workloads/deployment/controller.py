@@ -171,9 +171,10 @@ class Rollouts(Struct):
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Set the rule of each implied ReplicaSet (see `rollout`) to its desired size.
+        """Return the commands that bring each implied ReplicaSet to its desired size.
 
-        If `is_loaded` is set, no pods are created or deleted yet.
+        An implied ReplicaSet is missing in the dump, although the dump contains its pods. If
+        `is_loaded` is set, the desired sizes are stored, but the result is [].
         """
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):

@@ -23,7 +23,8 @@ class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
     If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is "".
-    Those of `claims` that do not exist are created before the pod.
+    The claims in `claims` that do not exist yet are created before the pod. The module `pod_set`
+    explains `slot`.
     """
 
     template: Json

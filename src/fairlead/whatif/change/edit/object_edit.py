@@ -189,8 +189,8 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
     """Return (place, container) for the containers of the pod template in `edited`.
 
-    Without a `name`, init containers are left out. Otherwise, only the container or init container
-    `name` is returned. Raises InputError if `target` has none.
+    If `name` is "", init containers are left out. Otherwise, only the container or init container
+    `name` is returned. Raises InputError if `target` has no container of this name.
     """
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     inner: list[tuple[Place, Json]] = [

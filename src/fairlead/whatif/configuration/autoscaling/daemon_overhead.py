@@ -26,9 +26,10 @@ _SHOWN: Final = 3
 
 
 def daemon_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the DaemonSets whose newest pod requests less than their template.
+    """Yield one note about all DaemonSets whose newest pod requests less than their template.
 
-    Raises InputError for such a pod or template that is not valid.
+    Yields nothing if there are none. Raises InputError if the template or the newest pod of a
+    DaemonSet with pods is invalid.
     """
     entries = list(entries_of(manifests))
     newest: dict[tuple[str, str], tuple[str, Manifest]] = {}  # (creationTimestamp, pod) by owner

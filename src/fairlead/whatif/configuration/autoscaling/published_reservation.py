@@ -26,9 +26,10 @@ class PublishedReservation(Struct, frozen=True):
 
 
 def published_reservation(memory: int, pods: int, reserved: int) -> PublishedReservation | None:
-    """Return the published formula that fits a node; None if no formula fits.
+    """Return the formula for reserved memory, of EKS, GKE or AKS, that fits a node.
 
-    The node has `memory` bytes, allows `pods` pods, and reserves `reserved` bytes.
+    The node has `memory` bytes, allows `pods` pods, and reserves `reserved` bytes. Returns None if
+    no formula fits.
     """
     for one in _FORMULAS:
         expected = one.of(memory, pods)

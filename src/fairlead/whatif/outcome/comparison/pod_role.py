@@ -46,8 +46,8 @@ class PodRole(Struct, frozen=True):
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A pod that completed in the run without the change does not count as deleted. A displaced
-        pod that still terminates does not count either.
+        A pod that completed in the run without the change does not count as deleted. A pod in
+        `displaced`, the keys of preempted or evicted pods, does not count while it terminates.
         """
         if self.after is ABSENT:
             return not self.before.is_completed

@@ -38,9 +38,10 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 
 
 class Requirement(Struct, frozen=True):
-    """The nodes must supply `amount`; a node of offer k supplies `supplies[k]`.
+    """The nodes must supply `amount`; a node of the k-th offer supplies `supplies[k]`.
 
-    `cause` is a text for the user that says where the requirement comes from.
+    An offer is a kind of node that can be added. `cause` tells the user where the requirement comes
+    from.
     """
 
     cause: str

@@ -157,7 +157,8 @@ class Unplaced(Struct, frozen=True):
 class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
-    If `reorders` is not set, the pods of a node are placed only in the order of the queue.
+    If `reorders` is set, the pods of a node may be placed in another order than the order of the
+    scheduling queue.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
@@ -645,11 +646,11 @@ def _name(limit: BudgetLimit) -> str:
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
     """Yield blockers, each with an edit, for `pod`, whose budget allows no eviction now.
 
-    If the budget never allows an eviction, the edit changes the budget's rule or adds a replica. If
+    If the budget never allows an eviction, the edit adds a replica or changes the budget's rule. If
     too few pods would be ready even after this edit, a second blocker follows.
 
-    If `limit.lacks_scale` is set or `limit.has_scales` is not, the changed rule is a minAvailable
-    that leaves room for `spare` evictions. Otherwise, the changed rule is maxUnavailable 1.
+    The new rule is maxUnavailable 1 if `limit.has_scales` is True and `limit.lacks_scale` is False.
+    In all other cases, it is a minAvailable that leaves room for `spare` evictions.
     """
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"

@@ -305,7 +305,8 @@ def _run_apart(
 def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]:
     """Return the steps of a round.
 
-    If the nodes do not return, all of them are cordoned first, so that no pod moves twice.
+    If the drained nodes do not return to service (`pace.away` is None), all nodes of the round are
+    cordoned first, so that no pod moves twice.
     """
     steps = [
         ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added

@@ -125,9 +125,10 @@ class BudgetRecorder(Struct):
     ) -> None:
         """Count the loss of `pod` against each of `budgets`, and record the breaches.
 
-        `allowed` contains, by key of the budget, how many disruptions it still allows. A missing
-        number is first read from the budget's status. Each number is reduced by 1; if the result
-        is below 0, the budget is breached.
+        `allowed` maps the key of a budget to the number of disruptions that the budget still
+        allows. A missing number is first read from the budget's status. The number of each of
+        `budgets` is reduced by 1; if the result is below 0, the budget is breached. `by` is the
+        cause of the loss, and `at` its time.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1

@@ -220,7 +220,7 @@ class PodTexts:
         self._of_texts: dict[JsonTemplate, PodTemplate | None] = {}
 
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return (the template that `text` matches, the strings of `text` in the placeholders).
+        """Return (template that `text` matches, strings that replace its placeholders in `text`).
 
         `text` is the text of a pod. Returns None if it matches no template. Pods of one template
         share parts of their views, so the views must not be mutated.

@@ -43,9 +43,10 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which packing by arithmetic saves the most steps.
 
-    If several groups save equally many steps, the last one is chosen. Returns None if no group can
-    be packed by arithmetic. As in upstream, only the requests of the first container of a pod are
-    read.
+    Packing by arithmetic simulates only the first new node of the group, and assumes that each
+    further node takes as many pods. If several groups save equally many steps, the last of them is
+    chosen. Returns None if no group can be packed by arithmetic. As in upstream, only the requests
+    of a pod's first container are read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):
