@@ -177,7 +177,7 @@ class SizeSearch:
         """Build the nodes in several ways, and keep the best result.
 
         The best result has the fewest unplaceable pods and then the lowest cost. Of equally good
-        results, copies of the present nodes are preferred.
+        results, the first is kept. The first build makes copies of the present nodes.
         """
         best: tuple[tuple[int, float], Callable[[], BuildStep]] | None = None
         empty, filled = BuildStep(), BuildStep()
@@ -208,18 +208,15 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo], filled: BuildStep) -> BuildStep:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        Refused pods are tried again until a round places none of them. `_build` then places the
-        pods that are still refused and the pods without a copied node.
+        A pod that the scheduler does not place there is tried again until a round places no pod:
+        for example, topology spread admits a pod only after pods in other zones. `_build` then
+        places the remaining pods and the pods without a copied node.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
         while left:
             refused = [
-                pod
-                for pod in left
-                if isinstance(
-                    self._schedule(_nominated(pod, copies[self._origins[pod.id]])), Failure
-                )
+                pod for pod in left if not self._place_on(copies[self._origins[pod.id]], pod)
             ]
             if len(refused) == len(left):
                 break
@@ -230,6 +227,18 @@ class SizeSearch:
             _MANNERS[0],
             filled,
         )
+
+    def _place_on(self, node: str, pod: PodInfo) -> bool:
+        """Nominate `pod` to `node` and schedule it; return False if it does not get this node.
+
+        In this case, the pod is not placed at all.
+        """
+        with self._model.hypothesis() as supposed:
+            decision = self._schedule(_nominated(pod, node))
+            if isinstance(decision, Failure) or decision.node.name != node:
+                return False
+            supposed.commit()
+        return True
 
     def _build(self, pods: Sequence[PodInfo], manner: _Manner, step: BuildStep) -> BuildStep:
         """Place `pods`, and add nodes in the given manner; return the last step.
@@ -328,8 +337,8 @@ class SizeSearch:
     def _refusals(self, pods: Sequence[PodInfo], failed_zone: str | None = None) -> dict[str, str]:
         """Return the reasons why nodes refuse each of `pods`, by the key of the pod.
 
-        The reasons are those of the nodes to keep and of one empty node of each offer, except
-        offers in `failed_zone`. Pods without reasons are left out.
+        The nodes are the existing nodes that are kept, and one empty node of each offer. Offers in
+        `failed_zone` are left out. Pods without reasons are left out, too.
         """
         model, built = self._model, dict(self.result.nodes)
         reasons: dict[str, str] = {}
@@ -351,8 +360,8 @@ class SizeSearch:
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
 
-        In a trial, the pods that a drain would evict are removed from the new nodes, and their
-        replacements are scheduled in queue order. The model is unchanged afterwards.
+        To find out, the method removes from the new nodes all pods that a drain would evict, and
+        schedules their replacements in queue order. Then it reverts these changes of the model.
         """
         model = self._model
         pods = [
@@ -502,10 +511,10 @@ class SizeSearch:
         return [*found, float(free_pods.sum())]
 
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> SizeBound:
-        """Return the proven lower bound on the cost; the nodes to keep cost nothing.
+        """Return a lower bound on the cost; existing nodes that are kept cost nothing.
 
-        The `unit_prices` of the result are computed from the requested resources alone, because the
-        search compares nodes by them.
+        The search compares nodes by the `unit_prices` of the result. They are computed from the
+        requested resources alone.
         """
         prices = [offer.price for offer in self._offers]
         wanted = _less(self._demand(pods), self._free)
@@ -544,8 +553,9 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add nodes until the pods survive every failure; stop after `_SURVIVAL_ROUNDS_MAX` rounds.
 
-        In each round, the nodes that are missing after each failure are added. `only_hardest` is
-        passed to `Survival.failures`.
+        In each round, the nodes that are missing after each failure are added. If `only_hardest` is
+        True, and several nodes may fail together, only the failures that are hardest to survive are
+        tried.
         """
         self._survived = {}
         if not self._survival.is_any:
@@ -783,8 +793,8 @@ class SizeSearch:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
         More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the new
-        nodes are not cheaper than the old nodes, or if `pinned` of the result gets a pod that it
-        did not contain before.
+        nodes are not cheaper than the old nodes, or if a further pod is added to
+        `SizeResult.pinned`.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
         inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]

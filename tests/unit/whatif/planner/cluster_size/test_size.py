@@ -128,6 +128,27 @@ def test_of_equally_cheap_sets_the_search_begins_with_the_present_nodes(planner,
     assert found.is_cheapest
 
 
+def test_the_copies_of_todays_nodes_have_todays_pods(planner, make):
+    """In the order of their names, the pods would first all go to one zone, which skews them."""
+    nodes = [make.node(name, **{ZONE: name[0]}) for name in ("a1", "a2", "b1", "b2")]
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    names = [name for name in ("a1", "a2", "b1", "b2") for _ in range(2)]
+    made = planner(
+        *nodes, *deployment(make, "web", names, cpu="2", topologySpreadConstraints=[spread])
+    )
+    found = sized(made)
+    assert len(found.nodes) == 4
+    groups = {
+        tuple(sorted(pod.key for pod in info.pods.values())) for info in made.model.table.nodes()
+    }
+    assert groups == {(f"default/web-1-{n}", f"default/web-1-{n + 1}") for n in (0, 2, 4, 6)}
+
+
 def test_nodes_with_other_extended_resources_or_pod_numbers_are_other_kinds(planner, make):
     nodes = [make.node("a"), make.node("b"), make.node("c"), make.node("d")]
     nodes[1]["status"]["allocatable"]["example.com/gpu"] = "2"
