@@ -449,7 +449,7 @@ def assumption_notes(
             used[found.name] = found
     sizes = size_notes((info.node for info in infos), stated)
     unchecked = unchecked_requirements(used.values(), stated)
-    return *reservation_notes(assumed), *sizes, *unchecked
+    return *sizes, *reservation_notes(assumed), *unchecked
 
 
 def spot_notes(
