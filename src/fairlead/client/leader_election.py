@@ -151,8 +151,8 @@ class LeaderElection:
     def written(self, body: bytes, now: int) -> None:
         """Process the response to a successful write of the Lease.
 
-        This replica now leads, except if its earlier leadership has expired, or if `body` is not a
-        Lease.
+        This replica then leads. But it does not lead if it wrote the Lease to renew a leadership
+        that has expired in the meantime, or if `body` is not a Lease.
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)

@@ -46,8 +46,8 @@ def upgrade_check(
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
             "0). N is a number, or a percentage such as 5% (rounded down, but at least 1). If "
-            "there are surge nodes, 5% means 5% of the nodes of the same pool and zone, otherwise "
-            "5% of all nodes to drain.",
+            "there are surge nodes, 5% means 5% of the nodes of the pool and zone in turn, "
+            "otherwise 5% of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),

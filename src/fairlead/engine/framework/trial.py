@@ -93,6 +93,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     filters: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """Yield a trial on a copy of `state`; the end of the `with` block undoes the trial's moves."""
+    """Yield a trial with a copy of `state`. After the `with` block, `table` is as before."""
     with fork(table) as hypothesis:
         yield Trial(filters, state.clone(), pod, hypothesis)

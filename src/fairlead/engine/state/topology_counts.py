@@ -102,7 +102,7 @@ class HypotheticalKeyedCounts:
         counts.change(domain, by)
 
     def items(self) -> list[tuple[Ids, DomainCounts | HypotheticalCounts]]:
-        """Return (domain of each row, counts by domain) for each topology key."""
+        """Return a pair for each topology key: an array of the rows' domains, and the counts."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 

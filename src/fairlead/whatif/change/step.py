@@ -23,7 +23,7 @@ class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together at the time `after` (ns).
 
     `after` counts from the moment at which a what-if makes its change, or from the start of a
-    scenario's run. `source` and `what` name the option or scenario field in error messages.
+    scenario's run. Error messages name the option or scenario field by `source` and `what`.
 
     In a run with a node autoscaler, `commands_for` (if it is set) returns the commands that are
     performed. Its argument is the list of the nodes that exist when the step is performed. If it

@@ -60,8 +60,8 @@ def explain(
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
             "(docs/start-times.md). Without --seeds, 20 simulations run if --runtimes is given. "
-            "Without both options, none runs; then only the start of a pod group is estimated, "
-            "from the run times that pods declare.",
+            "With neither option, no simulation runs, and only the start of a pod group is "
+            "estimated, from the run times that pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,

@@ -26,7 +26,10 @@ class Gang:
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Prepare the plugin; `defects` determines which members are surplus and may be evicted."""
+        """Prepare the plugin. `defects` are those of the scheduler that it reproduces.
+
+        They determine which members of a gang are surplus and may be evicted.
+        """
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 

@@ -66,7 +66,10 @@ class MatrixMember(Protocol):
     static: StaticResults
 
     def detach(self, position: int) -> None:
-        """Leave the matrix; `codes` and `total` include the pod log up to `position`."""
+        """Note that this plan is no longer in the matrix.
+
+        Its `codes` and `total` are those after the changes in the pod log before `position`.
+        """
         ...
 
     def redo_row(self, row: int) -> None:

@@ -468,7 +468,8 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs have the same placement, the sentence also gives the numbers in the dump.
+    If both runs have the same placement, the sentence also compares it with the dump: it gives the
+    numbers of nodes in use and the room of both.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:

@@ -131,7 +131,7 @@ def pod_roles(
     """Yield a role for each pod that changed in either run.
 
     Pods with the same key in both runs come first, sorted by key, then pairs with different keys,
-    then pods without a counterpart. `displaced` and `lost` are those of `PodRole.is_displaced`.
+    then pods without a counterpart. `PodRole.is_displaced` explains `displaced` and `lost`.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []

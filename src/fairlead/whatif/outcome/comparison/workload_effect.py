@@ -192,7 +192,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
 
 class _Tally(Struct):
-    """Collects one WorkloadEffect; the keys of `counts` are names of its fields."""
+    """Adds up the values of a WorkloadEffect; `counts` has these values by field name."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)

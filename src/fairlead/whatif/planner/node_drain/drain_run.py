@@ -77,7 +77,10 @@ class DrainRound(Struct, frozen=True):
 
 
 class StoppedWorkload(Struct, frozen=True):
-    """A workload of `wanted` pods that had no ready pod for `stopped_for` (None: to the end)."""
+    """A workload that wants `wanted` pods, and had no ready pod for a time.
+
+    `stopped_for` is this time (ns); None if it lasted to the end.
+    """
 
     workload: WorkloadRef
     wanted: int

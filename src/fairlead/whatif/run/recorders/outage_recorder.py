@@ -597,7 +597,7 @@ def _is_serving_node(node: Node) -> bool:
 
 
 def _is_ready(node: Node) -> bool:
-    """Return whether the node is starting, or its condition Ready is True or absent."""
+    """Return whether `node` counts as Ready, as it also does while it is starting."""
     return is_ready_node(node) or is_starting(node)
 
 

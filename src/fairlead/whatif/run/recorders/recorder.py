@@ -529,7 +529,8 @@ class Recorder(Struct):
     def ends(self) -> Mapping[str, PodEnd]:
         """Return the existing pods, keyed and sorted by original key.
 
-        The original key of a replacement is the key of the first pod that was replaced. If a pod
+        If a pod was replaced several times, the original key of the last replacement is the key of
+        the first pod. If a pod
         and its replacement both exist, only one is returned: the one that is not ending. The
         result must not be changed.
         """
