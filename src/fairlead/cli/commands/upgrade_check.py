@@ -46,7 +46,7 @@ def upgrade_check(
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
             "0). N is a number, or a percentage such as 5% (rounded down, but at least 1). If "
-            "there are surge nodes, 5% means 5% of the nodes of the pool and zone in turn, "
+            "there are surge nodes, 5% means 5% of the nodes of each pool and zone, "
             "otherwise 5% of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
