@@ -115,7 +115,8 @@ def what_if(
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
-    notes += _runtime_notes(snapshot, known, after, starts)
+    notes += _runtime_notes(snapshot, conditions, known, after, starts)
+    starts = starts if starts is not None and starts.draws else None
     notes += _unready_note(snapshot, effect)
     notes += _failing_note(pair, effect)
     notes += _health_note(effect)
@@ -431,7 +432,8 @@ def waiting_starts(
     """Return the start times of the pods in `snapshot` that wait, if nothing changes.
 
     The times count from the snapshot. Return None if no pod waits, if `conditions` has one seed and
-    no file of runtimes, or if no running pod has a known runtime. Raises InputError.
+    no file of runtimes. If no running pod has a known runtime, the result is empty, and its `words`
+    say so. Raises InputError.
     """
     check_seeds(conditions.seeds)
     stated, progress = _stated_runtimes(conditions), progress or NoProgress()
@@ -471,9 +473,9 @@ def _start_times(
 ) -> StartTimes | None:
     """Return the simulated start times of the pods that wait at the end of `after`.
 
-    Return None if no pod waits, if no running pod has a known runtime, or if --seeds is 1 and
-    --runtimes is not given. If --seeds is 1 and --runtimes is given, `DRAWS_DEFAULT` seeds are
-    used.
+    Return None if no pod waits, or if --seeds is 1 and --runtimes is not given. If no running pod
+    has a known runtime, the result is empty. If --seeds is 1 and --runtimes is given,
+    `DRAWS_DEFAULT` seeds are used.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -481,7 +483,9 @@ def _start_times(
         return None
     covered = coverage(known, snapshot.manifests, snapshot.taken_at)
     if not covered.known:
-        return None
+        return StartTimes(
+            draws=0, running=covered.running, known=0, stated=0, look_ahead=0, rows=()
+        )
     from fairlead.whatif.run.start_time import start_times  # noqa: PLC0415 - few ask it
 
     draws = conditions.seeds if conditions.seeds > 1 else DRAWS_DEFAULT
@@ -495,14 +499,21 @@ def _start_times(
 
 
 def _runtime_notes(
-    snapshot: Snapshot, known: Runtimes, after: RunOutcome, starts: StartTimes | None
+    snapshot: Snapshot,
+    conditions: Conditions,
+    known: Runtimes,
+    after: RunOutcome,
+    starts: StartTimes | None,
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
     If `starts` is None although start times could be estimated, a note says that --seeds does this.
+    If no start time can be estimated, only a user of --runtimes learns why, because --seeds has
+    another purpose too.
     """
     if starts is not None:
-        yield starts.words
+        if starts.draws or conditions.runtimes is not None:
+            yield starts.words
     elif (count := sum(one.until is None for one in after.waits)) and known.is_given:
         covered = coverage(known, snapshot.manifests, snapshot.taken_at)
         if covered.known:

@@ -33,7 +33,8 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     `draws` is the number of simulations, each with randomly drawn remaining runtimes. `running` is
     the number of running pods, `known` the number of these pods whose runtime is known, and
     `stated` the number of pods whose runtime comes from a file. Each simulation covers at most the
-    time `look_ahead`.
+    time `look_ahead`. Without a known runtime, nothing is simulated: `draws` is 0, and `rows` is
+    empty.
     """
 
     draws: int
@@ -50,7 +51,13 @@ class StartTimes(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """A sentence with the number of draws and the number of known runtimes."""
+        """The number of draws and of known runtimes, or why nothing was simulated."""
+        if not self.draws:
+            return (
+                "Start times are not estimated, because no runtime is known for any of the "
+                f"{self.running:,} running pods. A known runtime does not count if the pod has "
+                "already run longer."
+            )
         share = round(100 * self.known / self.running) if self.running else 0
         source = f", {self.stated:,} of them from --runtimes" if self.stated else ""
         return (

@@ -88,7 +88,7 @@ def _certainty(one: CertaintyRow) -> Json:
 
 def start_times_json(start_times: StartTimes | None) -> Json:
     """Return the fields `start_times` and `start_times_basis`."""
-    if start_times is None:
+    if start_times is None or not start_times.draws:
         return {"start_times": [], "start_times_basis": None}
     basis = {
         "draws": start_times.draws,

@@ -18,6 +18,10 @@ from fairlead.whatif.result.result_json import whatif_result
 
 TAKEN = "2026-11-20T05:00:00Z"
 NO_CHANGE = ClusterChange()
+NOT_ESTIMATED = (
+    "Start times are not estimated, because no runtime is known for any of the 1 running pods. A "
+    "known runtime does not count if the pod has already run longer."
+)
 
 
 def job_pod(name, job, *, cpu="3", started="", finished="", node="n", **spec):
@@ -113,6 +117,27 @@ def test_all_outputs_have_the_start_times(snapshot, busy, completed):
 def test_without_known_runtimes_there_are_no_start_times(snapshot, busy):
     answer = what_if(snapshot(*busy), NO_CHANGE, Conditions(seeds=2))
     assert (answer.start_times, answer.changed.notes) == (None, ())
+
+
+def test_runtimes_that_the_running_pods_exceed_are_not_silently_ignored(snapshot, busy, tmp_path):
+    """`running` has run for 15 minutes already, longer than the runtime in the file."""
+    file = tmp_path / "runtimes.yaml"
+    file.write_text("runtimes: [{workload: job/default/import, durations: 5m}]")
+    answer = what_if(snapshot(*busy), NO_CHANGE, Conditions(runtimes=str(file)))
+    assert whatif_result(answer)["start_times_basis"] is None
+    assert answer.changed.notes == (NOT_ESTIMATED,)
+
+
+@pytest.mark.parametrize("target", ["pod/waiting", "job/report"])
+def test_an_explanation_says_why_it_has_no_start_times(write, busy, target, capsys):
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "report", "namespace": "default"},
+        "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "report:1"}]}}},
+    }
+    assert run(["explain", write("dump.json", *busy, job), target, "--seeds", "3"]) == 0
+    assert NOT_ESTIMATED in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_seeds_a_note_tells_how_to_get_start_times(snapshot, busy, completed):

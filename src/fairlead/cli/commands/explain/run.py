@@ -193,7 +193,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
-    """Return the start times of all waiting pods; None if no pod waits or no run time is known."""
+    """Return the start times of all waiting pods; None if no pod waits."""
     conditions = Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),
@@ -212,8 +212,8 @@ def _with_starts(
 ) -> TabularAnswer:
     """Return `answer` with the start times of the pending pods added.
 
-    `answer` explains a workload. If no start times are known, `answer` is returned as it is. Raises
-    InputError if `answer` explains anything but a workload.
+    `answer` explains a workload. If none of its pods is pending, `answer` is returned as it is.
+    Raises InputError if `answer` explains anything but a workload.
     """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"
@@ -223,6 +223,8 @@ def _with_starts(
         return answer
     pending = next(one.rows for one in answer.tables if one.name == "pending")
     own = starts.of([answer.facts["workload"], *(f"pod/{row['pod']}" for row in pending)])
+    if not starts.draws and pending:
+        return replace(answer, notes=(*answer.notes, starts.words))
     if not own.rows:
         return answer
     found = start_times_json(own)
@@ -240,10 +242,13 @@ def _starts_option(request: ExplainRequest) -> str:
 
 
 def _print_starts(starts: StartTimes | None) -> None:
-    if starts is not None and starts.rows:
+    """Print `starts`, or why they are not estimated; nothing about a pod that does not wait."""
+    if starts is None or (starts.draws and not starts.rows):
+        return
+    if starts.rows:
         section = start_time_section(starts)
         section.show(stdout_console(), section.most)
-        print_line(stdout_console(), starts.words)
+    print_line(stdout_console(), starts.words)
 
 
 def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) -> SchedulerConfig:
