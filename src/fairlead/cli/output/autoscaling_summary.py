@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
+from fairlead.cli.output.waiting_summary import print_waiting
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import (
@@ -19,12 +20,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
     GroupOutcome,
 )
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
-from fairlead.whatif.outcome.autoscaling.waiting_time import (
-    PodWait,
-    WaitingTimes,
-    waiting_times,
-    waiting_times_by_workload,
-)
+from fairlead.whatif.outcome.autoscaling.waiting_time import waiting_times_by_workload
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 
@@ -86,7 +82,7 @@ def _print_groups(
         noun = "machine" if machines == 1 else "machines"
         print_item(console, f"{name}: {machines:,} {noun} not delivered for lack of capacity")
     waits = None if without_change is None else without_change.waits
-    _print_waiting(console, run.waits, waits, count)
+    print_waiting(console, run.waits, waits, count)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting, count)
     _print_reasons(console, "nodes that are not removed", outcome.staying, count)
 
@@ -153,41 +149,6 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
             if reasons:
                 line += f" ({', '.join(sorted(reasons))})"
     return line
-
-
-def _print_waiting(
-    console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
-) -> None:
-    """Print how long pods waited for a node, in total and for at most `count` workloads.
-
-    `waits` contains the waits of the run. `without` contains the waits of the run without the
-    change; None if there is no such run.
-    """
-    found = waiting_times(waits)
-    if found.bound or found.still_waiting:
-        print_line(console, f"pods waited for a node: {_waiting(found)}")
-    if without:
-        print_line(console, f"without the change: {_waiting(waiting_times(without))}")
-    workloads = waiting_times_by_workload(waits)
-    shown = rows_of(workloads, count)
-    for workload, one in shown:
-        print_item(console, f"{workload}: {_waiting(one)}")
-    hidden = len(workloads) - len(shown)
-    if hidden > 0:
-        print_item(console, f"… and {counted(hidden, 'more workload')}")
-
-
-def _waiting(found: WaitingTimes) -> str:
-    parts = []
-    if found.bound:
-        median, p95, longest = map(for_readers, (found.median, found.p95, found.longest))
-        parts.append(
-            f"{found.bound:,} bound, median {median}, 95% within {p95}, "
-            f"longest {longest} ({found.longest_pod})"
-        )
-    if found.still_waiting:
-        parts.append(f"{found.still_waiting:,} still waiting")
-    return ", ".join(parts)
 
 
 def _without_pod(why: str) -> str:

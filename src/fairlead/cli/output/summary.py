@@ -28,6 +28,7 @@ from fairlead.cli.output.summary_table import (
     print_skipped,
     print_undrained,
 )
+from fairlead.cli.output.waiting_summary import waiting_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import moves_within
@@ -61,7 +62,8 @@ def print_simulation(
     print_errors(console, outcome.errors)
     print_recurrences(console, outcome.recurrences, start)
     batch = (waiting_groups(outcome.jobs, start), queues(outcome.jobs))
-    _print_sections(console, (*batch, pod_autoscalers(outcome), *autoscaling(outcome)))
+    scaled = (pod_autoscalers(outcome), *autoscaling(outcome))
+    _print_sections(console, (waiting_section(outcome), *batch, *scaled))
     print_allocation(console, _rows_of(outcome))
     _print_notes(console, outcome)
     if experiment.duration is None:

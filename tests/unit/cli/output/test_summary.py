@@ -66,3 +66,24 @@ def test_counts_reasons_and_shares_are_shown(text):
     )
     assert "events[2].delete" in text
     assert 'pods "p-00" not found' in text
+
+
+def test_waits_for_a_node_are_shown_in_total_and_by_workload(text):
+    """`p-00` is deleted after a minute, and `p-02` gets its place after its backoff."""
+    words = " ".join(text.split())
+    assert (
+        "pods waited for a node: 3 bound, median 0s, 95% within 1m29s, longest 1m29s "
+        "(default/p-02), 37 still waiting - pod/default/p-03: 1 still waiting"
+    ) in words
+    assert "and 33 more workloads" in words
+
+
+def test_waits_under_a_minute_are_not_shown(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO.replace("duration: 5m", "duration: 50s"))
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    screen = io.StringIO()
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    print_simulation(experiment, outcome, Console(file=screen))
+    assert "pending 38" in screen.getvalue()
+    assert "pods waited" not in screen.getvalue()
