@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -98,7 +100,8 @@ def _parameters(cases: Sequence[Case]) -> Json:
 
 
 def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str) -> str:
-    meaning, total = BY_NAME[rank_by].meaning, counted(len(cases), "case")
+    meaning = BY_NAME[rank_by].meaning.removesuffix(" (s)")
+    total = counted(len(cases), "case")
     known = [value for row in rows if (value := row[rank_by]) is not None]
     if not known:
         return f"No result contains the measure {rank_by} ({meaning})."
@@ -106,11 +109,13 @@ def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_b
     if not affected:
         return f"None of {total} has {meaning}."
     least, most = min(row[rank_by] or 0 for row in rows), rows[worst][rank_by] or 0
-    subject = f"{meaning[0].upper()}{meaning[1:]}"
+    subject, fewest, largest = f"{meaning[0].upper()}{meaning[1:]}", f"{least:,}", f"{most:,}"
+    if BY_NAME[rank_by].is_duration:
+        fewest, largest = for_readers(seconds(least)), for_readers(seconds(most))
     if least == most:
-        return f"{subject}: {most:,} in each of {total}."
+        return f"{subject}: {largest} in each of {total}."
     return (
-        f"{subject}: {least:,} to {most:,}, above 0 in {affected:,} of {total}; "
+        f"{subject}: {fewest} to {largest}, above 0 in {affected:,} of {total}; "
         f"worst with {cases[worst].title} (case {cases[worst].number:,})."
     )
 

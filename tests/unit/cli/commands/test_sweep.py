@@ -115,6 +115,14 @@ def test_pods_that_are_pending_at_the_end_count_in_the_longest_wait(scenario, ca
     assert (case["pending"], case["waited_longest_s"], case["waited_p95_s"]) == (4, 110, 110)
 
 
+def test_a_verdict_about_waits_contains_durations(scenario, capsys):
+    (scenario.parent / "pods.yaml").write_text(POD % 4)
+    options = ("--vary", "seed=0..1", "--rank-by", "waited_longest_s", "-o", "json")
+    assert swept(scenario, *options) == exit_code.SUCCESS
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == "Longest wait for a node: 1m50s in each of 2 cases."
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SignalError(15), InputError("case", "x")])
 def test_a_sweep_without_any_result_leaves_no_folder(tmp_path, error):
     with pytest.raises(type(error)), results_folder(tmp_path / "new" / "cases"):
