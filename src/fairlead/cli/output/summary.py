@@ -82,7 +82,7 @@ def _print_unsettled(console: Console, outcome: RunOutcome) -> None:
 
 
 def _print_notes(console: Console, outcome: RunOutcome) -> None:
-    for note in outcome.notes:
+    for note in filter(None, (*outcome.notes, outcome.unfinished_deletions)):
         print_line(console, f"Note: {note}", style="yellow")
 
 

@@ -473,6 +473,21 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return f"{text} {acting} was still adding or removing nodes." if acting else text
 
     @property
+    def unfinished_deletions(self) -> str:
+        """A sentence about pods that are on nodes but are being deleted; "" without such pods.
+
+        A replacement has the key of the pod that it replaces, so `pods` has at most one of the two.
+        The nodes and `allocations` have both.
+        """
+        count = sum(pod.is_terminating for node in self.nodes for pod in node.pods)
+        placed = sum(pod.is_terminating for pod in self.placed())
+        if not count:
+            return ""
+        who = "1 pod that is" if count == 1 else f"{count:,} pods that are"
+        text = f"The requested amounts contain {who} being deleted and not gone yet"
+        return f"{text}; {placed:,} of {count:,} also count as placed." if placed else f"{text}."
+
+    @property
     def acting_autoscaler(self) -> str:
         """The autoscaler that added or removed nodes shortly before the end; "" if none did."""
         found = self.autoscaling

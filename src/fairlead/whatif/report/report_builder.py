@@ -14,7 +14,6 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.run_outcome import (
-    COMPLETED,
     Evicted,
     NodeEnd,
     PdbBreach,
@@ -264,14 +263,11 @@ def _t_s(outcome: RunOutcome, instant: Instant) -> float:
 
 
 def _summary(outcome: RunOutcome) -> Summary:
-    completed = [pod for pod in outcome.pods.values() if pod.phase in COMPLETED]
-    without_node = sum(pod.node == "" for pod in outcome.pods.values())
-    pending = without_node - sum(pod.node == "" for pod in completed)
     return {
         "nodes": len(outcome.nodes),
         "pods": len(outcome.pods),
-        "placed": len(outcome.pods) - pending - len(completed),
-        "pending": pending,
+        "placed": len(outcome.placed()),
+        "pending": len(outcome.pending()),
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
         "completed": len(outcome.completed()),

@@ -155,7 +155,7 @@ def lists_of_run(outcome: RunOutcome) -> Json:
         "skipped": _skipped(outcome),
         "errors": [_error(one) for one in outcome.errors],
         "recurrences": _recurrences(outcome),
-        "notes": list(outcome.notes),
+        "notes": list(filter(None, (*outcome.notes, outcome.unfinished_deletions))),
     }
 
 

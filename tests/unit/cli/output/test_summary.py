@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from fairlead.cli.output.summary import print_simulation
+from fairlead.whatif.result.result_json import simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -87,3 +88,26 @@ def test_waits_under_a_minute_are_not_shown(tmp_path):
     print_simulation(experiment, outcome, Console(file=screen))
     assert "pending 38" in screen.getvalue()
     assert "pods waited" not in screen.getvalue()
+
+
+def test_a_note_explains_why_more_pods_use_resources_than_run(tmp_path):
+    """The pod is evicted from the stopped node, whose kubelet cannot confirm that it is gone."""
+    path = tmp_path / "s.yaml"
+    path.write_text("""\
+cluster: {generated: {nodes: 2, zones: 2}}
+objects:
+- {apiVersion: v1, kind: Pod, metadata: {name: p},
+   spec: {nodeName: node-0, containers: [{name: c, image: i}]}}
+events: [{at: 1m, stop-node: node-0}]
+duration: 10m
+""")
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    screen = io.StringIO()
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    print_simulation(experiment, outcome, Console(file=screen))
+    note = (
+        "The requested amounts contain 1 pod that is being deleted and not gone yet; 1 of 1 also "
+        "count as placed."
+    )
+    assert note in " ".join(screen.getvalue().split())
+    assert simulation_result(experiment, outcome)["notes"] == [note]
