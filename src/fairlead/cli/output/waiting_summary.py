@@ -16,7 +16,6 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     WaitingTimes,
     waiting_times,
     waiting_times_by_workload,
-    waits_so_far,
 )
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
@@ -27,12 +26,12 @@ _NOTEWORTHY: Final = seconds(60)
 
 
 def waiting_section(run: RunOutcome) -> Section:
-    """Return the section on the waits of the pods of `run`; empty if all were under a minute.
+    """Return the section on the waits of the pods of `run`.
 
-    It is also empty if a node autoscaler acted, because the section on the autoscaler has the
-    waits.
+    It is empty if all pods that got a node got it within a minute, or if a node autoscaler acted,
+    because the section on the autoscaler has the waits.
     """
-    longest = max(waits_so_far(run.waits, run.ended_at), default=0)
+    longest = waiting_times(run.waits).longest
     is_shown = run.autoscaling is None and longest >= _NOTEWORTHY
 
     def show(console: Console, count: int) -> None:
