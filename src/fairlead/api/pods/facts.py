@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN
 from fairlead.api.objects import (
     Container,
+    Job,
     Node,
     ObjectMeta,
     OwnerReference,
@@ -149,7 +150,7 @@ def is_sidecar(container: Container) -> bool:
     return container.restart_policy == "Always"
 
 
-def condition(subject: Pod | Node, condition_type: str) -> PodCondition | None:
+def condition(subject: Pod | Node | Job, condition_type: str) -> PodCondition | None:
     """Return the first condition of type `condition_type` in the status, or None."""
     # upstream: pkg/api/v1/pod/util.go:GetPodConditionFromList
     for one in subject.status.conditions:

@@ -533,7 +533,7 @@ class ExperimentRun:
         undrained = tuple(recorder.undrained())
         existing = list(recorder.existing_pods()) if recorder.errors else []
         errors = (
-            *self._failed_jobs(),
+            *self._failed_jobs(since),
             *(
                 object_error(world.store, existing, subject, message)
                 for subject, message in recorder.errors.items()
@@ -589,7 +589,10 @@ class ExperimentRun:
             next_end=self._controllers.next_end(),
         )
 
-    def _failed_jobs(self) -> Iterator[ObjectError]:
+    def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:
+        """Yield an error for each Job that failed: the deleted ones first, then the others."""
+        for subject, message in self._recorder.failed_jobs_since(since):
+            yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():
             message = f"{finished.message} ({finished.reason})"
             found = object_error(self._world.store, (), f"Job {ref.key}", message)

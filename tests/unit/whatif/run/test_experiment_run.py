@@ -301,6 +301,17 @@ def test_the_jobs_that_fail_during_a_run_are_errors(finish, writes_status):
     assert [one.subject for one in found] == ["Job default/late"]
 
 
+def test_failed_jobs_are_errors_even_if_their_cron_job_deletes_them(finish):
+    """A CronJob keeps one failed Job; the Jobs of minutes 5, 10 and 15 fail."""
+    late = CRON_JOB.replace(
+        "jobTemplate: {spec: {", "jobTemplate: {spec: {activeDeadlineSeconds: 30, "
+    )
+    outcome = finish(late + "settings: {cron-jobs: true}\n").outcome
+    assert len({one.subject for one in outcome.errors}) == len(outcome.errors) == 3
+    deadline = "Job was active longer than specified deadline (DeadlineExceeded)"
+    assert {one.message for one in outcome.errors} == {deadline}
+
+
 def test_a_pod_that_is_bound_at_once_has_not_waited(finish):
     """The Jobs are created 0.1 s after a full second, which their creationTimestamp omits."""
     waits = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.waits

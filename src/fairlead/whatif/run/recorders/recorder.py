@@ -19,6 +19,7 @@ from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
     Deployment,
+    Job,
     Node,
     PersistentVolumeClaim,
     Pod,
@@ -27,6 +28,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import (
+    condition,
     foreign_finalizers,
     is_daemon_pod,
     is_static,
@@ -146,6 +148,8 @@ class Recorder(Struct):
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     # (instant of the deletion, end) of each pod that was deleted after it had completed
     _completed: list[tuple[Instant, PodEnd]] = field(default_factory=list)
+    # (instant of the failure, Job, message) of each Job that was deleted after it had failed
+    _failed_jobs: list[tuple[Instant, str, str]] = field(default_factory=list)
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     # {key: track of the last pod with this key whose eviction was refused}
     _refused: dict[str, PodTrack] = field(default_factory=dict)
@@ -453,6 +457,16 @@ class Recorder(Struct):
                 self.budgets.forget(gone)
             case PersistentVolumeClaim():
                 self.claims.forget(gone, self.now)
+            case Job():
+                self._forget_job(gone)
+
+    def _forget_job(self, job: Job) -> None:
+        """Keep the failure of a Job that is deleted, for example by the history of its CronJob."""
+        failed = condition(job, "Failed")
+        # A condition without a time is not from this run.
+        if failed is not None and failed.status == "True" and failed.last_transition_time:
+            at = parse_timestamp(failed.last_transition_time)
+            self._failed_jobs.append((at, f"Job {job.key}", f"{failed.message} ({failed.reason})"))
 
     def _record_pod(self, pod: Pod) -> None:
         key = pod.key
@@ -587,6 +601,10 @@ class Recorder(Struct):
         ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
         return ends
+
+    def failed_jobs_since(self, since: Instant) -> Iterator[tuple[str, str]]:
+        """Yield (Job, message) of each Job that failed at `since` or later and was then deleted."""
+        return ((job, message) for at, job, message in self._failed_jobs if at >= since)
 
     def completed_since(self, since: Instant) -> Iterator[PodEnd]:
         """Yield the completed pods that were deleted at `since` or later, in order of deletion."""
