@@ -35,6 +35,8 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef, wor
 from fairlead.whatif.run.recorders.outage_recorder import AffectedPod, OutageRecorder
 from fairlead.whatif.run.wanted_pods import SCALED
 
+_REPLACING = ("ReplicaSet", "ReplicationController")
+
 
 def lost_pods(
     recorder: OutageRecorder,
@@ -72,7 +74,8 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         if staying:
             return self._not_evicted(staying[0])
         owner = controller_of(lost.pod.metadata)
-        if existing:
+        # The controllers of these kinds replace a pod while it is being deleted.
+        if existing and (owner is None or owner.kind not in _REPLACING):
             if owner is not None and owner.kind == "StatefulSet":
                 return LossCause.STICKY, (
                     "its StatefulSet creates no replacement before the old pod is gone, and the "

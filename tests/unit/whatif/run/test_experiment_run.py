@@ -328,3 +328,28 @@ def test_pods_that_fail_when_their_node_returns_are_not_back_with_it(finish):
     ).outcome.outage
     assert (outage.replaced, outage.back_with_node) == (0, 1)
     assert [one.pod for one in outage.lost] == ["default/once"]
+
+
+QUOTA = """objects:
+- apiVersion: v1
+  kind: ResourceQuota
+  metadata: {name: q, namespace: default}
+  spec: {hard: {pods: "2"}}
+- apiVersion: apps/v1
+  kind: ReplicaSet
+  metadata: {name: web, namespace: default}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}
+events:
+- {at: 30s, patch: {target: resourcequota/default/q, merge: {spec: {hard: {pods: "1"}}}}}
+- {at: 1m, stop-node: node-0}
+duration: 15m
+"""
+
+
+def test_a_pod_that_a_quota_keeps_from_being_replaced_is_not_replaced(finish):
+    """A ReplicaSet does not wait until the old pod is gone, so its deletion is not the cause."""
+    [lost] = finish(QUOTA).outcome.outage.lost
+    assert (lost.cause, lost.why) == ("not-replaced", "ReplicaSet web creates no replacement")
