@@ -71,6 +71,7 @@ from fairlead.whatif.scenario.audited_input import (
     read_audited,
 )
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
+from fairlead.whatif.scenario.idle_cron_job import idle_cron_job_notes
 from fairlead.whatif.scenario.settings import (
     Settings,
     autoscaling_of,
@@ -179,6 +180,9 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     late: tuple[str, ...] = ()
     if scenario.duration is not None:
         late = tuple(late_event_notes(path, scenario.events, scenario.duration))
+    if duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
+        # An audit log repeats the Jobs that its CronJobs created.
+        late += tuple(idle_cron_job_notes(initial, start, start + duration))
     if not inventory.of_kind(NODE):
         raise InputError(path, "has no nodes, and no event creates one", field="cluster")
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))

@@ -243,7 +243,12 @@ CRON_JOB = (
 
 def test_cron_jobs_run_if_the_scenario_enables_them(finish):
     """Jobs do not overlap, so the controller observes that the previous Job has finished."""
-    assert not finish(CRON_JOB).outcome.pods
+    without = finish(CRON_JOB).outcome
+    assert not without.pods
+    assert without.notes == (
+        "CronJob default/c creates no Jobs here; with settings.cron-jobs: true, it does.",
+    )
+    assert not finish(CRON_JOB.replace("18m", "4m")).outcome.notes
     pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
     assert [pod.is_completed for pod in pods] == [True] * 3
 
