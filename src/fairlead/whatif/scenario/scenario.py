@@ -70,8 +70,11 @@ from fairlead.whatif.scenario.audited_input import (
     audited_input,
     read_audited,
 )
+from fairlead.whatif.scenario.cron_job_note import (
+    endless_cron_job_notes,
+    idle_cron_job_notes,
+)
 from fairlead.whatif.scenario.generated_nodes import GeneratedNodes, generated_nodes
-from fairlead.whatif.scenario.idle_cron_job import idle_cron_job_notes
 from fairlead.whatif.scenario.settings import (
     Settings,
     autoscaling_of,
@@ -180,7 +183,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     late: tuple[str, ...] = ()
     if scenario.duration is not None:
         late = tuple(late_event_notes(path, scenario.events, scenario.duration))
-    if duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
+    kubelet = _kubelet(path, settings, releases, cluster, seed)
+    if duration is not None and settings.cron_jobs and kubelet.run_durations is None:
+        late += tuple(endless_cron_job_notes(initial, start, start + duration))
+    elif duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
         # An audit log repeats the Jobs that its CronJobs created.
         late += tuple(idle_cron_job_notes(initial, start, start + duration))
     if not inventory.of_kind(NODE):
@@ -203,7 +209,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         duration=duration,
         quiet=cluster.quiet,
         seed=seed,
-        kubelet=_kubelet(path, settings, releases, cluster, seed),
+        kubelet=kubelet,
         scheduler=scheduler,
         node_lifecycle=node_lifecycle_config(path, settings.controller_manager, releases.nodes),
         releases=releases,

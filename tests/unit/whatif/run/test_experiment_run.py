@@ -249,8 +249,23 @@ def test_cron_jobs_run_if_the_scenario_enables_them(finish):
         "CronJob default/c creates no Jobs here; with settings.cron-jobs: true, it does.",
     )
     assert not finish(CRON_JOB.replace("18m", "4m")).outcome.notes
-    pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
-    assert [pod.is_completed for pod in pods] == [True] * 3
+    found = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome
+    assert [pod.is_completed for pod in found.pods.values()] == [True] * 3
+    assert not found.notes
+
+
+def test_a_note_names_the_cron_jobs_whose_pods_never_end(finish):
+    endless = CRON_JOB.replace("fairlead.dev/run-duration: 1m", "")
+    deadline = endless.replace(
+        "jobTemplate: {spec: {", "jobTemplate: {spec: {activeDeadlineSeconds: 9, "
+    )
+    settings = "settings: {cron-jobs: true}\n"
+    [note] = finish(endless + settings).outcome.notes
+    assert note == (
+        "The pods of CronJob default/c never end here; the annotation fairlead.dev/run-duration in "
+        "the pod template states how long they run."
+    )
+    assert not finish(deadline + settings).outcome.notes
 
 
 UNKNOWN_OWNER = """objects:
