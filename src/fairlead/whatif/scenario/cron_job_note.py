@@ -14,6 +14,7 @@ from fairlead.apiserver.kind import CRON_JOB
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 _NAMES_MAX: Final = 2
 
@@ -52,7 +53,7 @@ def _due(
     initial: Iterable[Manifest], start: Instant, end: Instant
 ) -> Iterator[tuple[str, CronJob]]:
     """Yield (key, CronJob) of each CronJob in `initial` that creates a Job in this time."""
-    for one in initial:
+    for one in samples(initial):
         if one.kind is CRON_JOB and _is_due(job := decode_as(CronJob, one.value), start, end):
             yield one.ref.key, job
 

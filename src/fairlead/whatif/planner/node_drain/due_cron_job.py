@@ -17,6 +17,7 @@ from fairlead.engine.core.cron_schedule import ScheduleError, missed_times, read
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 
 def due_cron_job_notes(
@@ -28,7 +29,7 @@ def due_cron_job_notes(
     left out, because they start no Jobs.
     """
     due = []
-    for one in manifests:
+    for one in samples(manifests):
         if one.kind is CRON_JOB:
             with suppress(DecodeError, ScheduleError):
                 spec = decode_as(CronJob, one.value).spec
