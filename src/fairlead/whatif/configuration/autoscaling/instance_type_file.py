@@ -302,8 +302,14 @@ def _problems(one: StatedType) -> Iterator[str]:
 
 
 def _size_problems(one: StatedType) -> Iterator[str]:
-    for resource, amount in (*one.capacity.items(), *one.allocatable.items()):
-        yield from (f"{resource}: {problem}" for problem in amount_problems(resource, amount))
+    stated = [(resource, resource, amount) for resource, amount in one.capacity.items()]
+    stated += [
+        (column, resource, one.allocatable[resource])
+        for column, resource in ALLOCATABLE_COLUMNS.items()
+        if resource in one.allocatable
+    ]
+    for field, resource, amount in stated:
+        yield from (f"{field}: {problem}" for problem in amount_problems(resource, amount))
     size, left = amounts(one.capacity), amounts(one.allocatable)
     if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
         yield "cpu and memory must be more than 0"

@@ -63,8 +63,11 @@ def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
 
 
 def stuck_words(pod: Pod) -> str:
-    """Return a clause that says why `pod`, which is stuck, is still there."""
-    return f"its grace period ended at {pod.metadata.deletion_timestamp}, but it has not stopped"
+    """Return words that say why `pod`, which is stuck, is still there.
+
+    Several pods can share the words, so they have no subject.
+    """
+    return f"not stopped, although the grace period ended at {pod.metadata.deletion_timestamp}"
 
 
 def stuck_pods(manifests: Iterable[Manifest], at: Instant) -> StuckPods:

@@ -238,6 +238,11 @@ def test_a_note_names_types_whose_spot_price_is_assumed(tmp_path: Path) -> None:
             id="more is allocatable than the machine has",
         ),
         pytest.param(
+            "name,cpu,memory,allocatableMemory\nm,2,8Gi,much\n",
+            "allocatableMemory: 'much': quantities must match",
+            id="an allocatable amount that is no quantity",
+        ),
+        pytest.param(
             "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n",
             "instance type m: appears twice",
             id="a repeated type",

@@ -15,7 +15,7 @@ from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
 
 LONG_AGO, RECENT, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:55:00Z", "2026-01-01T03:00:00Z"
 TAKEN_AT = "2026-01-01T02:00:00Z"
-WHY = f"its grace period ended at {LONG_AGO}, but it has not stopped"
+WHY = f"not stopped, although the grace period ended at {LONG_AGO}"
 
 
 @pytest.fixture
