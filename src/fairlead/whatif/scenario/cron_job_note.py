@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import CronJob
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import CRON_JOB
-from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.snapshot.due_cron_job import due_cron_jobs
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.samples import samples
 
 _NAMES_MAX: Final = 2
 
 
 def idle_cron_job_notes(initial: Iterable[Manifest], start: Instant, end: Instant) -> Iterator[str]:
-    """Yield a note about the CronJobs in `initial` that are due after `start`, and before `end`.
+    """Yield a note about the CronJobs in `initial` that are due after `start`, and not after `end`.
 
     Call this if the scenario does not run CronJobs.
     """
-    due = [key for key, _ in _due(initial, start, end)]
+    due = [key for key, *_ in due_cron_jobs(initial, start, end)]
     if due:
         noun, verb = ("CronJob", "creates") if len(due) == 1 else ("CronJobs", "create")
         yield (
@@ -40,30 +36,14 @@ def endless_cron_job_notes(
 
     Call this if only annotations and deadlines limit how long pods run.
     """
-    endless = [key for key, job in _due(initial, start, end) if not _ends(job.spec.job_template)]
+    due = due_cron_jobs(initial, start, end)
+    endless = [key for key, job, _ in due if not _ends(job.spec.job_template)]
     if endless:
         noun = "CronJob" if len(endless) == 1 else "CronJobs"
         yield (
             f"The pods of {noun} {listed(endless, _NAMES_MAX)} never end here; the annotation "
             f"{RUN_DURATION} in the pod template states how long they run."
         )
-
-
-def _due(
-    initial: Iterable[Manifest], start: Instant, end: Instant
-) -> Iterator[tuple[str, CronJob]]:
-    """Yield (key, CronJob) of each CronJob in `initial` that creates a Job in this time."""
-    for one in samples(initial):
-        if one.kind is CRON_JOB and _is_due(job := decode_as(CronJob, one.value), start, end):
-            yield one.ref.key, job
-
-
-def _is_due(job: CronJob, start: Instant, end: Instant) -> bool:
-    try:
-        due = read_schedule(job.spec.schedule, job.spec.time_zone).after(start)
-    except ScheduleError:
-        return False
-    return not job.spec.suspend and due is not None and due < end
 
 
 def _ends(job_template: Json) -> bool:

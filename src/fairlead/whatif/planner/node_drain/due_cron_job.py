@@ -7,17 +7,16 @@ evict these pods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from typing import Final
 
-from fairlead.api.codec import DecodeError, decode_as
-from fairlead.api.objects import CronJob
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import CRON_JOB
-from fairlead.engine.core.cron_schedule import ScheduleError, missed_times, read_schedule
+from fairlead.engine.core.cron_schedule import Schedule
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.snapshot.due_cron_job import due_cron_jobs
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.samples import samples
+
+_TIMES_MAX: Final = 100  # more times are not counted
 
 
 def due_cron_job_notes(
@@ -25,21 +24,26 @@ def due_cron_job_notes(
 ) -> Iterator[str]:
     """Yield a note about the CronJobs in `manifests` that are due during the drains.
 
-    The drains begin at `start` and last for the time `took`. Suspended and invalid CronJobs are
-    left out, because they start no Jobs.
+    The drains begin at `start` and last for the time `took`.
     """
-    due = []
-    for one in samples(manifests):
-        if one.kind is CRON_JOB:
-            with suppress(DecodeError, ScheduleError):
-                spec = decode_as(CronJob, one.value).spec
-                schedule = read_schedule(spec.schedule, spec.time_zone)
-                times = 0 if spec.suspend else missed_times(schedule, start, start + took)
-                if times:
-                    due.append((times, one.ref.key))
+    end = start + took
+    found = due_cron_jobs(manifests, start, end)
+    due = [(_times(schedule, start, end), key) for key, _, schedule in found]
     if due:
         due.sort(key=lambda one: (-one[0], one[1]))
-        names = listed([f"{key} {counted(times, 'time')}" for times, key in due])
+        names = listed([f"{key} {_times_words(times)}" for times, key in due])
         is_one = len(due) == 1
         what = f"{counted(len(due), 'CronJob')} {'is' if is_one else 'are'} due ({names})"
         yield f"During the drains, {what}; {'its' if is_one else 'their'} Jobs are not simulated."
+
+
+def _times(schedule: Schedule, start: Instant, end: Instant) -> int:
+    """Return how often `schedule` is due in (`start`, `end`], at most _TIMES_MAX + 1."""
+    count, at = 0, schedule.after(start)
+    while at is not None and at <= end and count <= _TIMES_MAX:
+        count, at = count + 1, schedule.after(at)
+    return count
+
+
+def _times_words(times: int) -> str:
+    return f"over {_TIMES_MAX} times" if times > _TIMES_MAX else counted(times, "time")

@@ -39,3 +39,12 @@ def test_a_note_counts_the_times_at_which_cron_jobs_are_due(snapshot, make, took
     found = due_cron_job_notes(read.manifests, read.taken_at, seconds(took_s))
     note = f"During the drains, {what} Jobs are not simulated."
     assert list(found) == ([note] if what else [])
+
+
+def test_uneven_times_are_counted_one_by_one(snapshot, make):
+    """2026-01-01 is a Thursday: within a week, 09:00 comes five times from Monday to Friday."""
+    node = make.node("a")
+    node["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    read = snapshot(node, cron_job("weekdays", "0 9 * * 1-5"), cron_job("minutely", "* * * * *"))
+    [note] = due_cron_job_notes(read.manifests, read.taken_at, seconds(7 * 24 * 3600))
+    assert "default/minutely over 100 times, default/weekdays 5 times" in note
