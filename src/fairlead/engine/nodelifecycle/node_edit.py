@@ -4,9 +4,9 @@ An edit that would have no effect produces no write. A merge patch replaces the 
 It contains the resourceVersion from which it was computed, so the server refuses it if another
 client has changed the node since.
 
-NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
-reconciles these taints, whoever added or removed them. NoExecute taints are added and removed by
-another part of the controller (`eviction/no_execute_taint_mode.py`).
+NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. If another client
+adds or removes one of these taints, the controller reverts this. Another part of the controller
+adds and removes NoExecute taints (`eviction/no_execute_taint_mode.py`).
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,

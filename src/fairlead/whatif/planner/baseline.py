@@ -77,9 +77,10 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 
     If workloads lack pods, rollouts were in progress or pods were starting (`dump_activity`), the
     snapshot is simulated first, and the baseline is the end of this simulation. Otherwise, or if
-    the simulation completes none of these, the baseline is the snapshot as it is. `autoscale` is
-    used only for the notes (`plan_notes`).
-    `model` is the model of `snapshot` with `scheduler` and `seed`, if the caller has made it.
+    the simulation completes none of these, the baseline is the snapshot as it is.
+
+    `autoscale` is used only for the notes (`plan_notes`). `model` is the model of `snapshot` with
+    `scheduler` and `seed`, if the caller has made it.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)
