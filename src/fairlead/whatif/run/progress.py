@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Protocol
 
 
@@ -25,3 +26,43 @@ class NoProgress:
 
     def reach(self, done: int, now_s: float) -> None:
         """Do nothing."""
+
+
+class PhasesInTurn:
+    """Shows the progress of several phases that run at the same time, each in a forked process.
+
+    Only the first phase that has not ended is shown.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        """`progress` shows the phases; create this object before the processes are forked."""
+        self._progress = progress
+        self._ended = mmap(-1, 1)  # the number of phases that have ended, shared by all processes
+
+    def phase(self, number: int, name: str) -> Progress:
+        """Return the progress of the phase `name`, for its process; the first `number` is 0."""
+        return _PhaseInTurn(self._progress, self._ended, number, name)
+
+    def end_phase(self) -> None:
+        """Record that the phase that was shown has ended; show the next one."""
+        self._ended[0] += 1
+
+
+class _PhaseInTurn:
+    """Passes progress on if `number` phases have ended, so that this phase is shown."""
+
+    def __init__(self, progress: Progress, ended: mmap, number: int, name: str) -> None:
+        self._progress, self._ended = progress, ended
+        self._number, self._name = number, name
+        self._has_begun = False
+
+    def begin(self, phase: str, total: int) -> None:
+        """Do nothing: the phase begins when it is shown."""
+
+    def reach(self, done: int, now_s: float) -> None:
+        if self._ended[0] != self._number:
+            return
+        if not self._has_begun:
+            self._has_begun = True
+            self._progress.begin(self._name, 0)
+        self._progress.reach(done, now_s)

@@ -12,14 +12,9 @@ the steps is then repeated up to the last change of the other run.
 from __future__ import annotations
 
 import gc
-import os
-import pickle
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
-from signal import SIGKILL
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -27,12 +22,11 @@ from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
+from fairlead.whatif.run.forked_call import can_fork, in_child
 from fairlead.whatif.run.progress import Progress
 
 if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
-
-Result = TypeVar("Result")
 
 WITHOUT: Final = "without the change"
 WITH: Final = "with the change"
@@ -161,75 +155,8 @@ def _begin(without: Experiment, before: RunOutcome) -> DurationNs:
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     """Return whether the runs differ only in their steps and the process can be forked.
 
-    A process with several threads is not forked, because locks held by other threads would never be
-    released. Runs with extenders are not forked, because their connections cannot be shared.
+    Runs with extenders are not forked, because their connections cannot be shared.
     """
     begin = without.steps_begin
     is_same = replace(changed, steps=(), steps_begin=begin, steps_for=None) == without
-    if without.scheduler.extenders:
-        return False
-    return is_same and hasattr(os, "fork") and threading.active_count() == 1
-
-
-def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
-    """Return the result of `produce`, called in a forked process; None if that process fails.
-
-    The result may refer to objects in `shared`. These objects are not sent: in the returned result,
-    the references point to the objects of this process.
-    """
-    reading, writing = os.pipe()
-    # Made before the fork: counting a reference to each object would copy all of their memory.
-    index = {id(one): at for at, one in enumerate(shared)}
-    child = os.fork()
-    if child == 0:
-        gc.freeze()  # a garbage collection would write to all memory pages and so copy them
-        os.close(reading)
-        _send(produce, index, writing)
-    os.close(writing)
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            sent = pipe.read()
-    except BaseException:
-        os.kill(child, SIGKILL)
-        raise
-    finally:
-        _, status = os.waitpid(child, 0)
-    if status != 0:
-        return None
-    result: Result = _Unpickler(sent, shared).load()
-    return result
-
-
-def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int) -> None:
-    """Write the result of `produce` to the pipe `writing`, and end the process.
-
-    An object that both processes have is written as a number: `index` maps the `id()` of such an
-    object to its number.
-    """
-    code = 1
-    try:
-        with os.fdopen(writing, "wb") as pipe:
-            _Pickler(pipe, index).dump(produce())
-        code = 0
-    finally:
-        os._exit(code)
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles each shared object as a number: `index` maps the object's `id()` to its position."""
-
-    def __init__(self, file: Any, index: Mapping[int, int]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._index = index
-
-    def persistent_id(self, obj: object) -> int | None:
-        return self._index.get(id(obj))
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, sent: bytes, shared: Sequence[object]) -> None:
-        super().__init__(BytesIO(sent))
-        self._shared = shared
-
-    def persistent_load(self, index: Any) -> object:
-        return self._shared[index]
+    return is_same and not without.scheduler.extenders and can_fork()

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-from fairlead.whatif.run import run_pair as run_pair_module
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.run_pair import in_child, run_pair
+from fairlead.whatif.run.run_pair import run_pair
 
 EXTENDER = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -74,21 +73,6 @@ def test_both_ways_have_the_same_outcomes_and_commands(pair):
 
 def test_a_pod_that_neither_run_changes_exists_once(pair, monkeypatch):
     # An earlier test may have left a thread; then the runs do not share objects.
-    monkeypatch.setattr(run_pair_module.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
     before, after = run_pair(*pair, NoProgress())
     assert before.pods["default/idle"] is after.pods["default/idle"]
-
-
-def test_a_child_that_fails_has_no_result():
-    assert in_child(lambda: 1 / 0, ()) is None
-
-
-def test_a_child_process_does_not_change_the_parent():
-    here = []
-    assert in_child(lambda: (here.append(1), list(here))[1], ()) == [1]
-    assert here == []
-
-
-def test_shared_objects_are_not_sent():
-    shared = [object(), {"a": 1}]
-    assert in_child(lambda: {"x": shared[1], "y": 2}, shared)["x"] is shared[1]

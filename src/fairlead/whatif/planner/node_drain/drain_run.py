@@ -11,10 +11,9 @@ drains.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Final
 
@@ -37,8 +36,9 @@ from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
-from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.run.run_pair import has_missed_end, in_child, outcome_until
+from fairlead.whatif.run.forked_call import can_fork, in_child, in_children
+from fairlead.whatif.run.progress import PhasesInTurn, Progress
+from fairlead.whatif.run.run_pair import has_missed_end, outcome_until
 from fairlead.whatif.snapshot.manifest import Manifest
 
 SOURCE: Final = "plan"
@@ -201,10 +201,8 @@ def run_drains(
             known = _baseline_of(outcome_until(base, known.after, until, progress))
         return _drain_run(pace, rounds, outcome, known)
 
-    has_extenders = bool(
-        experiment.scheduler.extenders
-    )  # their connections cannot be shared with a forked process
-    if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
+    # The connections to extenders cannot be shared with a forked process.
+    if experiment.scheduler.extenders or not can_fork():
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
         return _until_unsafe(
@@ -217,15 +215,25 @@ def run_drains(
     # None if the forked process failed, perhaps for lack of memory.
     baseline = forked or _baseline_of(run_experiment(base, "at rest", progress).outcome)
     after = baseline.after
+    phases = PhasesInTurn(progress)
+    calls = [
+        partial(_finish, run, rounds, pace, after, phases.phase(number, _phase_of(pace)))
+        for number, pace in enumerate(paces)
+    ]
 
-    def drained(pace: DrainPace) -> DrainRun:
-        progress.begin(f"draining {pace.at_once} at once", 0)
-        outcome = in_child(partial(_finish, run, rounds, pace, after, progress), shared)
-        if outcome is None:
-            outcome = _run_apart(base, rounds, pace, after, progress)
-        return compared(pace, outcome)
+    def drained() -> Generator[DrainRun, None, None]:
+        with closing(in_children(calls, shared)) as outcomes:
+            for pace, outcome in zip(paces, outcomes, strict=True):
+                known = outcome or _run_apart(base, rounds, pace, after, progress)
+                phases.end_phase()
+                yield compared(pace, known)
 
-    return _until_unsafe(map(drained, paces))
+    with closing(drained()) as runs:
+        return _until_unsafe(runs)
+
+
+def _phase_of(pace: DrainPace) -> str:
+    return f"draining {pace.at_once} at once"
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
@@ -301,7 +309,7 @@ def _run_apart(
 ) -> RunOutcome:
     run = ExperimentRun(replace(base, steps_begin=begin), None)
     with run.reaching_extenders():
-        run.start(f"draining {pace.at_once} at once", progress)
+        run.start(_phase_of(pace), progress)
         return _finish(run, rounds, pace, begin, progress)
 
 

@@ -1,0 +1,102 @@
+"""Calls in forked processes return their results, in order, and leave this process as it is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from select import select
+
+import pytest
+
+from fairlead.whatif.run.forked_call import in_child, in_children
+from fairlead.whatif.run.progress import PhasesInTurn
+
+
+def test_a_child_that_fails_has_no_result():
+    assert in_child(lambda: 1 / 0, ()) is None
+
+
+def test_a_child_process_does_not_change_the_parent():
+    here = []
+    assert in_child(lambda: (here.append(1), list(here))[1], ()) == [1]
+    assert here == []
+
+
+def test_shared_objects_are_not_sent():
+    shared = [object(), {"a": 1}]
+    assert in_child(lambda: {"x": shared[1], "y": 2}, shared)["x"] is shared[1]
+
+
+def test_a_failed_call_does_not_stop_the_others():
+    assert list(in_children([lambda: 1, lambda: 1 / 0, lambda: 3], ())) == [1, None, 3]
+
+
+def test_as_many_calls_run_at_once_as_there_are_cores(monkeypatch):
+    """The first call waits for the second, and its result still comes first."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    reading, writing = os.pipe()
+    calls = [lambda: os.read(reading, 1), lambda: os.write(writing, b"x")]
+    assert list(in_children(calls, ())) == [b"x", 1]
+
+
+def test_one_call_runs_at_a_time_on_one_core(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    reading, writing = os.pipe()
+    calls = [lambda: select([reading], [], [], 0.1)[0], lambda: os.write(writing, b"x")]
+    assert list(in_children(calls, ())) == [[], 1]
+
+
+def test_the_other_processes_are_killed_when_the_caller_stops(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    never_written, _ = os.pipe()
+    children = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
+    with closing(in_children([lambda: 1, lambda: os.read(never_written, 1)], ())) as results:
+        assert next(results) == 1
+    assert len(children) == 2
+    with pytest.raises(ChildProcessError):
+        os.waitpid(children[1], os.WNOHANG)
+
+
+class Shown:
+    def __init__(self):
+        self.lines = []
+
+    def begin(self, phase, total):
+        self.lines.append(phase)
+
+    def reach(self, done, now_s):
+        self.lines.append(now_s)
+
+
+def test_only_the_first_phase_that_has_not_ended_is_shown():
+    shown = Shown()
+    phases = PhasesInTurn(shown)
+    first, second = phases.phase(0, "one"), phases.phase(1, "two")
+    second.reach(0, 1.0)
+    first.reach(0, 2.0)
+    first.reach(0, 3.0)
+    phases.end_phase()
+    first.reach(0, 4.0)
+    second.reach(0, 5.0)
+    assert shown.lines == ["one", 2.0, 3.0, "two", 5.0]
+
+
+def test_a_forked_process_sees_which_phase_is_shown():
+    shown = Shown()
+    phases = PhasesInTurn(shown)
+    second = phases.phase(1, "two")
+
+    def wait_for_turn():
+        while not shown.lines:
+            second.reach(0, 1.0)
+        return shown.lines
+
+    def produce():
+        with closing(in_children([lambda: "done", wait_for_turn], ())) as results:
+            yield next(results)
+            phases.end_phase()
+            yield next(results)
+
+    assert list(produce()) == ["done", ["two", 1.0]]
