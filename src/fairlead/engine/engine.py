@@ -79,9 +79,9 @@ class Engine:
         self._touched: dict[_Group, None] = {self._everyone: None}
         always = [member for member in self._members if not member.interest.keeps_deadline]
         self._always_touched = {_Group(tuple(always)): None} if always else {}
-        # The members that need a stimulus, by its topic. There are few topics, because a topic
-        # consists only of classes and a kind.
-        self._concerned: dict[Topic, _Group] = {}
+        # The members that need a stimulus, by its topic and, for the success of a command, by the
+        # issuer. There are few topics, because a topic consists only of classes and a kind.
+        self._concerned: dict[tuple[Topic, Issuer | None], _Group] = {}
         # The members that need the success of a command, by the class and the issuer of the
         # command; None if the members also depend on the kind of the object that it wrote.
         self._concerned_by_success: dict[tuple[type, Issuer | None], _Group | None] = {}
@@ -132,8 +132,7 @@ class Engine:
             if key not in self._concerned_by_success:
                 self._concerned_by_success[key] = self._after_success(stimulus)
             found = self._concerned_by_success[key]
-            if found is not None:
-                return found
+            return found or self._concerned_by(topic_of(stimulus), stimulus.issuer)
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
@@ -144,18 +143,22 @@ class Engine:
         controllers needs the stimulus only for certain kinds.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
-        members = [one for one in self._members if issuer is None or one.issuer == issuer]
+        members = self._members_for(issuer)
         if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in members):
             return None
-        topic = topic_of(stimulus)
-        return _Group(tuple(one for one in members if one.interest.includes(topic)))
+        return self._concerned_by(topic_of(stimulus), issuer)
 
-    def _concerned_by(self, topic: Topic) -> _Group:
-        concerned = self._concerned.get(topic)
+    def _concerned_by(self, topic: Topic, issuer: Issuer | None = None) -> _Group:
+        concerned = self._concerned.get((topic, issuer))
         if concerned is None:
-            members = tuple(one for one in self._members if one.interest.includes(topic))
-            concerned = self._concerned[topic] = _Group(members)
+            members = self._members_for(issuer)
+            concerned = _Group(tuple(one for one in members if one.interest.includes(topic)))
+            self._concerned[topic, issuer] = concerned
         return concerned
+
+    def _members_for(self, issuer: Issuer | None) -> list[_Member]:
+        """Return the members with the issuer `issuer`; all members if it is None."""
+        return [one for one in self._members if issuer is None or one.issuer == issuer]
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which to call `handle_deadline`; a time in the past means immediately.

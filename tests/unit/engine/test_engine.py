@@ -247,6 +247,16 @@ def test_successes_go_to_the_controllers_with_the_issuer_of_the_command(diary, i
         assert [name for name, *_ in diary] == concerned
 
 
+def test_successes_that_are_filtered_by_kind_go_only_to_their_issuer_too(diary):
+    a, b = Spy("a", diary), Spy("b", diary)
+    a.interest = Interest(succeeded=(WritesTo(PatchStatus, ("Pod",)),))
+    engine, status = engine_of(a, b), PatchStatus(ObjectRef("Pod", "ns", "p"))
+    for issuer in (a.issuer, b.issuer, None, a.issuer):
+        engine.handle(CommandSucceeded(status, issuer), 1)
+        diary.append(("", "", 0, 0))
+    assert "".join(name or " " for name, *_ in diary).split() == ["a", "b", "ab", "a"]
+
+
 def test_an_interest_also_limits_the_successes_of_own_commands(diary):
     a, b = Spy("a", diary), Spy("b", diary)
     a.interest = Interest(succeeded=(Bind,))

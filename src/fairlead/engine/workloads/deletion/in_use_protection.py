@@ -24,6 +24,7 @@ from fairlead.api.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodGroup,
     Unstructured,
 )
 from fairlead.api.pods.facts import is_terminal, is_terminating
@@ -49,6 +50,8 @@ FINALIZERS: Final = {
     CLASS_KIND: "kubernetes.io/vac-protection",
     GROUP_KIND: "scheduling.k8s.io/podgroup-protection",
 }
+# VolumeAttributesClasses are Unstructured.
+_READ: Final = (Pod, PersistentVolumeClaim, PersistentVolume, PodGroup, Unstructured)
 _API_GROUPS: Final = {CLASS_KIND: "storage.k8s.io", GROUP_KIND: "scheduling.k8s.io"}
 BOUND: Final = "Bound"
 RETRY_AFTER: Final = seconds(1)
@@ -59,7 +62,9 @@ class InUseProtection(Struct):
     """Removes the protection finalizer of a terminating object when the object is not in use."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
-    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)
+    interest: ClassVar[Interest] = Interest(
+        changed=_READ, deleted=_READ, succeeded=(), failed=(PatchObject,), readiness=False
+    )
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
     _sent: dict[Key, ApiObject] = field(default_factory=dict)  # whose finalizer is being removed

@@ -67,6 +67,7 @@ DISRUPTED: Final = Condition(
 )
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 _GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
+_READ: Final = (Pod, ResourceClaim, ResourceSlice, DeviceTaintRule)
 
 
 class _Eviction(Struct, frozen=True):
@@ -80,7 +81,13 @@ class DeviceTaintEviction:
     """The device taint eviction controller: evicts pods whose devices have NoExecute taints."""
 
     issuer: ClassVar[Issuer] = controller_account(NAME)
-    interest: ClassVar[Interest] = Interest(succeeded=(DeleteObject,), failed=(DeleteObject,))
+    interest: ClassVar[Interest] = Interest(
+        changed=_READ,
+        deleted=_READ,
+        succeeded=(DeleteObject,),
+        failed=(DeleteObject,),
+        readiness=False,
+    )
 
     def __init__(self, reporter: Reporter, *, has_rules: bool = False) -> None:
         """Start empty; evictions are reported to `reporter`.

@@ -75,7 +75,9 @@ class Volumes:
     """The persistent volume controller: binds claims to volumes, and provisions volumes."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
-    interest: ClassVar[Interest] = Interest(succeeded=_OWN_WRITES, failed=_OWN_WRITES)
+    interest: ClassVar[Interest] = Interest(
+        succeeded=_OWN_WRITES, failed=_OWN_WRITES, readiness=False
+    )
 
     def __init__(
         self,
