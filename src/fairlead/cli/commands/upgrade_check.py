@@ -45,9 +45,9 @@ def upgrade_check(
         int | str | None,
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
-            "0). N is a number, or a percentage such as 5% (rounded down, but at least 1). If "
-            "there are surge nodes, 5% means 5% of the nodes of each pool and zone, "
-            "otherwise 5% of all nodes to drain.",
+            "0). N is a number, or a percentage such as 5% (rounded down, but at least 1). "
+            "With surge nodes, 5% means 5% of the nodes to drain in one zone of one pool; with "
+            "--surge 0, it means 5% of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),

@@ -133,9 +133,10 @@ class PlaceholderValues(Struct):
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return `value`, a part of a recorded request, with values instead of placeholders.
+        """Return `value`, a part of a recorded request, with its placeholders replaced.
 
-        A placeholder that is not bound is bound to a new value, if one can be made up.
+        Each placeholder is replaced by the value to which it is bound. An unbound placeholder is
+        first bound to a made-up value; if none can be made up, the placeholder stays.
         """
         match value:
             case str():

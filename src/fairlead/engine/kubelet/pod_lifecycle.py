@@ -12,8 +12,9 @@ start again (RESTART, `pod_workers`). A pod that is not admitted fails instead o
 `pod_admission`). A pod stays Pending if one of its containers had failed to start when the pod was
 loaded.
 
-Each pod waits for at most one act at a time, which this module computes from the pod. Containers
-that have ended by themselves are not restarted.
+Each pod waits for at most one act at a time. `next_act` computes it from the pod, except REJECT,
+RESTART, STOP and the OBSERVE of a resize, which `pod_workers` adds. Containers that have ended by
+themselves are not restarted.
 """
 
 from __future__ import annotations

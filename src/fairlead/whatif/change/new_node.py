@@ -165,8 +165,8 @@ def _merged(model: Json, template: Json) -> Json:
 def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
     """Return `labels` with the labels `changed`.
 
-    Labels that repeat the zone, the instance type, the architecture or the system, such as the
-    deprecated ones, are changed with them.
+    A deprecated label gets the new value of the label that replaced it. If the zone changes, all
+    labels that depend on the zone change too (`labels_in_zone`).
     """
     found = labels_in_zone(labels, changed[ZONE]) if ZONE in changed else dict(labels)
     for old, new in _DEPRECATED.items():

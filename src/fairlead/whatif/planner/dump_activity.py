@@ -85,7 +85,8 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
 def _starting_pods(model: ClusterModel) -> list[Pod]:
     """Return the pods of `model` whose containers are starting, sorted by key.
 
-    They were scheduled shortly before, on nodes that run pods.
+    Only pods that were scheduled shortly before the dump (`_is_recent`) are returned, and only if
+    their nodes take pods (`takes_pods`).
     """
     found = [
         pod.pod

@@ -51,10 +51,11 @@ def simulate(
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if CONDITION is true. The conditions priority>=1000, "
-            "namespace=store, name=web-* and labels.app=web are true if a pod with this property "
-            "was displaced: preempted, evicted, or on a node that was deleted. The condition loop "
-            "is true if pods are displaced again and again (docs/results.md).",
+            "Exit with status 3 if CONDITION is true. A condition on the priority, namespace, name "
+            "or a label of pods, such as priority>=1000, namespace=store, name=web-* or "
+            "labels.app=web, is true if such a pod was displaced: preempted, evicted, or on a node "
+            "that was deleted. The condition loop is true if pods are displaced again and again "
+            "(docs/results.md).",
         ),
     ] = (),
     plugin: Plugins = (),

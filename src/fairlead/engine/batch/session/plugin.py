@@ -249,7 +249,7 @@ class Explains(BatchPlugin, Protocol):
 
 
 class BatchHandle(Handle, Protocol):
-    """The state that scheduler plugins may read if a batch plugin provides them."""
+    """The state that a scheduler plugin may read if a batch plugin provides the plugin."""
 
     @property
     def sums(self) -> Sums:

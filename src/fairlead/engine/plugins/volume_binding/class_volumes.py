@@ -152,7 +152,10 @@ class ClassVolumes:
 
 
 class _RowsByLabel:
-    """An index from label values to rows, built for each label key on its first use."""
+    """For each label key, the rows of the nodes by the value of this label.
+
+    The rows for a key are found when the key is first used.
+    """
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table

@@ -171,10 +171,10 @@ class Rollouts(Struct):
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Return the commands that bring each implied ReplicaSet to its desired size.
+        """Set the desired size of each implied ReplicaSet; return the commands that reach it.
 
         An implied ReplicaSet is missing in the dump, although the dump contains its pods. If
-        `is_loaded` is set, the desired sizes are stored, but the result is [].
+        `is_loaded` is set, only the desired sizes are set, and the result is [].
         """
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):

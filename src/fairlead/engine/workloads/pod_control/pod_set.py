@@ -105,7 +105,10 @@ class Slots(Protocol):
         ...
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`, as `slot_of` does, but create no Pod objects."""
+        """Return the result of `slot_of` for each of `replicas`.
+
+        If possible, no Python object is made for each pod.
+        """
         ...
 
 

@@ -543,10 +543,11 @@ def _of_aws(row: Json) -> StatedType:
 
 
 def _interface_pods(network: Json) -> int:
-    """Return the number of pods that can have an address of a network interface; 0 if unknown.
+    """Return the number of pods for which AWS sizes a node with the interfaces of `network`.
 
-    The first address of each interface is not for pods. Two pods that use the network of the host
-    are added. Only the default network card counts.
+    These are the pods that can have an address of a network interface, plus two pods that use the
+    network of the host. The first address of each interface is not for pods, and only the default
+    network card counts. Returns 0 if the number is unknown.
 
     source: amazon-vpc-cni-k8s scripts/gen_vpc_ip_limits.go: printPodLimit
     """

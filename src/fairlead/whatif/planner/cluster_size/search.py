@@ -728,7 +728,10 @@ class SizeSearch:
     # --- nodes of one type -----------------------------------------------------------------
 
     def _unify(self) -> None:
-        """Try nodes of one type for all pools, then for each pool; keep what is cheaper."""
+        """Try to replace all nodes by nodes of one type, then the nodes of one pool after another.
+
+        A replacement is kept if it is cheaper.
+        """
         pools = sorted({offer.pool for offer in self._offers})
         self._limit = self.result.cycles + _UNIFY_CYCLES_MAX
         self._progress.begin("trying nodes of one type", 0)
