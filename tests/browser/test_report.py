@@ -111,6 +111,53 @@ def test_names_of_the_systems_priority_classes_are_whole(page, reports, width):
     assert fits
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_name_in_a_table_is_cut(page, reports, width):
+    """The end of a pod's name is visible at every width, because it tells replicas apart."""
+    page.open(reports / "hostile.html", width=width)
+    cut = page.js(
+        "[...document.querySelectorAll('.data .link, .kind-pod .clamp, .kind-name .clamp')]"
+        ".filter(e => e.scrollHeight > e.clientHeight + 1 && e.clientHeight).length"
+    )
+    assert cut == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (
+            ("ip-10-0-1-2.eu-1.internal", "ip-10-0-1-3.eu-1.internal"),
+            ("ip-10-0-1-2", "ip-10-0-1-3"),
+        ),
+        (("10.0.1.2", "10.0.1.3"), ("10.0.1.2", "10.0.1.3")),
+        (("node.a.internal", "node.b.internal"), ("node.a.internal", "node.b.internal")),
+    ],
+    ids=(
+        "host names without the domain",
+        "addresses are whole",
+        "domains that tell nodes apart stay",
+    ),
+)
+def test_cells_have_the_part_of_a_nodes_name_that_is_unique(page, tmp_path, names, shown):
+    """A cell has room for about 15 letters."""
+    report = {"kind": "simulate", "title": "Names", "nodes": [{"name": name} for name in names]}
+    write_report(tmp_path / "names.html", report)
+    page.open(tmp_path / "names.html")
+    assert set(shown) <= set(drawn_texts(page, "#nodes"))
+
+
+def test_a_nodes_name_that_is_too_long_for_its_cell_keeps_its_end(page, tmp_path):
+    """Nodes of one pool differ only at the end of their names."""
+    names = [
+        f"gke-production-europe-general-purpose-pool-5f3b2c1d-{end}" for end in ("x8f2", "k3q9")
+    ]
+    report = {"kind": "simulate", "title": "Names", "nodes": [{"name": name} for name in names]}
+    write_report(tmp_path / "names.html", report)
+    page.open(tmp_path / "names.html")
+    ends = {text[-4:] for text in drawn_texts(page, "#nodes") if "…" in text}
+    assert ends == {"x8f2", "k3q9"}
+
+
 def test_a_report_without_a_measured_time_shows_none(page, reports):
     """The worst case of a sweep is reported without the time that it took."""
     page.open(reports / "queues.html")

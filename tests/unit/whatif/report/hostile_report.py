@@ -54,6 +54,8 @@ def hostile_report() -> ReportData:
             "series": [{"priority": at, "pending": [at + 100]} for at in range(12)],
         },
         "nodes": list(hostile_nodes()),
+        "verdict": [{"severity": "bad", "sentence": name} for name in NAMES],
+        "next_steps": [{"words": f"Ask {name}:", "options": f"--like {name}"} for name in NAMES],
         "preemptions": [
             {"victim": MARKUP, "rule": MARKUP, "node": MARKUP, "by": LONG, "t_s": 1e9},
             {"victim": ODD},

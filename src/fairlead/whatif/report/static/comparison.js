@@ -11,7 +11,7 @@ const FIGURES = [
   { key: "evicted", label: "Evicted" },
   { key: "moved", label: "Moved" },
   { key: "gone", label: "Gone", isBad: true },
-  { key: "breaches", label: "Budgets breached", isBad: true },
+  { key: "breaches", label: "Against a budget", isBad: true },
   { key: "recovered_s", label: "Everything runs after", format: duration },
   { key: "nodes", label: "Nodes", isShown: (rows) => hasCost(rows) || new Set(rows.map(({ nodes }) => nodes)).size > 1 },
   { key: "cost_per_month", label: "Cost per month", isShown: hasCost, format: money },

@@ -8,6 +8,7 @@ import { isChanged, nodeMarks, shownState, utilisation, utilisationChange } from
 import { eachCell, nodeAt, nodeByKey, nodeLayout } from "./node_layout.js";
 
 const DIMMED = 0.16;
+const NAME_MAX = 64; // letters of a name; a cell has room for fewer
 
 /** The canvas. `view` says what to paint; `on.point` gets the node under the pointer, `on.pin` a clicked node. */
 export function nodeCanvas(report, view, on) {
@@ -17,7 +18,8 @@ export function nodeCanvas(report, view, on) {
     class: "node-canvas",
     "aria-describedby": "node-map-help",
   });
-  const map = { report, view, canvas, layout: null, colours: null, paint: null };
+  const names = withoutDomain(report.nodes.name);
+  const map = { report, names, view, canvas, layout: null, colours: null, paint: null };
   map.paint = () => map.layout && paintNodes(map);
   map.relayout = () => relayout(map, canvas.parentElement.clientWidth);
   listen(map, on);
@@ -80,11 +82,11 @@ function placeOf(map, wanted) {
 }
 
 function paintNodes(map) {
-  const { canvas, layout, report, view } = map;
+  const { canvas, layout, names, view } = map;
   const context = canvas.getContext("2d");
   const density = canvas.width / layout.width;
   map.colours ??= { ramp: utilisationRamp(), ...inks() };
-  const brush = { context, layout, report, view, ...map.colours };
+  const brush = { context, layout, names, view, ...map.colours };
   context.setTransform(density, 0, 0, density, 0, 0);
   context.clearRect(0, 0, layout.width, layout.height);
   for (const block of layout.blocks) paintZoneLabel(brush, block);
@@ -164,14 +166,13 @@ function paintChange(brush, node, x, y) {
   context.globalAlpha = 1;
 }
 
-function paintChangeText({ context, layout, report, view, ink, soft }, node, x, y, change) {
-  const { name } = report.nodes;
+function paintChangeText({ context, layout, names, view, ink, soft }, node, x, y, change) {
   const { width } = layout.cell;
   const words = [...nodeMarks(view.states, node), change && points(change)];
   context.textBaseline = "alphabetic";
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = ink;
-  context.fillText(shortened(context, name[node], width - 12), x + 6, y + 15);
+  context.fillText(shortenedName(context, names[node], width - 12), x + 6, y + 15);
   context.font = "11px system-ui, sans-serif";
   const text = words.filter(Boolean).join(" · ");
   context.fillStyle = text ? ink : soft;
@@ -188,7 +189,7 @@ function paintHollow({ context, none, edge }, x, y, width, height) {
 
 /** Paints a label over a bar: if there are few nodes, cells have room for the names of the nodes. */
 function paintNamedCell(
-  { context, layout, report, view, ramp, ink, soft, none, over, mark, edge },
+  { context, layout, names, view, ramp, ink, soft, none, over, mark, edge },
   node,
   x,
   y,
@@ -207,7 +208,7 @@ function paintNamedCell(
   context.textBaseline = "alphabetic";
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = ink;
-  context.fillText(shortened(context, report.nodes.name[node], width - 12), x + 6, y + 15);
+  context.fillText(shortenedName(context, names[node], width - 12), x + 6, y + 15);
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = isQuiet || cordoned.has(node) ? mark : soft;
   context.fillText(shortened(context, words.filter(Boolean).join(" · "), width - 12), x + 6, y + 29);
@@ -259,7 +260,24 @@ function paintOutline({ context, layout, view, ink, card }, node, x, y) {
 
 function shortened(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  let length = Math.min(text.length, 64);
+  let length = Math.min(text.length, NAME_MAX);
   while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
   return `${text.slice(0, length)}…`;
+}
+
+/** Cuts the middle of a name, because names of nodes often differ only at the end. */
+function shortenedName(context, name, room) {
+  const letters = [...name];
+  if (letters.length <= NAME_MAX && context.measureText(name).width <= room) return name;
+  for (let length = Math.min(letters.length - 1, NAME_MAX); length > 1; length -= 1) {
+    const text = `${letters.slice(0, length >> 1).join("")}…${letters.slice(-Math.ceil(length / 2)).join("")}`;
+    if (context.measureText(text).width <= room) return text;
+  }
+  return "…";
+}
+
+/** The names without their domains (ip-10-0-1-2.eu-central-1.compute.internal), if they stay unique; an address has no domain. */
+function withoutDomain(names) {
+  const hosts = names.map((name) => (/^[^.]*[a-z]/.test(name) ? name.split(".")[0] : name));
+  return new Set(hosts).size === names.length ? hosts : names;
 }

@@ -5,7 +5,8 @@ const ZONE_GAP_PX = 20;
 const ZONE_LABEL_PX = 22;
 const ZONE_WIDTH_MIN_PX = 130;
 const NAMED_NODES_MAX = 60;
-const NAMED_CELL = { width: 124, height: 42, gap: 4 };
+const NAMED_CELL = { width: 108, height: 42, gap: 4 }; // the smallest cell with a name
+const NAMED_CELL_WIDTH_MAX_PX = 180;
 const SQUARES_PX = [24, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4];
 
 /** Lays out `zones` ([{ name, nodes }]) in `width`, with the largest cells that fit into the height limit. */
@@ -42,7 +43,7 @@ function fewColumns(zones, width, cell) {
 function placed(zones, width, columns, cell, named) {
   const columnWidth = (width - ZONE_GAP_PX * (columns - 1)) / columns;
   const perRow = Math.max(1, Math.floor((columnWidth + cell.gap) / (cell.width + cell.gap)));
-  const fitted = named ? { ...cell, width: Math.min(columnWidth, cell.width) } : cell;
+  const fitted = named ? { ...cell, width: namedCellWidth(columnWidth, perRow) } : cell;
   const blocks = [];
   let y = 0;
   let cellsHeight = 0;
@@ -64,6 +65,11 @@ function placed(zones, width, columns, cell, named) {
     cellsHeight,
     height: Math.max(1, y - ZONE_GAP_PX),
   };
+}
+
+/** The width of cells with names, so that they use the whole width of their zone. */
+function namedCellWidth(columnWidth, perRow) {
+  return Math.min(NAMED_CELL_WIDTH_MAX_PX, (columnWidth + NAMED_CELL.gap) / perRow - NAMED_CELL.gap);
 }
 
 /** Calls `visit(node, x, y)` with the upper left corner of every cell. */
