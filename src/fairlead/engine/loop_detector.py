@@ -104,12 +104,13 @@ class LoopDetector:
 
     def _starving(self, workload: str, times: int, victim: ObjectRef, at: Instant) -> None:
         self._reporter.report(WorkloadStarving(workload, times, victim, at))
-        self._warn(victim, "Starving", f"pods of {workload} have been displaced {times} times")
+        if is_doubled((times - 1) // STARVING_AFTER):
+            self._warn(victim, "Starving", f"pods of {workload} have been displaced {times} times")
 
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
         if times:
             self._reporter.report(NominationsWasted(pod, times, at))
-        if times and is_doubled(times):
+        if times and is_doubled(times // WASTED_AFTER):
             note = f"nominated {times} times in a row, but never placed on the nominated node"
             self._warn(pod, "NominationsWasted", note)
 
@@ -141,15 +142,14 @@ class LoopDetector:
         return warnings
 
 
-def is_doubled(wasted_times: int) -> bool:
-    """Return whether a warning is due after `wasted_times`, which is a multiple of WASTED_AFTER.
+def is_doubled(number: int) -> bool:
+    """Return whether the finding with this number (1, 2, 4, 8, …) causes a warning.
 
-    Warnings are due after 3, 6, 12, 24, … times. They become rarer, because a pod can be nominated
-    again and again without a pause. This happens if the API server forbids the eviction of the
-    pod's victims.
+    Warnings become rarer, because a pod can be nominated again and again without a pause, if the
+    API server forbids the eviction of its victims, and because one preemption after another can
+    displace thousands of pods of a large workload.
     """
-    multiple = wasted_times // WASTED_AFTER
-    return multiple & (multiple - 1) == 0
+    return number & (number - 1) == 0
 
 
 def cycle_text(cycle: DisplacementCycle) -> str:

@@ -70,6 +70,18 @@ def test_starvation_is_reported():
     assert (starving.workload, starving.times) == ("Job/ns/weak", STARVING_AFTER + 1)
 
 
+def test_warnings_about_a_starving_workload_become_rare():
+    """One urgent workload can displace thousands of pods of another."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    for i in range(50):
+        watch.report(preempting(f"strong{i}", "weak", at=i))
+    starving = [r.times for r in listener.records if isinstance(r, WorkloadStarving)]
+    assert starving == list(range(6, 50, 5))
+    warnings = [one for one in watch.handle_deadline(50) if one.reason == "Starving"]
+    assert [one.note.split()[-2] for one in warnings] == ["6", "11", "21", "41"]
+
+
 def test_warnings_about_wasted_nominations_become_rare():
     """A forbidden preemption is retried without a pause. The records count each nomination."""
     listener = Listener()
