@@ -103,6 +103,7 @@ def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="generator" content="fairlead">',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<link rel="icon" href="data:,">',
             f"<title>{shown} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
             f"<h1>{shown}</h1>",
             *body,

@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
+from fairlead.whatif.report.write import render_static_page
 
 REFRESH_S: Final = 15
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -21,10 +22,22 @@ _BEARER: Final = "Bearer "
 _SEVERITIES: Final = {"good": 0, "warning": 1, "bad": 2}
 _PODS: Final = ("evicted", "preempted", "moved", "pending", "gone", "undrained", "pdb_breaches")
 _STYLE: Final = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:70rem}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.4rem .8rem;
-border-bottom:1px solid #ccc;vertical-align:top}.bad{color:#b00020}.warning{color:#9a6700}
-.good{color:#1a7f37}code{color:#555}"""
+td { vertical-align: top; overflow-wrap: anywhere; }
+td time { white-space: nowrap; }
+td code { color: var(--ink-2); }
+.facts { margin: 4px 0 14px; }
+.bad, .warning { color: var(--warn); }
+.bad { font-weight: 600; }
+/* In a narrow window, the parts of a row are below each other. */
+@media (max-width: 760px) {
+  table, tbody, tr, td { display: block; }
+  tr:first-child { display: none; }
+  tr { padding-block: 8px; border-bottom: 1px solid var(--line); }
+  td { padding-block: 2px; border: 0; }
+  td time::before { content: "asked at "; }
+  td time { color: var(--ink-2); font-size: 12px; }
+}
+"""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -67,14 +80,12 @@ class AnswerPage:
         rows = "".join(map(_row, inquiry.answers.values()))
         problem = f'<p class="bad">{escape(inquiry.problem)}</p>' if inquiry.problem else ""
         problem += "".join(f"<p>{_span('warning', line)}</p>" for line in inquiry.unreadable)
-        text = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>'
-            f'<meta http-equiv="refresh" content="{REFRESH_S}"><style>{_STYLE}</style>'
-            f"<h1>{escape(inquiry.cluster)}</h1>"
-            f"<p>read {escape(inquiry.read_at or 'not yet')}, {inquiry.objects:,} objects</p>"
-            f"{problem}<table><tr><th>question<th>answer<th>asked at</tr>{rows}</table></html>"
-        )
-        return web.Response(text=text, content_type="text/html")
+        read = f"read {inquiry.read_at or 'not yet'}, {inquiry.objects:,} objects"
+        head = "<tr><th>question<th>answer<th>asked at</tr>"
+        body = (f'<p class="facts">{escape(read)}</p>', problem, f"<table>{head}{rows}</table>")
+        text = render_static_page(inquiry.cluster, _STYLE, body)
+        again = {"Refresh": str(REFRESH_S)}
+        return web.Response(text=text, content_type="text/html", headers=again)
 
 
 async def _health(_request: web.Request) -> web.Response:
@@ -89,7 +100,8 @@ def _row(answer: Answer) -> str:
     shown = _span("bad", answer.error) if answer.error else "<br>".join(findings)
     words = escape(" ".join(answer.question.words))
     name = escape(answer.question.name)
-    return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{escape(answer.read_at)}</tr>"
+    at = f"<time>{escape(answer.read_at)}</time>"
+    return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{at}</tr>"
 
 
 def _span(severity: str, text: str) -> str:
