@@ -148,7 +148,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     manifests = snapshot.manifests
     some = samples(manifests)
     if any(one.ref.uid for one in some):
-        yield from _missing(some)
+        yield from _missing(some, snapshot.unreadable)
         yield from _custom_owners(some)
         yield from _owners_without_control(some)
         yield from _programs(some)
@@ -241,8 +241,9 @@ def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequen
     return (entry.ref.key,), (node,)
 
 
-def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
-    listed = {one.kind.resource for one in manifests}
+def _missing(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterator[str]:
+    """Yield a note about missing kinds. The `unreadable` resources have other notes."""
+    listed = {one.kind.resource for one in manifests} | set(unreadable)
     wanted = (*_referred(manifests), *_kinds_of_storage(manifests))
     found = {one: None for one in wanted if one.resource not in listed}
     has_leases = LEASE.resource in listed

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.apiserver.kind import find_kind
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -196,6 +197,15 @@ def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
         node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
         notes = what_if(snapshot(node, BUDGET, QUOTA), ClusterChange()).changed.notes
         assert [one for one in notes if "has no" in one] == expected
+
+
+def test_unreadable_kinds_are_not_named_as_missing(make, snapshot):
+    """Other notes name them."""
+    node = make.node("n1")
+    node["metadata"]["uid"] = "n1"
+    unreadable = ("leases.coordination.k8s.io", "poddisruptionbudgets.policy", "resourcequotas")
+    found = replace(snapshot(node), unreadable=unreadable)
+    assert not [one for one in dump_notes(found) if "The dump has no" in one]
 
 
 def test_a_dump_with_budgets_may_be_without_quotas_and_leases(notes):

@@ -1,9 +1,10 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
-arrive. Two groups of resources are left out, and every answer describes the consequences: those
-that the user may not read, and those that the server serves only in versions that Fairlead does not
-read. The number of bytes and the time are limited, because a server can send an endless response.
+arrive. Some resources are left out, and every answer describes the consequences: those that the
+user may not read, those that the server serves only in versions that Fairlead does not read, and
+custom resources that the server fails to read. The number of bytes and the time are limited,
+because a server can send an endless response.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES, LiveResource
-from fairlead.whatif.snapshot.live.served_version import has_other_version
+from fairlead.whatif.snapshot.live.served_version import has_other_version, is_served
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     snapshot_annotations,
@@ -40,7 +41,7 @@ from fairlead.whatif.snapshot.snapshot import (
 )
 
 READ_SECONDS_MAX: Final = 600
-_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _SERVER_ERROR = 401, 403, 404, 500
 
 
 class LiveObjects(Struct, frozen=True):
@@ -147,19 +148,24 @@ async def _list(
 ) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if they cannot be read.
 
-    The result is None in two cases: the user may not read the objects, or the server serves the
-    resource, but not in the version of `resource`. It is () if the server does not serve the
-    resource at all. Raises RequestError for other errors, and for any error about a required
+    The result is None in three cases: the user may not read the objects; the server serves the
+    resource, but not in the version of `resource`; or it fails to read a custom resource, for
+    example because its conversion webhook is down. The result is () if the server does not serve
+    the resource at all. Raises RequestError for other errors, and for any error about a required
     resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))
     except RequestError as refusal:
-        if refusal.code == _NOT_FOUND and resource.consequence:
-            return None if await has_other_version(client, resource.kind) else ()
-        if refusal.code == _FORBIDDEN and resource.consequence:
+        kind, code = resource.kind, refusal.code
+        is_broken = kind.is_custom and code >= _SERVER_ERROR
+        if not resource.consequence or not (is_broken or code in (_FORBIDDEN, _NOT_FOUND)):
+            raise
+        # The API server authorizes a request before it looks for the resource, so a resource that
+        # it does not serve is forbidden, too.
+        if is_broken or (code == _FORBIDDEN and await is_served(client, kind)):
             return None
-        raise
+        return None if await has_other_version(client, kind) else ()
     if on_read is not None:
         on_read(len(items))
     return items

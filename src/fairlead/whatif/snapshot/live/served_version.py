@@ -1,4 +1,4 @@
-"""Detects resources that a server serves only in a version that Fairlead does not read.
+"""Detects resources that a server does not serve, or only in a version that Fairlead does not read.
 
 For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`: the cluster may have
 objects of the resource, but they cannot be read.
@@ -18,6 +18,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
+_NOT_FOUND: Final = 404
 _VERSIONS_MAX: Final = 10
 
 
@@ -55,6 +56,23 @@ async def has_other_version(client: RestClient, kind: Kind) -> bool:
         *(_discovered(client, f"{root}/{one}", _ApiResourceList) for one in others)
     )
     return any(kind.plural == one.name for found in lists for one in found.resources or ())
+
+
+async def is_served(client: RestClient, kind: Kind) -> bool:
+    """Return whether the server serves the resource of `kind` in this version.
+
+    Returns True if the server does not tell, because discovery is forbidden or fails. Raises
+    ConnectionConfigError.
+    """
+    group, _, version = kind.api_version.rpartition("/")
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    try:
+        found = msgspec.json.decode(await client.get(root), type=_ApiResourceList)
+    except RequestError as refusal:
+        return refusal.code != _NOT_FOUND
+    except UNDECODABLE:
+        return True
+    return any(kind.plural == one.name for one in found.resources or ())
 
 
 async def _discovered(client: RestClient, path: str, form: type[_Found]) -> _Found:

@@ -142,3 +142,41 @@ def test_a_resource_that_is_served_in_another_version_is_unreadable():
     with serving(send) as connection:
         found = read_live(connection)
     assert found.unreadable_resources() == ["poddisruptionbudgets.policy"]
+
+
+async def send_forbidden(path, writer):
+    """All authenticated users may read the discovery documents, but not the objects."""
+    discovery = {
+        "/apis/policy/v1": {"resources": [{"name": "poddisruptionbudgets"}]},
+        "/apis/batch/v1": ["nonsense"],
+        "/apis/karpenter.sh/v1": {"resources": [{"name": "nodepools"}]},
+    }
+    if path.startswith(("/api/v1/", "/apis/apps/v1/")):
+        body, status = {"items": []}, "200 OK"
+    elif path == "/apis/kueue.x-k8s.io/v1beta1/workloads":
+        body, status = {"message": "conversion webhook failed"}, "500 Internal Server Error"
+    elif path in discovery:
+        body, status = discovery[path], "200 OK"
+    elif path.count("/") == 4:
+        body, status = {}, "403 Forbidden"
+    else:
+        body, status = {}, "404 Not Found"
+    text = json.dumps(body)
+    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+
+
+def test_a_resource_is_forbidden_only_if_the_server_serves_it():
+    """An API server forbids requests for resources without a CustomResourceDefinition, too."""
+
+    async def send(path, writer):
+        await send_forbidden(path.partition("?")[0], writer)
+
+    with serving(send) as connection:
+        found = read_live(connection)
+    assert found.unreadable_resources() == [
+        "poddisruptionbudgets.policy",
+        "jobs.batch",
+        "cronjobs.batch",
+        "nodepools.karpenter.sh",
+        "workloads.kueue.x-k8s.io",
+    ]
