@@ -63,3 +63,26 @@ def test_missing_namespaces_are_added():
 
 def test_leases_are_removed_because_new_kubelets_renew_their_own():
     assert set(objects(LEASE)) == {"Node"}
+
+
+WORKLOAD = (
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec:"
+    " {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},"
+    " spec: {serviceAccountName: web, containers: [{name: c, image: i}]}}}}"
+)
+ACCOUNT = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop}}"
+
+
+def test_service_accounts_that_workloads_name_are_added_if_the_dump_has_none(capsys):
+    """The documented kubectl command does not dump them, and without them, no pod is created."""
+    assert objects(WORKLOAD)["ServiceAccount"]["metadata"] == {"namespace": "shop", "name": "web"}
+    notice = (
+        "dump.yaml: the dump has no serviceaccounts; 1 ServiceAccount is added for its workload"
+    )
+    assert capsys.readouterr().err.startswith(notice)
+
+
+def test_a_service_account_that_the_cluster_lacks_stays_missing(capsys):
+    """A dump with other ServiceAccounts contains all of them."""
+    assert objects(WORKLOAD, ACCOUNT)["ServiceAccount"]["metadata"]["name"] == "default"
+    assert capsys.readouterr().err == ""

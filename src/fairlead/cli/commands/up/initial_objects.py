@@ -8,7 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json, text
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, LEASE, NAMESPACE
+from fairlead.apiserver.kind import (
+    CUSTOM_RESOURCE_DEFINITION,
+    KINDS,
+    LEASE,
+    NAMESPACE,
+    NODE,
+    POD,
+    SERVICE_ACCOUNT,
+)
 from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -32,11 +40,13 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
-    added. If an owner of an object is not in the result, the reference to this owner is removed,
-    because otherwise the garbage collector could delete the object. A line on stderr states how
-    many objects lost an owner reference. A reference to an owner of a kind that the cluster does
-    not serve is kept: the garbage collector ignores it, and without it, another controller could
-    adopt the object.
+    added. If the snapshot has no ServiceAccounts, those that workloads name are added, because
+    otherwise the cluster would refuse the workloads' new pods; a line on stderr states how many. If
+    an owner of an object is not in the result, the reference to this owner is removed, because
+    otherwise the garbage collector could delete the object. A line on stderr states how many
+    objects lost an owner reference. A reference to an owner of a kind that the cluster does not
+    serve is kept: the garbage collector ignores it, and without it, another controller could adopt
+    the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}
@@ -52,7 +62,14 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
         have = "object has an owner" if orphans == 1 else "objects have owners"
         problem = f"{have} outside of the dump; the references are removed"
         print_notice(f"{snapshot.source}: {orphans:,} {problem}")
-    return [*_missing_namespaces(kept), *objects]
+    accounts = list(_missing_accounts(kept))
+    if accounts:
+        are = "ServiceAccount is" if len(accounts) == 1 else "ServiceAccounts are"
+        problem = (
+            f"the dump has no serviceaccounts; {len(accounts):,} {are} added for its workloads"
+        )
+        print_notice(f"{snapshot.source}: {problem}")
+    return [*_missing_namespaces(kept), *accounts, *objects]
 
 
 def _uid(manifest: Manifest) -> str:
@@ -100,3 +117,24 @@ def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
     used = {one.ref.namespace for one in manifests if one.kind.namespaced}
     for name in sorted(used - known):
         yield {"apiVersion": "v1", "kind": NAMESPACE.kind, "metadata": {"name": name}}
+
+
+def _missing_accounts(manifests: list[Manifest]) -> Iterator[Json]:
+    """Yield the ServiceAccounts that pod templates name, if `manifests` has no ServiceAccount.
+
+    Every namespace of a cluster has the ServiceAccount `default`, so a dump without ServiceAccounts
+    lacks the kind. A controller adds `default` to each namespace of the new cluster.
+
+    upstream: plugin/pkg/admission/serviceaccount/admission.go: Admit
+    """
+    if any(one.kind is SERVICE_ACCOUNT for one in manifests):
+        return
+    names = {
+        (one.ref.namespace, text(one.pod_template, "spec", "serviceAccountName"))
+        for one in manifests
+        if one.kind not in (POD, NODE)  # they have no template, and there are many of them
+    }
+    for namespace, name in sorted(names):
+        if name not in ("", "default"):
+            metadata = {"namespace": namespace, "name": name}
+            yield {"apiVersion": "v1", "kind": SERVICE_ACCOUNT.kind, "metadata": metadata}
