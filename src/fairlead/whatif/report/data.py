@@ -189,7 +189,8 @@ class ReportData(TypedDict, total=False):
     `verdict` and all fields that are declared below it are as in the JSON of the result
     (docs/results.md), but `next_steps` also has links to parts of the report. Only a running
     cluster has `without_pods`: the permanent workloads that have pods, but none on a node in
-    service.
+    service; and `replaced`: the number of displaced pods that are gone, but replaced by pods with
+    nodes.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]
@@ -250,3 +251,4 @@ class ReportData(TypedDict, total=False):
     notes: Sequence[str]
     next_steps: Sequence[NextStepRow]
     without_pods: Sequence[str]
+    replaced: int

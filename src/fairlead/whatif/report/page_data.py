@@ -16,7 +16,7 @@ from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled, slices
 
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",
-    "all_running_after_s", "rest_after_s", "untouched_workloads", "group_by",
+    "all_running_after_s", "rest_after_s", "untouched_workloads", "group_by", "replaced",
 )  # fmt: skip
 
 TABLES = {

@@ -5,6 +5,7 @@ After SAMPLES_MAX samples, the recording starts again from the current state.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -92,8 +93,15 @@ class LiveRecording:
         data = simulation_report(heading, outcome)
         more = more_nodes("ask what happens with", outcome.pending(), outcome.nodes)
         steps = [step_row(one) for one in more]
-        down = _without_pods(outcome)
-        return packed({**data, "kind": "live", "next_steps": steps, "without_pods": down})
+        return packed(
+            {
+                **data,
+                "kind": "live",
+                "next_steps": steps,
+                "without_pods": _without_pods(outcome),
+                "replaced": _replaced(outcome),
+            }
+        )
 
     def _outcome(self) -> RunOutcome:
         recorder, since = self._recorder, self._since
@@ -137,6 +145,23 @@ def _without_pods(outcome: RunOutcome) -> list[str]:
             is_serving = pod.is_placed and pod.node not in silent
             serving[pod.workload] = serving.get(pod.workload, False) or is_serving
     return [str(ref) for ref in sorted(serving) if not serving[ref]]
+
+
+def _replaced(outcome: RunOutcome) -> int:
+    """Return how many displaced pods that no longer exist have been replaced by pods with nodes.
+
+    A controller does not state which pod a new pod replaces, so this compares numbers. At most as
+    many pods of a workload are replaced as the workload has new pods. A new pod that was displaced
+    itself is the replacement of an earlier one.
+    """
+    displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
+    gone = [pod for key, pod in displaced.items() if key not in outcome.pods]
+    missing = Counter(pod.workload for pod in gone)
+    new = Counter(pod.workload for pod in gone if not pod.is_initial)
+    for key, pod in outcome.pods.items():
+        if not pod.is_initial and pod.is_placed and key not in displaced:
+            new[pod.workload] += 1
+    return sum(min(count, new[workload]) for workload, count in missing.items())
 
 
 def _why_waiting(pod: Pod) -> str:

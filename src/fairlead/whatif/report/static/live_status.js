@@ -58,10 +58,10 @@ function findings(report) {
 }
 
 /**
- * Says how many of the displaced pods have a node again, wait for one, or are gone. The replacement of
- * a pod that is gone has another name, so other waiting pods of its workload are counted, too.
+ * Says how many of the displaced pods have a node again, wait for one, are replaced, or are gone. The
+ * replacement of a pod has another name, so other waiting pods of its workload are counted, too.
  */
-function whereTheyAre(displaced, { nodes, owners, pending }) {
+function whereTheyAre(displaced, { nodes, owners, pending, replaced }) {
   const all = new Set(displaced);
   const placed = new Set(nodes.pods.name.slice(0, nodes.pods.first[nodes.length]));
   const waiting = new Set(pending.columns.pod);
@@ -70,7 +70,8 @@ function whereTheyAre(displaced, { nodes, owners, pending }) {
   const amounts = [
     [back, back === 1 ? "has a node again" : "have a node again"],
     [displaced.length - back - gone.length, "without a node now"],
-    [gone.length, "gone"],
+    [Math.min(replaced, gone.length), "replaced"],
+    [Math.max(0, gone.length - replaced), "gone"],
   ].filter(([amount]) => amount);
   const words = amounts.map(([amount, what]) => `${amount === displaced.length ? "all" : count(amount)} ${what}`);
   const theirs = new Set(gone.map((pod) => owners[pod]).filter(Boolean));
