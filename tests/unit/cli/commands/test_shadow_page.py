@@ -44,3 +44,9 @@ def test_examples_have_reasons():
 
 def test_a_page_runs_no_script():
     assert "<script" not in page(decision(ShadowAgreement.EQUAL))
+
+
+def test_differences_have_a_note_about_the_order_of_bindings():
+    note = "Fairlead may observe bindings in another order"
+    assert note in page(decision(ShadowAgreement.INFEASIBLE))
+    assert note not in page(decision(ShadowAgreement.EQUAL), decision(ShadowAgreement.SAMPLED))

@@ -22,7 +22,21 @@ _MEANINGS: Final = {
 _STYLE: Final = """
 h2, h3 { margin: 18px 0 10px; }
 td { vertical-align: top; }
+.note { margin-top: 8px; }
+.examples td { min-width: 180px; overflow-wrap: anywhere; }
+.examples td:first-child { min-width: 0; white-space: nowrap; }
 """
+# The classes that the order of observation alone can cause, see fairlead.worlds.cluster.shadow.
+_OF_ORDER: Final = (
+    ShadowAgreement.LOWER,
+    ShadowAgreement.INFEASIBLE,
+    ShadowAgreement.UNSCHEDULABLE,
+    ShadowAgreement.NEEDLESS,
+)
+_ORDER_NOTE: Final = (
+    "Fairlead may observe bindings in another order than the one in which the other scheduler "
+    "decided them. Some differences, especially in a burst of pods, may have only this cause."
+)
 
 
 def render_shadow(cluster: str, period: tuple[str, str], summary: Json) -> str:
@@ -74,6 +88,7 @@ def _configuration(name: str, one: Json) -> str:
     parts = [
         f"<section><h2>{html.escape(name)}</h2>",
         f"<table>\n{head}\n{chr(10).join(rows)}\n</table>",
+        f'<p class="note">{_ORDER_NOTE}</p>' if _may_be_of_order(one) else "",
         lost if one["averageScoreLost"] else "",
         *(_examples(agreement, found) for agreement, found in one["examples"].items()),
         "</section>",
@@ -81,12 +96,17 @@ def _configuration(name: str, one: Json) -> str:
     return "\n".join(part for part in parts if part)
 
 
+def _may_be_of_order(one: Json) -> bool:
+    return any(one["decisions"][agreement.value] for agreement in _OF_ORDER)
+
+
 def _examples(agreement: str, found: list[Json]) -> str:
     names = ("time", "pod", "its node", "best nodes", "why")
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = "\n".join(f"<tr>{_cells(one)}</tr>" for one in found)
     return (
-        f"<h3>Examples: {html.escape(agreement)}</h3>\n<table>\n<tr>{head}</tr>\n{rows}\n</table>"
+        f"<h3>Examples: {html.escape(agreement)}</h3>\n"
+        f'<table class="examples">\n<tr>{head}</tr>\n{rows}\n</table>'
     )
 
 
