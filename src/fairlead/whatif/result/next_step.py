@@ -54,6 +54,7 @@ from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 STEPS_MAX: Final = 5
+_ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
@@ -474,13 +475,9 @@ def _unspread(case: _Case) -> Iterator[NextStep]:
     such pods. It is yielded only if it leads to more ready pods of this workload at the end.
     """
     rules = _rules_against(case.answer.difference.pending, case)
-    for rule in rules:
-        stay = "1 pod" if rule.pods == 1 else f"{rule.pods:,} pods"
-        verb = "stays" if rule.pods == 1 else "stay"
-        case.causes.append(
-            f"{stay} of {rule.workload} {verb} pending although nodes have room, because of "
-            f"{rule.words}."
-        )
+    for alike in _alike(rules):
+        verb = "stays" if _pods(alike) == 1 else "stay"
+        case.causes.append(f"{_whose_pods(alike)} {verb} pending although {_has_room(alike)}.")
     editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
     if editable:
         yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case)
@@ -494,18 +491,48 @@ def _unspread_waits(case: _Case) -> Iterator[NextStep]:
     """
     waited = case.answer.effect.waited
     rules = _rules_against([one.pod for one in waited], case)
-    for rule in rules:
-        own = [one.waited for one in waited if one.pod.workload == rule.workload]
-        who = "1 pod" if rule.pods == 1 else f"{rule.pods:,} pods"
-        waits = "waits" if rule.pods == 1 else "wait up to"
+    for alike in _alike(rules):
+        workloads = {rule.workload for rule in alike}
+        longest = max(one.waited for one in waited if one.pod.workload in workloads)
+        waits = "waits" if _pods(alike) == 1 else "wait up to"
         case.causes.append(
-            f"{who} of {rule.workload} {waits} {for_readers(max(own))} for a node although nodes "
-            f"have room, because of {rule.words}."
+            f"{_whose_pods(alike)} {waits} {for_readers(longest)} for a node although "
+            f"{_has_room(alike)}."
         )
     counting = [rule for rule in rules if rule.constraints and rule.ignores_taints]
     editable = [rule for rule in counting if _can_edit(rule.workload, case)]
     if editable:
         yield _honoring_taints(max(editable, key=lambda rule: rule.pods), case)
+
+
+def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
+    """Yield `rules` in groups: more than _ALIKE_MAX rules of the same words, or one rule.
+
+    A failed zone can make the pods of hundreds of workloads wait for equal constraints.
+    """
+    by_words: dict[str, list[SpreadRule]] = {}
+    for rule in rules:
+        by_words.setdefault(rule.words, []).append(rule)
+    for group in by_words.values():
+        yield from [group] if len(group) > _ALIKE_MAX else ([rule] for rule in group)
+
+
+def _pods(rules: Iterable[SpreadRule]) -> int:
+    return sum(rule.pods for rule in rules)
+
+
+def _whose_pods(rules: Sequence[SpreadRule]) -> str:
+    """Return "3 pods of deploy/a/b", or the number of workloads, of which the largest are named."""
+    pods = "1 pod" if _pods(rules) == 1 else f"{_pods(rules):,} pods"
+    if len(rules) == 1:
+        return f"{pods} of {rules[0].workload}"
+    names = [str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)]
+    return f"{pods} of {len(rules):,} workloads ({listed(names)})"
+
+
+def _has_room(rules: Sequence[SpreadRule]) -> str:
+    whose = "its" if len(rules) == 1 else "their"
+    return f"nodes have room, because of {whose} {rules[0].words}"
 
 
 def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:

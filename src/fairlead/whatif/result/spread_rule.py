@@ -53,11 +53,11 @@ class SpreadRule(Struct, frozen=True):
     def words(self) -> str:
         """What keeps the pods pending, as a clause that begins with a noun."""
         if not self.constraints:
-            return f"its required anti-affinity ({listed(self.apart)})"
+            return f"required anti-affinity ({listed(self.apart)})"
         hard = filter(_is_hard, self.constraints)
         found = [hard_words(one["topologyKey"], one["maxSkew"], _min_domains(one)) for one in hard]
         noun = "constraint" if len(found) == 1 else "constraints"
-        return f"its topology spread {noun} ({'; '.join(found)})"
+        return f"topology spread {noun} ({'; '.join(found)})"
 
     @property
     def ignores_taints(self) -> bool:

@@ -322,6 +322,39 @@ def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapsh
     assert not what_if(snapshot(*spread), with_edit(change, step)).effect.waited
 
 
+def test_many_workloads_with_equal_constraints_share_a_note(make, snapshot):
+    """A failed zone makes one pod of each of five workloads wait."""
+    zones = dict.fromkeys("12")
+    nodes = [make.node(zone, **{"topology.kubernetes.io/zone": zone}) for zone in zones]
+    objects = []
+    for app in "abcde":
+        constraint = {
+            "maxSkew": 1,
+            "topologyKey": "topology.kubernetes.io/zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": app}},
+        }
+        owner = make.workload(
+            "ReplicaSet", app, replicas=2, cpu="100m", topologySpreadConstraints=[constraint]
+        )
+        owner["metadata"]["uid"] = app
+        objects.append(owner)
+        for zone in zones:
+            pod = make.pod(f"{app}-{zone}", node_name=zone, owner=app, cpu="100m")
+            pod["metadata"]["labels"] = {"app": app}
+            pod["spec"]["topologySpreadConstraints"] = [constraint]
+            pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+            objects.append(pod)
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    first, *others = what_if(snapshot(*nodes, *objects), change).changed.notes
+    their = CONSTRAINT.replace("its", "their")
+    assert first == (
+        "5 pods of 5 workloads (rs/default/a, rs/default/b, rs/default/c and 2 more) stay pending "
+        f"although nodes have room, because of {their}."
+    )
+    assert not [note for note in others if "although nodes have room" in note]
+
+
 def test_a_constraint_that_counts_drained_nodes_is_named(snapshot, spread):
     zone = spread[0]["metadata"]["labels"]["topology.kubernetes.io/zone"]
     change = ClusterChange(drain=(f"topology.kubernetes.io/zone={zone}",))

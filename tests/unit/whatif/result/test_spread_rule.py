@@ -34,9 +34,9 @@ def test_an_edit_changes_only_the_constraints_that_keep_pods_pending():
     assert found.has_min_domains
     assert not rule({**HARD, "minDomains": 1}, {**SOFT, "minDomains": 3}).has_min_domains
     assert found.words == (
-        "its topology spread constraint (zone, maxSkew 1, minDomains 3, DoNotSchedule)"
+        "topology spread constraint (zone, maxSkew 1, minDomains 3, DoNotSchedule)"
     )
-    assert rule(HARD).words == "its topology spread constraint (zone, maxSkew 1, DoNotSchedule)"
+    assert rule(HARD).words == "topology spread constraint (zone, maxSkew 1, DoNotSchedule)"
 
 
 @pytest.mark.parametrize(
