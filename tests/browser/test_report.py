@@ -158,6 +158,25 @@ def test_a_nodes_name_that_is_too_long_for_its_cell_keeps_its_end(page, tmp_path
     assert ends == {"x8f2", "k3q9"}
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_zones_that_differ_only_at_the_end_are_told_apart(page, tmp_path, width):
+    """The table shows whole names and whole percentages; the map cuts the middle of a name."""
+    zones = [f"northamerica-northeast1-{zone}" for zone in "abcdefgh"]
+    resources = {"allocatable": {"cpu": 4000}, "requested": {"cpu": 2345}}
+    nodes = [{"name": f"n{at}", "zone": zones[at % 8], **resources} for at in range(640)]
+    units = [{"name": "cpu", "unit": "milli", "allocatable": 2560000, "requested": 1500800}]
+    report = {"kind": "simulate", "title": "Zones", "nodes": nodes, "resources": units}
+    write_report(tmp_path / "zones.html", report)
+    page.open(tmp_path / "zones.html", width=width)
+    sizes = page.js(
+        "[...document.querySelectorAll('#nodes .side, .zones th:first-child')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert max(sizes) <= 0
+    labels = [text for text in drawn_texts(page, "#nodes") if text.startswith("n")]
+    assert {text[-1] for text in labels} == set("abcdefgh")
+
+
 def test_a_report_without_a_measured_time_shows_none(page, reports):
     """The worst case of a sweep is reported without the time that it took."""
     page.open(reports / "queues.html")

@@ -118,7 +118,7 @@ function paintZoneLabel({ context, ink, soft }, { name, nodes, x, y, width }) {
   context.textBaseline = "alphabetic";
   context.font = "600 12px system-ui, sans-serif";
   context.fillStyle = ink;
-  const label = shortened(context, name || "no zone", room);
+  const label = shortenedName(context, name || "no zone", room);
   context.fillText(label, x, y + 13);
   const after = x + context.measureText(label).width + 8;
   context.font = "11px system-ui, sans-serif";
