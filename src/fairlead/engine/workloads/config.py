@@ -29,7 +29,10 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     controller reads the status of Jobs. Every simulation sets `starts_from_dump`, because a dump
     may lack objects; a simulation without CronJobs ignores this setting. `follow_up_interval` (ns)
     is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
-    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
+    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial
+    numbers in the generated names of each owner begin after `first_serial`. A process that
+    continues with stored objects must set it to a larger number than before, because otherwise
+    names repeat.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
@@ -38,6 +41,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     starts_from_dump: bool = False
     follow_up_interval: DurationNs = 0
     max_unavailable_stateful_set: bool = False
+    first_serial: int = 0
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""

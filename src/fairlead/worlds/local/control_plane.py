@@ -55,6 +55,8 @@ LISTENING: Final[DurationNs] = seconds(2)
 # real time, and pods start on time while thousands of other pods are still being scheduled. A clock
 # that is set to run faster slows down until these pods are scheduled.
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
+# Between two starts of a control plane, an owner uses at most 2**32 serial numbers.
+SERIALS_BITS: Final = 32
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
         start_delay=STARTING,
@@ -118,7 +120,7 @@ class ControlPlane:
         # the first request. These controllers do not read pods.
         self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
-        config = replace(config, start=now)
+        config = _continuing(replace(config, start=now), store.storage.version)
         reporter: Reporter = metrics or SilentReporter()
         if logging is not None:
             reporter = logging(reporter)
@@ -167,6 +169,20 @@ class ControlPlane:
         until = max(instant, self._driver.now)
         self._driver.run(until, stop_when=stop_when, pause_when=stop_when)
         return self._driver.now
+
+
+def _continuing(config: EngineConfig, version: int) -> EngineConfig:
+    """Return `config` with serial numbers that no earlier control plane of this store used.
+
+    `version` is the newest resourceVersion in the store. Upstream's generated names are random.
+    """
+    serial = version << SERIALS_BITS
+    karpenter = config.karpenter
+    return replace(
+        config,
+        workloads=replace(config.workloads, first_serial=serial),
+        karpenter=karpenter and replace(karpenter, first_serial=serial),
+    )
 
 
 def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:

@@ -13,6 +13,7 @@ from fairlead.apiserver.storage.sqlite_log import SqliteLog
 from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.configuration.release import release_of
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 
@@ -159,3 +160,38 @@ def test_a_feature_gate_enabled_later_adds_api_services_and_roles(tmp_path):
     with kept(tmp_path / "j") as cluster:
         assert ask(cluster, "GET", service)[0] == 404
         assert ask(cluster, "GET", protection)[0] == 200
+
+
+def test_generated_names_do_not_repeat_after_a_restart(tmp_path):
+    """Upstream's suffixes are random. Uids are stored, so here only the serial numbers differ."""
+    pods = "/api/v1/namespaces/default/pods"
+    slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    made = ("labelSelector", "endpointslice.kubernetes.io/managed-by")
+
+    def replaced(cluster):
+        """Delete every pod and slice three times; return the names of all."""
+        names = []
+        for turn in range(3):
+            cluster.control_plane.run_until(START + seconds(60 * turn + 60))
+            for path, query in ((pods, ()), (slices, (made,))):
+                for one in ask(cluster, "GET", path, query=query)[1]["items"]:
+                    names.append(one["metadata"]["name"])
+                    ask(cluster, "DELETE", f"{path}/{names[-1]}")
+        return names
+
+    labels = {"app": "web"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    with kept(tmp_path / "j") as cluster:
+        replica_sets = "/apis/apps/v1/namespaces/default/replicasets"
+        ask(cluster, "POST", replica_sets, {"metadata": {"name": "web"}, "spec": spec})
+        service = {"metadata": {"name": "web"}, "spec": {"selector": labels, "clusterIP": "None"}}
+        ask(cluster, "POST", "/api/v1/namespaces/default/services", service)
+        before = replaced(cluster)
+    with kept(tmp_path / "j") as cluster:
+        after = replaced(cluster)
+    assert len(before) == len(after) == 9
+    assert not set(before) & set(after)

@@ -77,7 +77,9 @@ class ServiceEndpoints:
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         self._topology = TopologyHints()
-        self._queue = WorkQueue(config or WorkloadsConfig())
+        config = config or WorkloadsConfig()
+        self._first_serial = config.first_serial
+        self._queue = WorkQueue(config)
         self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
@@ -177,7 +179,7 @@ class ServiceEndpoints:
         state = self._states.get(key)
         if state is None or state.service.metadata.uid != meta.uid:
             self._queue.forget(key)
-            state = self._states[key] = ServiceState(service)
+            state = self._states[key] = ServiceState(service, serial=self._first_serial)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
             for one in self._early.pop(key, ()):
                 self._see_written(one)

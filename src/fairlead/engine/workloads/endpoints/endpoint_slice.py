@@ -83,8 +83,8 @@ class TriggerTime(Struct):
 class ServiceState(Struct):
     """A Service, the pods that it selects (by name), and its slices and Endpoints as observed.
 
-    `serial` is the number of slices created so far. `hints` is the text of the last event about
-    topology hints.
+    `serial` is the serial number in the name of the newest slice. `hints` is the text of the last
+    event about topology hints.
     """
 
     service: Service

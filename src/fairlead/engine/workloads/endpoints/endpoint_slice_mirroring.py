@@ -72,7 +72,9 @@ class EndpointMirroring:
     )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        self._queue = WorkQueue(config or WorkloadsConfig())
+        config = config or WorkloadsConfig()
+        self._first_serial = config.first_serial
+        self._queue = WorkQueue(config)
         self._mirrors: dict[Key, MirrorState] = {}
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its Endpoints
 
@@ -150,7 +152,7 @@ class EndpointMirroring:
     def _mirror(self, key: Key) -> MirrorState:
         """Return the state of `key`, created if missing, and queue `key` for a sync."""
         self._queue.add(key)
-        return self._mirrors.setdefault(key, MirrorState())
+        return self._mirrors.setdefault(key, MirrorState(serial=self._first_serial))
 
     def _sync(self, mirror: MirrorState) -> list[Write]:
         if not mirror.is_wanted or mirror.endpoints is None:

@@ -79,7 +79,8 @@ class PodSets(Struct):
         """Return the pod set of `owner`, created if missing."""
         key = self._key_of(owner, namespace)
         if key not in self.sets:
-            self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
+            serial = self.config.first_serial
+            self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner, serial=serial)
             self.rules[key] = self.rule_for_unknown(owner.kind)
         return self.sets[key]
 

@@ -83,7 +83,7 @@ class Machines:
         self._offerings = offerings
         self._seed = seed
         self._start = start
-        self._count = 0
+        self._serial = config.first_serial
         self._due: dict[str, Instant] = {}
 
     def add_outage(self, outage: CapacityOutage) -> None:
@@ -110,7 +110,7 @@ class Machines:
 
         Returns None if the launch fails for lack of capacity.
         """
-        self._count += 1
+        self._serial += 1
         launches = standalone_launches(claim, self._offerings.table)
         return self._first_delivered(
             with_custom_labels(claim, self._offerings.table), launches, now
@@ -131,15 +131,15 @@ class Machines:
             refusing = [one for one in active if one.affects(pool, launched.metadata.labels)]
             if not refusing:
                 usual = self._config.provision_time_of(pool)
-                self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
+                self._due[claim.name] = now + registration_time(usual, self._seed, self._serial)
                 return launched, instance_type, offering
             ends = all(one.end is not None for one in refusing)
             self._offerings.mark(instance_type, offering, now, is_temporary=ends)
         return None
 
     def _name(self, pool: str) -> str:
-        self._count += 1
-        number = splitmix64((self._seed << 20) ^ self._count)
+        self._serial += 1
+        number = splitmix64((self._seed << 20) ^ self._serial)
         suffix = ""
         for _ in range(_SUFFIX_LENGTH):
             number, letter = divmod(number, len(_LETTERS))
@@ -156,9 +156,9 @@ class Machines:
 
     def resume(self, claim: NodeClaim, now: Instant) -> None:
         """Start the machine of a launched NodeClaim that has no Node."""
-        self._count += 1
+        self._serial += 1
         usual = self._config.provision_time_of(claim.node_pool)
-        self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
+        self._due[claim.name] = now + registration_time(usual, self._seed, self._serial)
 
     def register_again(self, name: str, now: Instant) -> None:
         """Schedule another creation of the Node `name` in 5 s, after the API server refused it."""
