@@ -107,6 +107,8 @@ class ApiValidator:
             # these errors.
             old_errors = set(_new_object_errors(_decoded(kind, old, decode_stored)))
             fields = [cause for cause in fields if cause not in old_errors]
+            if rules.ratcheted and old.get(rules.ratcheted) == new.get(rules.ratcheted):
+                fields = [one for one in fields if not one.field.startswith(rules.ratcheted)]
         kept = list(check_metadata_update(rules, old, new))
         meta = list(_metadata_as_new(kind, rules, new, view)) * rules.metadata_validations
         changed = list(_changes(kind, rules, old, new))

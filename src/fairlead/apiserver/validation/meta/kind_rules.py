@@ -48,6 +48,8 @@ class KindRules(Struct, frozen=True, kw_only=True):
     new: CheckWithView | None = None
     # The rules for the results of updates; if this is None, `new` applies to them.
     changed: CheckWithView | None = None
+    # A top-level field whose errors do not count if an update leaves the field unchanged; or "".
+    ratcheted: str = ""
     # The rules for the difference between the old object and the new one.
     update: CheckUpdate | None = None
     # Whether immutable fields (rows of `api/data/facts`) are compared.

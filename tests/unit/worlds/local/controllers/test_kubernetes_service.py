@@ -40,6 +40,18 @@ def test_a_deleted_service_is_created_again(cluster, path):
     assert cluster.ask("GET", path)["metadata"]["uid"] != before
 
 
+def test_a_slice_with_a_loopback_address_is_deleted_and_created_again(make_cluster):
+    """The garbage collector removes the finalizer `orphan`, although the address is invalid."""
+    cluster = make_cluster(address="127.0.0.1:6443")
+    path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+    before = cluster.ask("GET", path)["metadata"]["uid"]
+    cluster.ask("DELETE", path, {"propagationPolicy": "Orphan"})
+    cluster.pass_time(5)
+    after = cluster.ask("GET", path)
+    assert after["metadata"]["uid"] != before
+    assert after["endpoints"][0]["addresses"] == ["127.0.0.1"]
+
+
 def test_the_endpoints_follow_the_port_of_the_server(cluster):
     """A restarted server may listen on another port."""
     moved = KubernetesService(cluster.local.store.storage, "10.0.0.1:7000")

@@ -85,7 +85,10 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     "endpoints": ResourceStrategy(
         allow_create_on_update=True,
         rules=KindRules(
-            name=dns_subdomain_problems, metadata_validations=0, new=json_check(check_endpoints)
+            name=dns_subdomain_problems,
+            metadata_validations=0,
+            new=json_check(check_endpoints),
+            ratcheted="subsets",  # upstream: ValidateEndpoints
         ),
         deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         warnings=_endpoints_warnings,
