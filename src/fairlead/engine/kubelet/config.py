@@ -63,8 +63,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and
     when it observes a changed specification. If `applies_readiness_gates` is set, a pod is ready
-    only if all of its readiness gates are true. `nodes` are the names of the nodes that have a
-    kubelet (None: all nodes). `eviction` configures node-pressure eviction.
+    only if all of its readiness gates are true. If `waits_for_claims` is set, a pod does not start
+    before its PersistentVolumeClaims are bound (`claim_mount`). `nodes` are the names of the nodes
+    that have a kubelet (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -79,6 +80,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     tends_pods: bool = True
     accepts_pods: bool = False
     applies_readiness_gates: bool = False
+    waits_for_claims: bool = False
     input_duration: DurationNs | None = None
     job_duration: DurationNs | None = None
     run_durations: Callable[[Pod], DurationNs | None] | None = None

@@ -63,6 +63,7 @@ OBSERVED: Final = EngineConfig(
         stop=StopAfter(STOPPING),
         accepts_pods=True,
         applies_readiness_gates=True,
+        waits_for_claims=True,
         input_duration=LISTENING,
     ),
     workloads=WorkloadsConfig(serves_clients=True, follow_up_interval=seconds(0.1)),

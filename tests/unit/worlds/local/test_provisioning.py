@@ -152,14 +152,18 @@ def test_without_the_provisioner_no_volume_is_created(make_cluster, claim, witho
     assert cluster.list("pv", "") == []
 
 
+def create_on_node(cluster, name, node, volumes):
+    containers = [{"name": "c", "image": "i"}]
+    spec = {"nodeName": node, "containers": containers, "volumes": volumes}
+    pod = {"metadata": {"name": name}, "spec": spec}
+    cluster.ask("POST", "/api/v1/namespaces/default/pods", pod)
+
+
 def test_one_event_says_that_a_pod_waits_for_a_volume_on_another_node(bound):
     """For example the new pod of a Deployment during a rolling update."""
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}]
     for name, node in (("old", "node-1"), ("new", "node-2")):
-        containers = [{"name": "c", "image": "i"}]
-        spec = {"nodeName": node, "containers": containers, "volumes": volumes}
-        pod = {"metadata": {"name": name}, "spec": spec}
-        bound.ask("POST", "/api/v1/namespaces/default/pods", pod)
+        create_on_node(bound, name, node, volumes)
         bound.pass_time(60)
     assert bound.find("pod", "new")["status"]["phase"] == "Pending"
     [volume] = bound.list("pv", "")
@@ -170,3 +174,39 @@ def test_one_event_says_that_a_pod_waits_for_a_volume_on_another_node(bound):
         f'Multi-Attach error for volume "{volume["metadata"]["name"]}" '
         "Volume is already used by pod(s) old"
     )
+
+
+def test_a_pod_with_a_node_name_starts_only_when_its_claim_is_bound(cluster, claim):
+    """Its kubelet retries, because no scheduler has waited for the claim."""
+    volumes = [
+        {"name": "v", "persistentVolumeClaim": {"claimName": "a"}},
+        {"name": "w", "emptyDir": {}},
+    ]
+    create_on_node(cluster, "p", "node-1", volumes)
+    cluster.pass_time(5)
+    cluster.ask("POST", CLAIMS, claim)
+    cluster.pass_time(30)
+    status = cluster.find("pod", "p")["status"]
+    assert status["phase"] == "Pending"
+    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
+    events = [one for one in cluster.list("events") if one["reason"] == "FailedMount"]
+    start = (
+        "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], "
+        "failed to process volumes=[v]: error processing PVC default/a: "
+    )
+    missing = 'failed to fetch PVC from API server: persistentvolumeclaims "a" not found'
+    assert {one["message"] for one in events} == {start + missing, start + "PVC is not bound"}
+    assert {(one["type"], one["source"]["component"]) for one in events} == {("Warning", "kubelet")}
+    cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "a.b"})
+    cluster.pass_time(60)
+    assert cluster.find("pvc", "a")["status"]["phase"] == "Bound"
+    assert cluster.find("pod", "p")["status"]["phase"] == "Running"
+
+
+def test_the_ephemeral_claim_of_a_pod_with_a_node_name_is_bound_first(cluster, claim):
+    cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "a.b"})
+    volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim["spec"]}}}]
+    create_on_node(cluster, "p", "node-1", volumes)
+    cluster.pass_time(60)
+    assert cluster.find("pvc", "p-v")["status"]["phase"] == "Bound"
+    assert cluster.find("pod", "p")["status"]["phase"] == "Running"

@@ -1,0 +1,62 @@
+"""Finds out why a kubelet cannot mount the claims of a pod yet.
+
+The scheduler binds a pod only after the pod's claims are bound. A pod that is created with a node
+name skips the scheduler, so its claims may be missing or not bound. The pod then does not start,
+and the kubelet tries again after RETRY.
+
+Differs from upstream: claims count even if no container mounts their volume.
+
+upstream: pkg/kubelet/volumemanager/populator/desired_state_of_world_populator.go: createVolumeSpec,
+getPVCExtractPV; volume_manager.go: WaitForAttachAndMount; pkg/kubelet/kubelet.go: SyncPod
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Pod, Volume
+from fairlead.api.pods.volumes import claim_name, is_claimed, is_made_for
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, not_made_for
+from fairlead.engine.state.related_objects import RelatedObjects
+
+FAILED_MOUNT: Final = "FailedMount"
+RETRY: Final[DurationNs] = seconds(10)  # upstream: kubelet.go: backOffPeriod
+BOUND: Final = "Bound"
+
+
+def mount_error(pod: Pod, related: RelatedObjects) -> str:
+    """Return the note of the event about the claims of `pod` that cannot be mounted.
+
+    Returns "" if every claim exists and is bound.
+    """
+    lookup = VolumeLookup(related)
+    problems = {
+        volume.name: problem
+        for volume in pod.spec.volumes
+        if is_claimed(volume) and (problem := _problem(pod, volume, lookup))
+    }
+    if not problems:
+        return ""
+    names = " ".join(sorted(problems))
+    return (
+        f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[], "
+        f"failed to process volumes=[{names}]: {'; '.join(sorted({*problems.values()}))}"
+    )
+
+
+def _problem(pod: Pod, volume: Volume, lookup: VolumeLookup) -> str:
+    namespace, name = pod.metadata.namespace, claim_name(pod, volume)
+    claim = lookup.claim(namespace, name)
+    if claim is None:
+        missing = f'persistentvolumeclaims "{name}" not found'
+        why = f"failed to fetch PVC from API server: {missing}"
+    elif claim.metadata.deletion_timestamp:
+        why = "PVC is being deleted"
+    elif claim.status.phase != BOUND:
+        why = "PVC is not bound"
+    elif volume.ephemeral is not None and not is_made_for(claim, pod):
+        return not_made_for(namespace, name, pod.metadata.name)
+    else:
+        return ""
+    return f"error processing PVC {namespace}/{name}: {why}"
