@@ -1,42 +1,92 @@
-"""Audit log lines: the user, the request and the status code, without bodies.
+"""Audit log lines: the user, the request, the status code and, if the level asks for it, bodies.
 
-upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
+Bodies are recorded only for writes, and never for resources that contain secrets, as with an audit
+policy that has such rules.
+
+upstream: apiserver/pkg/apis/audit/v1/types.go:Event; audit/request.go:LogRequestObject,
+LogResponseObject
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Final
 from urllib.parse import urlencode
 
+import msgspec
+from msgspec import Struct
+
 from fairlead.api.json import Json
+from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, allow_all
 from fairlead.apiserver.auth.impersonation import USER, impersonated
 from fairlead.apiserver.endpoints.collection.watch import Watch
+from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.options import is_true
 from fairlead.apiserver.endpoints.request.request_info import request_info_of, verb_of
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.negotiation.media_type import PROTOBUF
 from fairlead.apiserver.negotiation.serializer import encode
+from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.apiserver.request import Request, Response, User
 
 AUDIT_ID: Final = "audit-id"
-KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
+KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
-def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
+# Resources whose bodies contain secrets.
+_CONFIDENTIAL: Final = (("secrets", ""), ("serviceaccounts", "token"), ("tokenreviews", ""))
+
+
+class AuditLevel(StrEnum):
+    """Which bodies the audit log contains: none, those of requests, or those of responses, too."""
+
+    METADATA = "Metadata"
+    REQUEST = "Request"
+    REQUEST_RESPONSE = "RequestResponse"
+
+
+class AuditBackend(Struct, frozen=True):
+    """Where the lines of the audit log go, and their level; `write` appends a line.
+
+    upstream: apiserver/plugin/pkg/audit/log/backend.go
+    """
+
+    write: Callable[[bytes], object]
+    level: AuditLevel = AuditLevel.METADATA
+
+
+def level_of(level: AuditLevel, verb: str, resource: str, subresource: str) -> AuditLevel:
+    """Return the level of an event: `level`, or Metadata for reads and confidential resources."""
+    is_confidential = (resource, subresource) in _CONFIDENTIAL
+    return AuditLevel.METADATA if is_confidential or verb not in _WRITES else level
+
+
+def audit_line(
+    request: Request,
+    answer: Response | Watch,
+    now: int,
+    level: AuditLevel = AuditLevel.METADATA,
+) -> bytes:
     """Return the audit log line for a request with the response `answer` at `now` (ns since 1970).
 
-    The request's header audit-id becomes the auditID.
+    The request's header audit-id becomes the auditID. `level` applies to the requests for which
+    `level_of` returns it.
     """
     code = 200 if isinstance(answer, Watch) else answer.status
     when = format_micro_time(now)
     event: Json = {
         **KIND,
+        "level": AuditLevel.METADATA.value,
         "auditID": request.headers.get(AUDIT_ID, ""),
         "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
         "requestURI": _uri(request),
         "verb": request.method.lower(),
-        "user": _user(request.user),
+        "user": shown_user(request.user),
         "userAgent": request.headers.get("user-agent", ""),
         "responseStatus": {"metadata": {}, "code": code},
         "requestReceivedTimestamp": when,
@@ -45,7 +95,7 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
     if request.user.name and request.headers.get(USER):
         # upstream: audit/request.go:LogImpersonatedUser, even if impersonation was refused
         attributes = AuthorizationAttributes(request.user, event["verb"])
-        event["impersonatedUser"] = _user(impersonated(attributes, request.headers, allow_all))
+        event["impersonatedUser"] = shown_user(impersonated(attributes, request.headers, allow_all))
     target = request_info_of(request.path)
     if target is not None:
         is_watch = is_true(request, "watch")
@@ -59,9 +109,41 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
             "subresource": target.subresource,
         }
         event["objectRef"] = {key: value for key, value in named.items() if value}
+        own = level_of(level, event["verb"], target.resource, target.subresource)
+        if own is not AuditLevel.METADATA:
+            event |= _bodies(request, answer, own)
     if request.notes:
         event["annotations"] = request.notes
     return encode(event) + b"\n"
+
+
+def _bodies(request: Request, answer: Response | Watch, level: AuditLevel) -> Json:
+    """Return the level and the bodies of a write. A body that cannot be decoded is left out."""
+    found: Json = {"level": level.value}
+    sent = _decoded(request.body, request.headers.get("content-type", ""))
+    if sent is not None:
+        found["requestObject"] = sent
+    # A body that is not a tuple can be read only once. It is a long list.
+    body = answer.body if isinstance(answer, Response) else ()
+    if level is AuditLevel.REQUEST_RESPONSE and isinstance(body, tuple):
+        given = _decoded(b"".join(body), answer.content_type)
+        if given is not None:
+            found["responseObject"] = given
+    return found
+
+
+def _decoded(body: bytes, content_type: str) -> Any:
+    """Return the JSON value of a body; None if it is empty or malformed."""
+    if not body:
+        return None
+    try:
+        if media_type_of(content_type) == PROTOBUF:
+            return decode(body, "", "")
+        if media_type_of(content_type).endswith("yaml"):
+            return parsed_yaml(body)[0]
+        return msgspec.json.decode(body)
+    except (ApiError, YamlError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def id_prefix(now: int) -> str:
@@ -77,6 +159,7 @@ def _uri(request: Request) -> str:
     return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
 
 
-def _user(user: User) -> Json:
+def shown_user(user: User) -> Json:
+    """Return `user` in the form of an audit event."""
     shown: Json = {"username": user.name, "groups": list(user.groups)}
     return {**shown, "uid": user.uid} if user.uid else shown

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.admission.suspension import PAUSE, WebhookAnswer
-from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
+from fairlead.apiserver.endpoints.audit import AUDIT_ID, AuditBackend, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
 from fairlead.apiserver.error import ApiError
@@ -78,8 +78,6 @@ class WaitUntilDurable(Protocol):
 
 
 PathHandler = Callable[[Request], Awaitable[Response]]
-# Writes a line of the audit log.
-Audit = Callable[[bytes], object]
 NO_HANDLERS: Final[Mapping[str, PathHandler]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
 UNKNOWN_USER: Final = User(name="")  # the user in the audit log if authentication failed
@@ -100,7 +98,7 @@ class ApiApp:
         clock: Callable[[], int],
         wait_until_durable: WaitUntilDurable | None = None,
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
-        audit: Audit | None = None,
+        audit: AuditBackend | None = None,
     ) -> None:
         """`wait_until_durable` is awaited before a response or watch event of `server` is sent.
 
@@ -108,7 +106,7 @@ class ApiApp:
         reverts; after the restart, a different change would get the same resourceVersion. If a
         response shows only one object, the wait ends when this object's version
         (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
-        `audit` is called with one line per response.
+        `audit` gets one line per response.
         """
         self._handlers = handlers
         self._audit = audit
@@ -201,7 +199,8 @@ class ApiApp:
 
     def _audited(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:
-            self._audit(audit_line(request, answer, self._clock()))
+            line = audit_line(request, answer, self._clock(), self._audit.level)
+            self._audit.write(line)
         return answer
 
     def close(self) -> None:

@@ -42,6 +42,7 @@ from fairlead.worlds.local.controllers.node_ttl import NodeTtl
 from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.world import LocalWorld, StoreListener
+from fairlead.worlds.local.write_audit import WriteAudit
 from fairlead.worlds.metrics import SchedulerMetrics
 
 # Containers start this time after the binding of their pod. It is short, because users wait for it.
@@ -145,6 +146,10 @@ class ControlPlane:
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
         """Continue the command `pending` with the `answer` of its webhook."""
         self._world.resume(pending, answer, now)
+
+    def audit_writes(self, audit: WriteAudit) -> None:
+        """Call `audit` for each change that a command of a controller makes from now on."""
+        self._world.audit_writes(audit)
 
     def next_due(self) -> Instant | None:
         """Return the next time at which the engine has work.

@@ -38,6 +38,7 @@ from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.local.kubelet.container_events import ContainerEvents
 from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
+from fairlead.worlds.local.write_audit import WriteAudit
 from fairlead.worlds.perform import Outcome, refused
 from fairlead.worlds.pod_views import PodViews
 
@@ -81,7 +82,17 @@ class LocalWorld:
         self._pod_views = PodViews(decoded)
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
+        self._issued: Issued | None = None  # the command that is being performed
         store.storage.subscribe(self._changes.append, is_watched_resource)
+
+    def audit_writes(self, audit: WriteAudit) -> None:
+        """Call `audit` for each change that a command makes, but not for clients' changes."""
+
+        def see(change: StoredChange) -> None:
+            if self._issued is not None:
+                audit.see(self._issued, change)
+
+        self.store.storage.subscribe(see, is_watched_resource)
 
     def enqueue(self, stimulus: Stimulus) -> None:
         """Add `stimulus` to the stimuli that the next `poll` returns."""
@@ -111,7 +122,9 @@ class LocalWorld:
         elif isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
         else:
+            self._issued = issued
             self._do(issued, now)
+            self._issued = None
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
@@ -119,7 +132,10 @@ class LocalWorld:
 
         The command may then wait for another webhook.
         """
-        self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
+        self._issued = pending.issued
+        outcome = self.gateway.resume(pending, answer)
+        self._issued = None
+        self._queue_outcome(pending.issued.command, outcome, now)
 
     def _do(self, issued: Issued, now: Instant) -> None:
         command = detailed = issued.command

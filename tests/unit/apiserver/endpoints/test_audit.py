@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from fairlead.apiserver.auth.authentication.token import authenticated
-from fairlead.apiserver.endpoints.audit import audit_line
+from fairlead.apiserver.endpoints.audit import AuditLevel, audit_line
 from fairlead.apiserver.request import Request, Response, User
 
 ALICE = authenticated("alice", ("dev",), "u-1")
@@ -70,3 +72,50 @@ def test_the_impersonated_user_is_recorded():
 def test_line_breaks_in_a_request_are_escaped():
     event = line("GET", "/x\n{}\u2028", ("a", "\n"), user_agent='"\r\n{}', impersonate_user="a\nb")
     assert event["userAgent"] == '"\r\n{}'
+
+
+def bodies(method, path, sent, level, content_type="application/json"):
+    """Return (level, requestObject, responseObject) of the line about a request."""
+    request = Request(method, path, (), {"content-type": content_type}, sent, ALICE)
+    event = json.loads(audit_line(request, Response(201, (b'{"b":', b" 2}")), NOW, level))
+    return event["level"], event.get("requestObject"), event.get("responseObject")
+
+
+PODS = "/api/v1/namespaces/n/pods"
+
+
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        ("Metadata", ("Metadata", None, None)),
+        ("Request", ("Request", {"a": 1}, None)),
+        ("RequestResponse", ("RequestResponse", {"a": 1}, {"b": 2})),
+    ],
+)
+def test_the_level_decides_which_bodies_of_a_write_are_recorded(level, found):
+    assert bodies("POST", PODS, b'{"a": 1}', AuditLevel(level)) == found
+
+
+def test_a_body_in_yaml_or_protobuf_is_recorded_as_json():
+    apply = "application/apply-patch+yaml"
+    assert bodies("PATCH", f"{PODS}/p", b"a: [1]", AuditLevel.REQUEST, apply)[1] == {"a": [1]}
+    encoded = b"k8s\0\n\x0d\n\x02v1\x12\x07Binding\x12\x07\n\x05\n\x03web"
+    media_type = "application/vnd.kubernetes.protobuf"
+    path = f"{PODS}/web/binding"
+    assert bodies("POST", path, encoded, AuditLevel.REQUEST, media_type)[1] == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "web"},
+        "target": {},
+    }
+    assert bodies("POST", PODS, b"{", AuditLevel.REQUEST)[1] is None
+
+
+def test_bodies_of_reads_and_secrets_are_never_recorded():
+    for method, path in (
+        ("GET", PODS),
+        ("POST", "/api/v1/namespaces/n/secrets"),
+        ("POST", "/api/v1/namespaces/n/serviceaccounts/a/token"),
+        ("POST", "/apis/authentication.k8s.io/v1/tokenreviews"),
+    ):
+        assert bodies(method, path, b"{}", AuditLevel.REQUEST_RESPONSE) == ("Metadata", None, None)

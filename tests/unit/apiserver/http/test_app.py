@@ -11,6 +11,7 @@ from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.admission.suspension import PAUSE
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
+from fairlead.apiserver.endpoints.audit import AuditBackend
 from fairlead.apiserver.endpoints.response import renderer
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.server import ApiServer
@@ -153,7 +154,8 @@ def test_a_response_has_a_header_with_the_time_of_the_cluster(server):
 def test_refused_requests_are_in_the_audit_log(server, monkeypatch):
     """Unauthenticated requests, and bodies that are too long."""
     lines = []
-    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, audit=lines.append)
+    audit = AuditBackend(lines.append)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, audit=audit)
     monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)
     ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
     ask(app, "POST", CONFIG_MAPS, b"x" * 11)

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairlead.apiserver.http.app import Audit
+from fairlead.apiserver.endpoints.audit import AuditBackend, AuditLevel
 from fairlead.cli.output.line_file import LineFile
 from fairlead.whatif.input.error import InputError
 
 
 @contextmanager
-def opened_audit(path: Path | None) -> Iterator[Audit | None]:
-    """Yield a function that appends a line to the audit log; None without a path.
+def opened_audit(path: Path | None, level: AuditLevel) -> Iterator[AuditBackend | None]:
+    """Yield the audit log in the file `path`, with lines of `level`; None without a path.
 
     Raises InputError.
     """
@@ -35,4 +35,4 @@ def opened_audit(path: Path | None) -> Iterator[Audit | None]:
         problem = "is a pipe without a reader" if is_unread else cause.strerror or str(cause)
         raise InputError("--audit", problem, object_name=str(path)) from None
     with os.fdopen(descriptor, "ab", buffering=0) as file:
-        yield LineFile("--audit", path, file).write
+        yield AuditBackend(LineFile("--audit", path, file).write, level)

@@ -32,6 +32,11 @@ CERTIFICATES_HELP: Final = (
     "Write client certificates into the kubeconfig, instead of tokens. The cluster's own CA signs "
     "them."
 )
+AUDIT_LEVEL_HELP: Final = (
+    "With --audit: which bodies of writes FILE contains: none, those of requests, or those of "
+    "requests and responses. With the last two, FILE also contains the writes of the cluster's own "
+    "controllers, and `fairlead replay` can read it."
+)
 COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "
     "and fairlead exits with the command's status."
@@ -108,6 +113,9 @@ def up(
             "Append one JSON line to FILE for each API request, as in kube-apiserver's audit log.",
         ),
     ] = None,
+    audit_level: Annotated[
+        Literal["Metadata", "Request", "RequestResponse"], Parameter(help=AUDIT_LEVEL_HELP)
+    ] = "Metadata",
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
     ] = None,
@@ -170,6 +178,7 @@ def up(
 
         eval "$(fairlead up --detach)", and later: fairlead down
     """
+    from fairlead.apiserver.endpoints.audit import AuditLevel
     from fairlead.cli.commands.up.detached import start_detached
     from fairlead.cli.commands.up.options import UpOptions
     from fairlead.cli.commands.up.run import serve
@@ -188,6 +197,7 @@ def up(
         accept_loss=accept_loss,
         users=user,
         audit=audit,
+        audit_level=AuditLevel(audit_level),
         kubeconfig=kubeconfig,
         speed=speed,
         paused=paused,

@@ -8,6 +8,7 @@ from typing import Final
 
 from fairlead.api.pods.run_duration import FOREVER
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
+from fairlead.apiserver.endpoints.audit import AuditLevel
 from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
@@ -55,6 +56,7 @@ class UpOptions:
     paused: bool
     without: Names
     logging: Logging
+    audit_level: AuditLevel = AuditLevel.METADATA
     accept_loss: bool = False
     job_duration: str = "5s"
     command: Names = ()
@@ -102,6 +104,8 @@ class UpOptions:
         """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
+        if self.audit_level is not AuditLevel.METADATA and self.audit is None:
+            raise InputError("--audit-level", "needs --audit")
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}

@@ -79,7 +79,7 @@ def serve(options: UpOptions) -> int:
     remove_abandoned()
     with ExitStack() as opened:
         listening = opened.enter_context(open_socket(options.host, options.port))
-        audit = opened.enter_context(opened_audit(options.audit))
+        audit = opened.enter_context(opened_audit(options.audit, options.audit_level))
         path = opened.enter_context(_kubeconfig_path(options.kubeconfig))
         address = str(client_address(options.host, listening))
         # Clients check certificates against their own clocks, not against the cluster's clock.

@@ -15,7 +15,8 @@ from typing import Final, Protocol
 import uvloop
 from msgspec import Struct
 
-from fairlead.apiserver.http.app import NO_HANDLERS, ApiApp, Audit, Authenticate, PathHandler
+from fairlead.apiserver.endpoints.audit import AuditBackend, AuditLevel
+from fairlead.apiserver.http.app import NO_HANDLERS, ApiApp, Authenticate, PathHandler
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.worlds.gc_thresholds import collect_briefly
 from fairlead.worlds.local.cluster import LocalCluster
@@ -24,6 +25,7 @@ from fairlead.worlds.local.server.backup_endpoint import BackupEndpoint
 from fairlead.worlds.local.server.clock_control import ClockControl
 from fairlead.worlds.local.server.metrics_endpoint import MetricsEndpoint
 from fairlead.worlds.local.server.runner import Runner
+from fairlead.worlds.local.write_audit import WriteAudit
 
 MEMORY_RETURN_INTERVAL_S: Final = 20.0
 # Less than the 256 KiB that uvloop allocates for each TLS connection, and mostly leaves untouched.
@@ -48,13 +50,14 @@ class Companion(Protocol):
 class ServeOptions(Struct, frozen=True, kw_only=True):
     """The socket to listen on, the authentication of clients, and the data directory.
 
-    `data_dir` is None for a cluster in memory. `companion` is served beside the API.
+    The writes of the cluster's controllers are audited only if the level of `audit` is not
+    Metadata. `data_dir` is None for a cluster in memory. `companion` is served beside the API.
     """
 
     listening: socket
     authenticate: Authenticate
     certificate: Certificate | None = None
-    audit: Audit | None = None
+    audit: AuditBackend | None = None
     data_dir: Path | None = None
     companion: Companion | None = None
 
@@ -102,6 +105,8 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
         },
         audit=options.audit,
     )
+    if options.audit is not None and options.audit.level is not AuditLevel.METADATA:
+        cluster.control_plane.audit_writes(WriteAudit(options.audit, cluster.clock.now))
     listener = Listener(app, options.listening, options.certificate)
     await listener.start()
     runner.start()

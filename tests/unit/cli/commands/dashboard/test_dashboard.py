@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority
+from fairlead.apiserver.endpoints.audit import AuditBackend
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.request import ADMIN
 from fairlead.cli.commands.dashboard import live_recording
@@ -82,7 +83,7 @@ async def serving():
         door = ServeOptions(
             listening=listening,
             authenticate=cluster.tokens,
-            audit=audited.append,
+            audit=AuditBackend(audited.append),
             companion=dashboard,
         )
         async with served(cluster, door):

@@ -1,0 +1,133 @@
+"""WriteAudit: the audit events of the writes of Fairlead's own controllers.
+
+These controllers write to the store without HTTP requests. Each change that a command makes becomes
+an event, as if the controller had sent a request:
+
+    binding, eviction   the verb `create` of the subresource, with the body that upstream sends
+    new object          the verb `create`
+    deletion            the verb `delete`, also for the change that sets the deletion timestamp
+    other changes       the verb `update` of the whole object, although upstream often sends a patch
+
+Events of the API (`RecordEvent`) are not audited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.apiserver.endpoints.audit import KIND, AuditBackend, AuditLevel, level_of, shown_user
+from fairlead.apiserver.negotiation.serializer import encode
+from fairlead.apiserver.negotiation.status import done
+from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.engine.core.command import (
+    ApplyStatus,
+    Bind,
+    DeleteObject,
+    EvictPod,
+    Issued,
+    PatchObject,
+    PatchStatus,
+    UpdateQuotaStatus,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.worlds.component_identity import user_of
+
+_OK: Final = 200
+_CREATED: Final = 201
+# (verb, subresource, status code, request, response)
+_Written = tuple[str, str, int, Json, Json]
+
+
+class WriteAudit:
+    """Writes the audit events of commands."""
+
+    def __init__(self, backend: AuditBackend, clock: Callable[[], Instant]) -> None:
+        """Append the events to `backend`. `clock` returns ns since 1970."""
+        self._backend = backend
+        self._clock = clock
+
+    def see(self, issued: Issued, change: StoredChange) -> None:
+        """Write the event about `change`, which the command in `issued` made."""
+        now = self._clock()
+        verb, subresource, code, request, response = _written(issued, change, now)
+        meta, kind = change.object["metadata"], change.kind
+        level = level_of(self._backend.level, verb, kind.plural, subresource)
+        reference = {
+            "resource": kind.plural,
+            "namespace": meta.get("namespace", ""),
+            "name": meta["name"],
+            "uid": meta.get("uid", ""),
+            "apiGroup": kind.group,
+            "apiVersion": kind.version,
+            "subresource": subresource,
+        }
+        event: Json = {
+            **KIND,
+            "level": level.value,
+            "auditID": f"{meta.get('uid', '')}-{change.version}",
+            "stage": "ResponseComplete",
+            "verb": verb,
+            "user": shown_user(user_of(issued, change.previous)),
+            "objectRef": {key: value for key, value in reference.items() if value},
+            "responseStatus": {"metadata": {}, "code": code},
+            "requestReceivedTimestamp": format_micro_time(now),
+            "stageTimestamp": format_micro_time(now),
+        }
+        if level is not AuditLevel.METADATA:
+            event["requestObject"] = request
+        if level is AuditLevel.REQUEST_RESPONSE:
+            event["responseObject"] = response
+        self._backend.write(encode(event) + b"\n")
+
+
+def _written(issued: Issued, change: StoredChange, now: Instant) -> _Written:
+    new, before = change.object, change.previous
+    if change.type is ChangeType.ADDED:
+        return "create", "", _CREATED, new, new
+    is_gone = change.type is ChangeType.DELETED
+    if is_gone or (_is_terminating(new) and before is not None and not _is_terminating(before)):
+        last = _as_removed(new, now) if is_gone else new
+        if isinstance(issued.command, EvictPod):
+            eviction = _about_pod(new, "policy/v1", "Eviction")
+            return "create", "eviction", _CREATED, eviction, done(_CREATED)
+        return "delete", "", _OK, _delete_options(last), last
+    match issued.command:
+        case Bind(_, node):
+            binding = _about_pod(new, "v1", "Binding") | {"target": {"kind": "Node", "name": node}}
+            return "create", "binding", _CREATED, binding, done(_CREATED)
+        case DeleteObject():  # a shorter grace period
+            return "delete", "", _OK, _delete_options(new), new
+        case PatchStatus() | ApplyStatus() | UpdateQuotaStatus() | EvictPod():
+            return "update", "status", _OK, new, new
+        case PatchObject(_, _, subresource):
+            return "update", subresource, _OK, new, new
+        case _:
+            return "update", "", _OK, new, new
+
+
+def _is_terminating(obj: Json) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def _as_removed(obj: Json, now: Instant) -> Json:
+    """Return `obj`, which was deleted, without anything that would keep it."""
+    meta = {
+        "deletionTimestamp": format_timestamp(now),
+        **obj["metadata"],
+        "deletionGracePeriodSeconds": 0,
+    }
+    meta.pop("finalizers", None)
+    return {**obj, "metadata": meta}
+
+
+def _delete_options(last: Json) -> Json:
+    grace_s = last["metadata"].get("deletionGracePeriodSeconds", 0)
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": grace_s}
+
+
+def _about_pod(pod: Json, api_version: str, kind: str) -> Json:
+    meta = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta}
