@@ -385,6 +385,7 @@ CASES = [
          "run --kubeconfig k --controllers scheduler,batch --batch-config single-pods",
          ("--batch-config: ", "single-pods is for simulations")),
     Case("loss without a data directory", "up --accept-loss", ("--accept-loss: needs --data-dir",)),
+    Case("level without audit log", "up --audit-level Request", ("--audit-level: needs --audit",)),
     Case("instance types of a local cluster", "up --instance-types types.csv",
          ("--instance-types: needs --autoscale karpenter",)),
     Case("node groups of Karpenter", "up --autoscale karpenter --node-groups g.yaml",
