@@ -195,11 +195,17 @@ class LocalCluster:
                 ApiServiceRegistration(storage),
                 TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
-                *(() if _KUBELET in options.without else (NodeAddresses(storage),)),
+                *self._node_addresses(config),
                 *self._policy_status(),
             ),
             listeners=(PostStartHookListener(self.server),),
         )
+
+    def _node_addresses(self, config: EngineConfig) -> tuple[NodeAddresses, ...]:
+        """Return a tuple with a NodeAddresses; () if the kubelets are left out."""
+        if _KUBELET in self._options.without:
+            return ()
+        return (NodeAddresses(self.store.storage, config.kubelet.nodes),)
 
     def _policy_status(self) -> tuple[PolicyStatus, ...]:
         """Return a tuple with a PolicyStatus; () if the workload controllers are left out."""

@@ -868,3 +868,33 @@ def test_circular_owners_are_deleted_in_the_foreground(make_cluster, length, fir
     cluster.ask("DELETE", f"{url}/{names[first]}", {"propagationPolicy": "Foreground"})
     cluster.pass_time(10)
     assert [one["metadata"]["name"] for one in cluster.list("configmaps")] == []
+
+
+def test_a_node_that_a_client_creates_gets_what_a_kubelet_reports(cluster):
+    amounts = {"cpu": "8", "memory": "32Gi", "pods": "50"}
+    labels = {"kubernetes.io/os": "windows"}
+    node = {
+        "metadata": {"name": "extra", "labels": labels},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+    cluster.ask("POST", "/api/v1/nodes", node)
+    cluster.pass_time(1)
+    made, other = cluster.find("node", "extra", ""), cluster.find("node", "node-1", "")
+    info = made["status"]["nodeInfo"]
+    assert info["kubeletVersion"] == other["status"]["nodeInfo"]["kubeletVersion"]
+    assert info["machineID"] != other["status"]["nodeInfo"]["machineID"]
+    assert made["metadata"]["labels"] == {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "windows",  # copied from the label that the client set
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": "extra",
+        "kubernetes.io/os": "windows",
+    }
+    assert made["spec"]["podCIDR"] not in ("", other["spec"]["podCIDR"])
+    assert made["status"]["addresses"][0]["type"] == "InternalIP"
+    assert made["status"]["allocatable"]["cpu"] == "8"
+    conditions = [
+        {one["type"]: (one["reason"], one["message"]) for one in each["status"]["conditions"]}
+        for each in (made, other)
+    ]
+    assert conditions[0] == conditions[1]

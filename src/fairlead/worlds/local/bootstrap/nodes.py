@@ -14,6 +14,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.node_condition import HEALTHY
 
 CAPACITY: Final = {
     "cpu": "4",
@@ -30,12 +31,6 @@ DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
     "RestartAllContainersOnContainerExits",
-)
-_WELL: Final = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
 
@@ -64,25 +59,17 @@ def _letters(number: int) -> str:
 def _node(number: int, zone: str, now: Instant) -> Json:
     name = f"node-{number}"
     timestamp = format_timestamp(now)
-    labels = {
-        "beta.kubernetes.io/arch": "amd64",
-        "beta.kubernetes.io/os": "linux",
-        ARCH: "amd64",
-        HOSTNAME: name,
-        OS: "linux",
-        "topology.kubernetes.io/region": REGION,
-        ZONE: zone,
-    }
+    labels = {**node_labels(name), "topology.kubernetes.io/region": REGION, ZONE: zone}
     conditions = [
         {
-            "type": kind,
-            "status": status,
+            "type": one.type,
+            "status": one.status,
             "lastHeartbeatTime": timestamp,
             "lastTransitionTime": timestamp,
-            "reason": reason,
-            "message": message,
+            "reason": one.reason,
+            "message": one.message,
         }
-        for kind, status, reason, message in _WELL
+        for one in HEALTHY.values()
     ]
     return {
         "apiVersion": "v1",
@@ -98,6 +85,18 @@ def _node(number: int, zone: str, now: Instant) -> Json:
             "nodeInfo": node_info(number),
             "declaredFeatures": list(DECLARED_FEATURES),
         },
+    }
+
+
+def node_labels(name: str) -> dict[str, str]:
+    """Return the labels that a kubelet sets on the node `name`."""
+    # upstream: pkg/kubelet/kubelet_node_status.go:initialNode, updateDefaultLabels
+    return {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        ARCH: "amd64",
+        HOSTNAME: name,
+        OS: "linux",
     }
 
 

@@ -1,18 +1,21 @@
-"""NodeAddresses: sets the address and the pod IP range of each node that an autoscaler adds.
+"""NodeAddresses: sets the address and the pod IP range of each node that is added to the cluster.
 
 In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
 Without an address, pods with hostNetwork on these nodes would have no IP, and Services would lack
 them as endpoints. Only nodes that Fairlead simulates get addresses, because another program may set
-the addresses of all other nodes.
+the addresses of all other nodes. A node without status.nodeInfo was created by a client. Its
+simulated kubelet reports this field and sets its usual labels, so that node selectors such as
+`kubernetes.io/os: linux` match.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go:allocateOrOccupyCIDR,
-pkg/kubelet/nodestatus/setters.go:NodeAddress
+pkg/kubelet/nodestatus/setters.go:NodeAddress, MachineInfo;
+pkg/kubelet/kubelet_node_status.go:updateDefaultLabels
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from collections.abc import Collection, Iterator
+from typing import Any, ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
@@ -23,23 +26,33 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchObject, PatchS
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.worlds.local.bootstrap.nodes import node_addresses, pod_range
+from fairlead.worlds.local.bootstrap.nodes import (
+    node_addresses,
+    node_info,
+    node_labels,
+    pod_range,
+)
 from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
 
 NUMBERS_MAX: Final = 30_000  # from this number on, the ranges repeat
 
 
 class NodeAddresses(ReactiveController):
-    """Assigns the lowest free address and pod range to each simulated node without them."""
+    """Assigns the lowest free address and pod range to each simulated node without them.
+
+    Also sets the labels and the status.nodeInfo of nodes that a client created.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
         changed=(Node,), succeeded=(), failed=(PatchObject, PatchStatus)
     )
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, simulated: Collection[str] | None = None) -> None:
+        """`simulated` are the names of the nodes that have a simulated kubelet (None: all)."""
         super().__init__()
         self._storage = storage
+        self._simulated = simulated
         # By uid of the node: the pod range and address of nodes that need no others.
         self._known: dict[str, tuple[str, str]] = {}
         # By uid of the node, until the writes that assign the number are observed.
@@ -72,8 +85,9 @@ class NodeAddresses(ReactiveController):
         if stored is None or stored["metadata"]["uid"] != meta.uid:
             return False
         given, address = stored["spec"].get("podCIDR", ""), _address(stored)
-        is_simulated = node.status.node_info.container_runtime_version == SIMULATED_RUNTIME
-        if is_simulated and not (given and address):
+        runtime = node.status.node_info.container_runtime_version
+        is_simulated = runtime == SIMULATED_RUNTIME and not (given and address)
+        if is_simulated or self._lacks_information(stored):
             return True
         self._numbers.pop(meta.uid, None)
         self._known[meta.uid] = given, address
@@ -88,13 +102,25 @@ class NodeAddresses(ReactiveController):
         if number is None:
             return []
         self._numbers[uid] = number
-        target, commands = ObjectRef(NODE.kind, "", name, uid), list[Command]()
+        target = ObjectRef(NODE.kind, "", name, uid)
+        patch: dict[str, Any] = {}
+        status: dict[str, Any] = {}
         if not node["spec"].get("podCIDR"):
             given = pod_range(number)
-            commands.append(PatchObject(target, {"spec": {"podCIDR": given, "podCIDRs": [given]}}))
+            patch["spec"] = {"podCIDR": given, "podCIDRs": [given]}
         if not _address(node):
-            commands.append(PatchStatus(target, {"addresses": node_addresses(number, name)}))
-        return commands
+            status["addresses"] = node_addresses(number, name)
+        if self._lacks_information(node):
+            patch["metadata"] = {"labels": node_labels(name) | node["metadata"].get("labels", {})}
+            status["nodeInfo"] = node_info(number)
+        commands: list[Command] = [PatchObject(target, patch)] if patch else []
+        return [*commands, PatchStatus(target, status)] if status else commands
+
+    def _lacks_information(self, node: Json) -> bool:
+        """Return whether `node` has a simulated kubelet, but no status.nodeInfo from a kubelet."""
+        if self._simulated is not None and node["metadata"]["name"] not in self._simulated:
+            return False
+        return not (node["status"].get("nodeInfo") or {}).get("kubeletVersion")
 
     def _free_number(self) -> int | None:
         """Return the lowest free number, None if all numbers are in use.
