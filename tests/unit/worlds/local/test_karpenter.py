@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
 from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times
-from fairlead.worlds.local.control_plane import OBSERVED
+from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 POOLS = "/apis/karpenter.sh/v1/nodepools"
@@ -33,8 +33,12 @@ def web(replicas):
 @pytest.fixture
 def elastic(make_cluster):
     """Two nodes that Karpenter does not manage, and the default NodePool."""
+    return make_cluster(nodes=2, zones=2, engine=with_karpenter())
+
+
+def with_karpenter():
     config = karpenter_setup(None, ["zone-a", "zone-b"], None, provision_times(["30s"]))
-    return make_cluster(nodes=2, zones=2, engine=replace(OBSERVED, karpenter=config))
+    return replace(OBSERVED, karpenter=config)
 
 
 def items(cluster, path):
@@ -119,6 +123,19 @@ def test_an_unneeded_node_is_deleted_with_its_nodeclaim(elastic):
     assert len(elastic.list("node", "")) == 2
     [pool] = items(elastic, POOLS)
     assert pool["status"]["resources"]["nodes"] == "0"
+
+
+def test_names_of_nodeclaims_do_not_repeat_after_a_restart(elastic):
+    _, [before] = settled(elastic)
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
+    elastic.pass_time(300)
+    assert items(elastic, CLAIMS) == []
+    store, now = elastic.local.store, elastic.clock.now()
+    elastic.local.control_plane = ControlPlane(store, now, config=with_karpenter())
+    elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 16}}, MERGE)
+    elastic.pass_time(120)
+    [after] = items(elastic, CLAIMS)
+    assert after["metadata"]["name"] != before
 
 
 def test_a_deleted_nodeclaim_is_drained_and_replaced(elastic):
