@@ -52,7 +52,6 @@ from fairlead.engine.core.stimulus import FailureReason, ObjectsLoaded
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
 from fairlead.engine.kubelet.annotation import annotation_problems
-from fairlead.engine.kubelet.claim_mount import FAILED_MOUNT, RETRY, mount_error
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_admission import ADMITTED, Admission, PodRejection, admit
 from fairlead.engine.kubelet.pod_lifecycle import (
@@ -209,10 +208,8 @@ class PodWorkers(Struct):
             if not self.is_reporting(timer.worker.node):
                 self._frozen.setdefault(timer.worker.node, []).append(timer)
                 continue
-            if act is Act.START and (why := self._mount_error(timer.worker)):
-                timer.worker.bound_at = now + RETRY
-                self._plan(timer.worker)
-                commands.append(_event(timer.worker.ref, "Warning", FAILED_MOUNT, why))
+            if act is Act.START and (errors := self._mount_errors(timer.worker, now)):
+                commands += errors
                 continue
             if act is Act.START and self._awaits_volume(timer.worker, now):
                 commands += self._attach_errors(timer.worker, now)
@@ -390,11 +387,26 @@ class PodWorkers(Struct):
             if self._workers.get(key) is worker and not is_terminating(worker.pod)
         }
 
-    def _mount_error(self, worker: _PodWorker) -> str:
-        """Return why claims of the pod cannot be mounted, or "" if the pod can start."""
-        if self.cluster is None or not self.config.waits_for_claims:
-            return ""
-        return mount_error(worker.pod, self.cluster.related)
+    def _mount_errors(self, worker: _PodWorker, now: Instant) -> list[Command]:
+        """Delay the start of the pod, and return an event, if its claims cannot be mounted yet.
+
+        Returns [] if the pod can start.
+        """
+        if self.cluster is None or not self.config.waits_for_claims or not worker.pod.spec.volumes:
+            return []
+        # Imported here, because simulations do not wait for claims.
+        from fairlead.engine.kubelet.claim_mount import (  # noqa: PLC0415
+            FAILED_MOUNT,
+            RETRY,
+            mount_error,
+        )
+
+        why = mount_error(worker.pod, self.cluster.related)
+        if not why:
+            return []
+        worker.bound_at = now + RETRY
+        self._plan(worker)
+        return [_event(worker.ref, "Warning", FAILED_MOUNT, why)]
 
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
         """Return whether a volume of the pod is attached to another node; if so, delay the start.
