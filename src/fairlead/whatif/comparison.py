@@ -56,10 +56,14 @@ class Alternative(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """A sort key; the alternative with the best outcome comes first."""
+        """A sort key; the alternative with the best outcome comes first.
+
+        The less a drain evicts, the less it disrupts. Therefore incomplete drains come last.
+        """
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
         return (
+            not self.answer.effect.is_drain_complete,
             -list(OutcomeKind).index(first.kind),
             len(found.pending) + len(found.gone),
             len(found.pdb_breaches),

@@ -110,6 +110,14 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
 
 
+def test_a_drain_that_does_not_complete_is_never_the_best(ask):
+    """A drain that leaves a pod pending is better than a rolling drain that is not finished."""
+    rolling = "rolling:--drain a --drain b --max-unavailable 1 --for 2h"
+    _, found, _ = ask("--change", rolling, "--change", "pending:--drain a --cordon c")
+    assert {row["outcome"] for row in found["alternatives"]} == {"unfinished", "pending"}
+    assert found["verdict"].startswith("Of 2 alternatives, pending has the best outcome: ")
+
+
 def test_three_equally_good_alternatives_are_named_as_a_list(ask):
     alternatives = (*(f"{name}:--cordon c" for name in "xyz"), "w:--drain a")
     changes = [word for one in alternatives for word in ("--change", one)]

@@ -61,9 +61,17 @@ class Effect(Struct, frozen=True, kw_only=True):
 
         A refused or incomplete drain counts as an effect.
         """
-        is_complete = not self.drain.refused and not self.changed.undrained
-        is_complete &= not self.lasting_errors
+        is_complete = self.is_drain_complete and not self.lasting_errors
         return self.difference.is_empty and is_complete and not self.deleted_claims
+
+    @property
+    def is_drain_complete(self) -> bool:
+        """Whether all nodes that the change drains are drained, and back after a rolling drain.
+
+        True if the change drains no nodes.
+        """
+        is_back = all(one.back_at is not None for one in self.changed.drains)
+        return is_back and not self.drain.refused and not self.changed.undrained
 
     @property
     def lasting_errors(self) -> list[ObjectError]:
