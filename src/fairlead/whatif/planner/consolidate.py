@@ -503,7 +503,7 @@ def _too_many(run: DrainRun) -> Json:
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
     """Yield the steps that remove the nodes, if their drains are safe."""
     if found.going and found.plan.best is not None:
-        yield from drain_steps(found.going, found.plan.flags, found.plan.best)
+        yield from drain_steps(found.going, found.plan.to_cordon, found.plan.flags, found.plan.best)
         yield delete_step(found.going)
 
 
@@ -532,7 +532,10 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     best = found.plan.best
     if best is not None and found.going:
         pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
-        steps = f"Cordon them all, then drain them {pace} in the order of the commands."
+        count = len(found.plan.to_cordon)
+        which = "them all" if count == len(found.going) else f"the {count:,} not cordoned yet"
+        cordon = f"Cordon {which}, then drain" if count else "Drain"
+        steps = f"{cordon} them {pace} in the order of the commands."
         if len(found.going) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")

@@ -347,6 +347,19 @@ def test_the_answer_has_the_commands_that_remove_the_nodes_in_order(planner, mak
     ]
 
 
+def test_nodes_that_are_cordoned_already_are_not_cordoned_again(planner, make):
+    nodes = {name: make.node(name) for name in "abc"}
+    made = planner(*nodes.values(), *deployment(make, "web", ["a"], cpu="3"))
+    first, second = consolidated(made).going
+    nodes[first]["spec"] = {"unschedulable": True}
+    made = planner(*nodes.values(), *deployment(make, "web", ["a"], cpu="3"))
+    found = consolidated(made)
+    found.plan.runs = [safe_run(1, 1)]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["findings"][0].startswith("Cordon the 1 not cordoned yet, then drain them ")
+    assert commands(answer)[0] == f"kubectl cordon {second}"
+
+
 def test_several_nodes_at_a_time_are_drained_by_several_processes(planner, make):
     made = planner(*map(make.node, "abcd"), *deployment(make, "web", ["a"], cpu="3"))
     found = consolidated(made)

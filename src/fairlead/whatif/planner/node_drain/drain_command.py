@@ -17,20 +17,26 @@ from fairlead.whatif.planner.node_drain.drain_run import DrainRun
 
 
 def drain_steps(
-    nodes: Sequence[str], needed: Sequence[DrainFlag], run: DrainRun | None
+    nodes: Sequence[str],
+    to_cordon: Sequence[str],
+    needed: Sequence[DrainFlag],
+    run: DrainRun | None,
 ) -> Iterator[NextStep]:
-    """Yield the steps that cordon `nodes`, and drain them in this order at the pace of `run`.
+    """Yield the steps that cordon `to_cordon`, and drain `nodes` in this order.
 
-    `needed` are the flags that kubectl needs. Yield nothing if `run` is None, or if the nodes
-    return: kubectl cannot know when the drain of the next node may begin.
+    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet; a
+    single node is cordoned by kubectl drain. `needed` are the flags that kubectl needs. Yield
+    nothing if `run` is None, or if the nodes return: kubectl cannot know when the drain of the next
+    node may begin.
     """
     if run is None or run.pace.away is not None:
         return
     flags = [one.flag for one in needed]
     at_once = min(run.pace.at_once, len(nodes))
-    if len(nodes) > 1:
-        command = shlex.join(("kubectl", "cordon", *nodes))
-        yield NextStep("cordon the nodes", command=command, makes_change=True)
+    if len(nodes) > 1 and to_cordon:
+        command = shlex.join(("kubectl", "cordon", *to_cordon))
+        words = "cordon the node" if len(to_cordon) == 1 else "cordon the nodes"
+        yield NextStep(words, command=command, makes_change=True)
     command = shlex.join(("kubectl", "drain", *nodes, *flags))
     words = "drain the nodes" if len(nodes) > 1 else "drain the node"
     if at_once > 1:

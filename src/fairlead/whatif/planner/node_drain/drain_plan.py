@@ -82,8 +82,9 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains`. `slow` has, for each workload whose
-    pods take long to stop, the longest time that one takes (`completed` sets both). `left_out` are
+    `flags` are the flags that kubectl needs for the `drains`. `to_cordon` are the nodes of the
+    `drains` that are not cordoned yet. `slow` has, for each workload whose pods take long to stop,
+    the longest time that one takes (`completed` sets these three). `left_out` are
     selected nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that
     could be drained alone, with all other nodes in service. `returnable` are the nodes that no
     single change unblocks, but that could be drained if they returned to the cluster afterwards.
@@ -95,6 +96,7 @@ class DrainPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
+    to_cordon: tuple[str, ...] = ()
     slow: Mapping[str, DurationNs] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     alone: tuple[str, ...] = ()
@@ -230,10 +232,12 @@ def _planned(
 
 
 def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
-    """Set `plan.flags` and `plan.slow`, which follow from `plan.drains`, and return `plan`.
+    """Set the fields of `plan` that follow from `plan.drains`, and return `plan`.
 
     In `model`, no drain has happened yet: all pods are on their original nodes.
     """
+    names = (drain.node for drain in plan.drains)
+    plan.to_cordon = tuple(name for name in names if not model.node(name).node.spec.unschedulable)
     pods = [pod for drain in plan.drains for pod in model.node(drain.node).pods.values()]
     plan.flags, plan.slow = needed_flags(pod.pod for pod in pods), _slow(pods, model.now)
     return plan
@@ -359,7 +363,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
 
     The answer is "no" if a node is blocked, or if no pace is safe.
     """
-    best = plan.best
+    best, order = plan.best, [drain.node for drain in plan.drains]
     facts: Json = {
         "nodes": list(plan.nodes),
         "drainable": len(plan.drains),
@@ -399,7 +403,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         facts,
         notes,
         is_no=bool(plan.blockers) or best is None,
-        steps=tuple(drain_steps([drain.node for drain in plan.drains], plan.flags, best)),
+        steps=tuple(drain_steps(order, plan.to_cordon, plan.flags, best)),
     )
 
 
@@ -456,18 +460,30 @@ def left_out_findings(plan: DrainPlan) -> Iterator[str]:
 def _pace_findings(plan: DrainPlan) -> list[str]:
     found = list(unsafe_findings(plan.runs))
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
-        found.append(_cordon_finding(plan))
+        found += _cordon_finding(plan)
     return found
 
 
-def _cordon_finding(plan: DrainPlan) -> str:
-    """Return a sentence that says which nodes to cordon first."""
-    # A blocked node stays in service, because some pods may run nowhere else.
-    names, aim = [drain.node for drain in plan.drains], "so that no pod moves twice"
-    if len(names) == len(plan.nodes):
-        return f"First cordon all of them, {aim}."
-    which = f"only these {len(names):,} nodes"
-    return f"First cordon {which}, {aim}; then drain them {in_order(plan.drains)}."
+def _cordon_finding(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence that says which nodes to cordon first, and in which order to drain them.
+
+    A blocked node stays in service, because some pods may run nowhere else. Yield nothing if no
+    node must be cordoned and none is blocked.
+    """
+    is_all = len(plan.drains) == len(plan.nodes)
+    these = f"only these {len(plan.drains):,} nodes"
+    if not plan.to_cordon:
+        if not is_all:
+            yield f"Drain {these} {in_order(plan.drains)}."
+        return
+    which = "all of them" if is_all else these
+    others = len(plan.drains) - len(plan.to_cordon)
+    if others:
+        cordoned = "1 is" if others == 1 else f"{others:,} are"
+        which = f"{listed(plan.to_cordon)} ({cordoned} cordoned already)"
+    them = these if others else "them"
+    then = "" if is_all else f"; then drain {them} {in_order(plan.drains)}"
+    yield f"First cordon {which}, so that no pod moves twice{then}."
 
 
 def in_order(drains: Sequence[PlannedDrain]) -> str:

@@ -908,6 +908,32 @@ def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, exper
     assert f"First cordon only these 2 nodes, {aim}: {', '.join(names)}." in answer["findings"]
 
 
+@pytest.mark.parametrize(
+    ("cordoned", "says", "command"),
+    [
+        ("a", "First cordon c (1 is cordoned already), so", "kubectl cordon c"),
+        ("ac", "Drain only these 2 nodes in this order: ", None),
+    ],
+    ids=["one node", "all nodes"],
+)
+def test_cordoned_nodes_are_not_cordoned_again(planner, experiment, make, cordoned, says, command):
+    objects = [
+        *map(make.node, "abcd"),
+        *deployment(make, "web", ["a", "c"]),
+        *deployment(make, "one", ["b"]),
+        budget("one", minAvailable=1),
+    ]
+    for node in objects:
+        if node["kind"] == "Node" and node["metadata"]["name"] in cordoned:
+            node["spec"] = {"unschedulable": True}
+    plan = plan_of(planner(*objects), ["a", "b", "c"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    answer = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert any(one.startswith(says) for one in answer["findings"])
+    commands = [one["command"] for one in answer["next_steps"]]
+    assert [one for one in commands if "cordon" in one] == ([command] if command else [])
+
+
 def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
     """Node b is not drained, so its pod without a controller is not lost."""
     objects = [
