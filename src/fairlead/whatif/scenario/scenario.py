@@ -64,6 +64,7 @@ from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.experiment import QUIET, Experiment, with_batch
+from fairlead.whatif.run.pod_timing.stuck_pod import stuck_pods
 from fairlead.whatif.scenario.audited_input import (
     NO_INPUT,
     AuditLog,
@@ -183,7 +184,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     late: tuple[str, ...] = ()
     if scenario.duration is not None:
         late = tuple(late_event_notes(path, scenario.events, scenario.duration))
+    stuck = stuck_pods(initial, start)
     kubelet = _kubelet(path, settings, releases, cluster, seed)
+    if stuck.deleted_at:
+        kubelet = replace(kubelet, never_stops=stuck)
     if duration is not None and settings.cron_jobs and kubelet.run_durations is None:
         late += tuple(endless_cron_job_notes(initial, start, start + duration))
     elif duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
@@ -220,6 +224,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         other_schedulers=other_schedulers(scheduler, initial),
         notes=(
             *cluster.notes,
+            *stuck.notes,
             *autoscaling.notes,
             *unread_loads(loads, inventory),
             *unknown_annotations([*initial, *created, *patched]),

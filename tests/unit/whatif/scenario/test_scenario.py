@@ -9,6 +9,7 @@ from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import StopAfter
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START
 
@@ -48,6 +49,18 @@ def test_time_starts_at_the_newest_timestamp_of_the_files(experiment, write, mak
     write("nodes.json", node)
     found = experiment("cluster: {files: [nodes.json]}")
     assert found.start == parse_timestamp("2026-05-05T00:00:00Z")
+
+
+def test_a_pod_that_its_kubelet_cannot_stop_stays(experiment, write, make):
+    """As in a what-if (`StuckPods`)."""
+    node, pod = make.node("a"), make.pod("p", node_name="a")
+    node["metadata"]["creationTimestamp"] = "2026-05-05T00:00:00Z"
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    pod["metadata"]["deletionTimestamp"] = "2026-05-04T23:00:00Z"
+    write("dump.json", {"apiVersion": "v1", "kind": "List", "items": [node, pod]})
+    outcome = run_experiment(experiment("cluster: {files: [dump.json]}")).outcome
+    assert outcome.pods["default/p"].is_terminating
+    assert any(note.startswith("1 pod has not stopped long after") for note in outcome.notes)
 
 
 def test_settings_and_duration_are_read(experiment):
