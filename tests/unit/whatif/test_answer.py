@@ -795,6 +795,7 @@ def test_pods_do_not_run_on_other_failed_nodes_if_no_node_is_ready(make, snapsho
     assert sentence_of(answer, OutcomeKind.MOVED) == (
         "1 pod of rs/default/web stays on a node that is not in service, and does not run."
     )
+    assert answer.effect.workloads[0].words == "1 down: evictions stopped, 1 on a failed node"
 
 
 def test_a_daemon_pod_on_a_failed_node_is_not_ready(make, failed_node, snapshot):

@@ -122,11 +122,11 @@ def displaced(difference: Difference, start: Instant) -> Section:
         for one in difference.evicted
     ]  # fmt: skip
     listed, elsewhere = {row[0] for row in rows}, {pod.key for pod in difference.elsewhere}
-    recreated = {pod.key for pod in difference.recreated}
     rows += [
         (one.pod.key, one.origin, one.target, "",
-         "deleted and created again" if one.pod.key in recreated
-         else "placed elsewhere" if one.pod.key in elsewhere else NODE_DELETED)
+         NODE_DELETED if one.pod.key not in elsewhere
+         else "deleted and created again" if one.is_recreated
+         else "stays on a failed node" if one.is_staying else "placed elsewhere")
         for one in difference.moved
         if one.pod.key not in listed
     ]  # fmt: skip

@@ -675,14 +675,9 @@ def _moved(effect: Effect) -> str | None:
     """
     if effect.packing:
         return None
-    recreated = effect.difference.recreated
-    new = {pod.key for pod in recreated}
-    failed = {node.name for node in effect.changed.nodes if not node.is_ready}
-    others = [pod for pod in effect.difference.elsewhere if pod.key not in new]
-    # Example: without the change, a zone returns and takes pods of another failed zone. With the
-    # change, no zone has a Ready node, so these pods are not evicted.
-    stay = [pod for pod in others if pod.node in failed]
-    others = [pod for pod in others if pod.node not in failed]
+    recreated, stay = effect.difference.recreated, effect.difference.staying
+    known = {pod.key for pod in (*recreated, *stay)}
+    others = [pod for pod in effect.difference.elsewhere if pod.key not in known]
     where = "on another node" if len(recreated) == 1 else "on other nodes"
     found = (
         _placed(effect, recreated, f"created again {where}"),

@@ -16,7 +16,12 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.outcome.comparison.pod_role import came_later, pod_roles, pods_of_deleted_nodes
+from fairlead.whatif.outcome.comparison.pod_role import (
+    PodRole,
+    came_later,
+    pod_roles,
+    pods_of_deleted_nodes,
+)
 from fairlead.whatif.outcome.outage import LossCause, LostPod, NodeHistory
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
@@ -37,13 +42,16 @@ class Move(Struct, frozen=True):
     """A pod that is on `target` instead of `origin` at the end.
 
     `is_recreated` is set if the original pod existed before the change and was deleted, so that
-    `pod` is a new pod.
+    `pod` is a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
+    Example: without the change, a zone returns and takes the pods of another failed zone. With the
+    change, no zone has a Ready node, so these pods are not evicted.
     """
 
     pod: PodEnd
     origin: str
     target: str
     is_recreated: bool = False
+    is_staying: bool = False
 
 
 class PodUpdate(Struct, frozen=True):
@@ -146,6 +154,11 @@ class Difference(Struct, frozen=True, kw_only=True):
         return [one.pod for one in self._not_displaced if one.is_recreated]
 
     @property
+    def staying(self) -> list[PodEnd]:
+        """The pods of `elsewhere` that stay on nodes that are not in service."""
+        return [one.pod for one in self._not_displaced if one.is_staying]
+
+    @property
     def replaced(self) -> list[PodUpdate]:
         """The `updated` pods without those whose new version is still pending."""
         return [one for one in self.updated if not one.pod.is_pending]
@@ -203,14 +216,11 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         if pod.key not in lost_keys and not (pod.key in down and came_later(pod, without))
     )
     current = {role.before.key: role.after for role in roles if role.is_renamed}
+    failed = {node.name for node in changed.nodes if not node.is_ready}
     return Difference(
         placed=tuple(placed),
         completed=completed,
-        moved=tuple(
-            Move(one.after, one.before.node, one.after.node, one.is_recreated)
-            for one in roles
-            if one.is_moved
-        ),
+        moved=tuple(_move(role, failed) for role in roles if role.is_moved),
         updated=tuple(updated),
         preempted=preempted,
         evicted=evicted,
@@ -228,6 +238,13 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         if pending or not_created or newly_lost(without, changed, unneeded(updated, removed))
         else _recovered_after(changed, {pod.key for pod in concerned}, current, completed),
     )
+
+
+def _move(role: PodRole, failed: Container[str]) -> Move:
+    """Return the move of `role`; `failed` are the nodes that are not in service at the end."""
+    target, is_recreated = role.after.node, role.is_recreated
+    is_staying = not is_recreated and target in failed
+    return Move(role.after, role.before.node, target, is_recreated, is_staying)
 
 
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:

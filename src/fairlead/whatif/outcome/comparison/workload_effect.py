@@ -33,7 +33,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
-    the pods in `elsewhere` that were deleted and created again. `moved_alike` counts the `returned`
+    the pods in `elsewhere` that were deleted and created again, and `staying` those that stay on
+    nodes that are not in service. `moved_alike` counts the `returned`
     pods that both runs moved to the same node. `completed` and `failed` pods started after the
     change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
     existed in the run with the change. `missing` counts the pods that the workload wants and could
@@ -57,6 +58,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     moved: int = 0
     elsewhere: int = 0
     recreated: int = 0
+    staying: int = 0
     returned: int = 0
     moved_alike: int = 0
     updated: int = 0
@@ -178,7 +180,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.moved_alike, "moved as without the change"),
             (self.waited, f"waited {self._wait}{'' if is_short else ' for a node'}"),
             (self.recreated, "created again elsewhere"),
-            (self.elsewhere - self.recreated, "placed elsewhere"),
+            (self.elsewhere - self.recreated - self.staying, "placed elsewhere"),
+            (self.staying, f"on {'a failed node' if self.staying == 1 else 'failed nodes'}"),
             (self.updated, "updated"),
             (self.outdated, "not updated"),
             (self.placed + self.completed + self.failed, "new"),
@@ -275,6 +278,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "moved", [one.pod for one in found.moved]
     yield "elsewhere", found.elsewhere
     yield "recreated", found.recreated
+    yield "staying", found.staying
     yield "returned", list(found.returned)
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.replaced]
