@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.text.name_list import listed
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.eviction_config import (
@@ -29,6 +30,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     read_autoscalers,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    DEFAULT_PROVIDER,
     ProviderSettings,
     StatedOutage,
 )
@@ -82,9 +84,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
     `fairlead.dev/run-duration`.
 
-    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`.
-    `provision_time` is one duration for all machines, or a duration for each node group or
-    NodePool.
+    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`; None
+    means `off`, but settings of an autoscaler are then refused, not ignored. `provision_time` is
+    one duration for all machines, or a duration for each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -94,11 +96,16 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     cron_jobs: bool = False
     behave_like: str | float = ""
     feature_gates: dict[str, bool] = {}
-    autoscale: str | bool = OFF  # YAML reads an unquoted `off` as false
+    autoscale: str | bool | None = None  # YAML reads an unquoted `off` as false
     node_groups: FileName | None = None
     instance_types: FileName | None = None
     node_pools: FileName | None = None
     provision_time: Duration | dict[str, Duration] | None = None
+
+    @property
+    def is_autoscaler_off(self) -> bool:
+        """Whether `autoscale` says that no autoscaler runs; False if it is None."""
+        return self.autoscale in {OFF, False}
 
 
 def autoscaling_of(
@@ -106,30 +113,40 @@ def autoscaling_of(
 ) -> Autoscaling:
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
-    File names are relative to `folder`. Raises InputError, which names the scenario `source`.
+    File names are relative to `folder`. If `autoscale` is set, files of other autoscalers have no
+    effect, and a note says so: a sweep can vary the autoscaler. If it is not set, such files are
+    refused. Raises InputError, which names the scenario `source`.
     """
-    choice = OFF if settings.autoscale is False else str(settings.autoscale)
+    choice = str(settings.autoscale or OFF)
     if choice not in _AUTOSCALERS:
         hint = known_names(choice, _AUTOSCALERS)
         problem = f"no autoscaler {choice!r}; {hint}"
         raise InputError(source, problem, field="settings.autoscale")
-    for name, other, owners in (
+    unused = []
+    for name, stated, owners in (
         ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
         ("instance-types", settings.instance_types, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
         ("node-pools", settings.node_pools, (AUTO, KARPENTER)),
+        ("provision-time", settings.provision_time, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
     ):
-        if other is not None and choice not in owners:
-            raise InputError(source, f"needs autoscale: {owners[-1]}", field=f"settings.{name}")
+        if stated is not None and choice not in owners:
+            unused.append(f"settings.{name}")
+            if settings.autoscale is None:
+                known = " or ".join(one for one in owners if one != AUTO)
+                raise InputError(source, f"needs autoscale: {known}", field=unused[0])
+    verb = "has" if len(unused) == 1 else "have"
+    notes = (f"{listed(unused)} {verb} no effect with autoscale: {choice}.",) if unused else ()
+    if choice == OFF:  # the author of a scenario chooses its controllers; all others are off
+        return Autoscaling(notes=notes)
     options = AutoscaleOptions(
         choice,
-        _path(folder, settings.node_groups) or "",
+        "" if choice == KARPENTER else _path(folder, settings.node_groups) or "",
         _path(folder, settings.instance_types),
-        _path(folder, settings.node_pools),
+        None if choice == CLUSTER_AUTOSCALER else _path(folder, settings.node_pools),
     )
     with _named_settings(source, folder, settings):
         found = read_autoscalers(source, initial, options)
-    # The author of a scenario chooses its controllers; all others are off.
-    return Autoscaling() if settings.autoscale in {OFF, False} else found
+    return replace(found, notes=(*notes, *found.notes))
 
 
 @contextmanager
@@ -162,8 +179,11 @@ def provider_of(
 ) -> ProviderSettings:
     """Return the settings of the simulated provider, with its `outages`.
 
-    Raises InputError, which names the scenario `source`.
+    They are empty if `settings` say that no autoscaler runs. Raises InputError, which names the
+    scenario `source`.
     """
+    if settings.is_autoscaler_off:
+        return DEFAULT_PROVIDER
     name, stated = "settings.provision-time", settings.provision_time
     found = ProviderSettings(source=source, path=name, outages=tuple(outages))
     if not isinstance(stated, dict):

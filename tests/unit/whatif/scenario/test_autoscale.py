@@ -136,14 +136,34 @@ def test_without_autoscale_no_node_is_added(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("choice", "note"),
+    [
+        (False, "settings.node-groups, settings.instance-types, "),
+        ("cluster-autoscaler", "settings.node-pools has no effect with autoscale: cluster-autosc"),
+        ("karpenter", "settings.node-groups has no effect with autoscale: karpenter."),
+    ],
+    ids=["off without quotes", "Cluster Autoscaler", "Karpenter"],
+)
+def test_settings_of_other_autoscalers_have_no_effect(tmp_path, choice, note):
+    """Therefore a sweep can vary the autoscaler of a scenario."""
+    settings = {
+        "autoscale": choice,
+        "node-groups": "groups.yaml",
+        "instance-types": "types.csv",
+        "node-pools": "pools.yaml",
+        "provision-time": "1m",
+    }
+    outcome = run(scenario(tmp_path, settings)).outcome
+    assert any(one.startswith(note) for one in outcome.notes)
+    assert (outcome.autoscaling is None) == (choice is False)
+
+
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [
         ({"autoscale": "karpentre"}, "settings.autoscale: no autoscaler 'karpentre'"),
         ({"node-groups": "groups.yaml"}, "settings.node-groups: needs autoscale: cluster-"),
-        (
-            {"autoscale": "cluster-autoscaler", "node-pools": "pools.yaml"},
-            "settings.node-pools: needs autoscale: karpenter",
-        ),
+        ({"instance-types": "types.csv"}, "settings.instance-types: needs autoscale: cluster-"),
         ({"autoscale": "karpenter"}, "contains no NodePool"),
         (
             {"autoscale": "cluster-autoscaler", "node-groups": "nowhere.yaml"},

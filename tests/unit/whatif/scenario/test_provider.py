@@ -201,7 +201,7 @@ def test_provision_times_are_set_for_all_groups_or_for_one(tmp_path, settings, g
             "settings.provision-time: no node group 'gpu'; known: default",
         ),
         ({**KARPENTER, "provision-time": {"default": "soon"}}, "zone-a", "provision-time.default"),
-        ({"provision-time": "3m"}, None, "settings.provision-time: needs an autoscaler"),
+        ({"provision-time": "3m"}, None, "settings.provision-time: needs autoscale: cluster-"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, settings, event, expected):
