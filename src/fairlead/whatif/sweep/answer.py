@@ -106,16 +106,15 @@ def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_b
     if not known:
         return f"No result contains the measure {rank_by} ({meaning})."
     affected = sum(1 for value in known if value)
-    if not affected:
-        return f"None of {total} has {meaning}."
     least, most = min(row[rank_by] or 0 for row in rows), rows[worst][rank_by] or 0
     subject, fewest, largest = f"{meaning[0].upper()}{meaning[1:]}", f"{least:,}", f"{most:,}"
     if BY_NAME[rank_by].is_duration:
         fewest, largest = for_readers(seconds(least)), for_readers(seconds(most))
     if least == most:
         return f"{subject}: {largest} in each of {total}."
+    some = "" if affected == len(cases) else f", above 0 in {affected:,} of {total}"
     return (
-        f"{subject}: {fewest} to {largest}, above 0 in {affected:,} of {total}; "
+        f"{subject}: {fewest} to {largest}{some}; "
         f"worst with {cases[worst].title} (case {cases[worst].number:,})."
     )
 

@@ -178,7 +178,7 @@ def test_fail_on_sets_the_exit_status(scenario, condition, expected):
 
 
 def test_a_measure_that_no_result_contains_is_not_reported_as_zero(scenario, capsys):
-    """Without an autoscaler, the cost is not known: "None of 2 cases has cost" would be wrong."""
+    """Without an autoscaler, the cost is not known, which is not the same as 0."""
     options = ("--vary", "seed=0,1", "--rank-by", "cost", "--fail-on", "pending>0")
     assert swept(scenario, *options, "--fail-on", "cost>1", "-o", "json") == exit_code.SUCCESS
     answer = json.loads(capsys.readouterr().out)

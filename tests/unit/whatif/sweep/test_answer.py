@@ -30,6 +30,19 @@ def test_no_note_if_all_results_contain_the_measure():
     assert answer(2, 0)["notes"] == []
 
 
+@pytest.mark.parametrize(
+    ("costs", "says"),
+    [
+        ((0, 0), "Cost of nodes by the autoscaler: 0 in each of 2 cases."),
+        ((1, 2), "Cost of nodes by the autoscaler: 1 to 2; worst with seed=2 (case 2)."),
+        ((0, 2), "Cost of nodes by the autoscaler: 0 to 2, above 0 in 1 of 2 cases; worst with"),
+    ],
+    ids=["all are 0", "all are above 0", "some are above 0"],
+)
+def test_the_verdict_states_the_range_of_the_measure(costs, says):
+    assert answer(*costs)["verdict"].startswith(says)
+
+
 def test_the_page_says_how_many_cases_have_a_measure():
     """A measure that some results lack is a column of the cases, as in the text."""
     page = render_sweep(answer(2, 2, None), "worst.html")
