@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.pods.facts import controller_of, is_terminating
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE, POD
@@ -36,7 +37,6 @@ from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome, Undrained
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment

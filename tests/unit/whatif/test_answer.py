@@ -644,7 +644,7 @@ def test_the_answer_can_be_printed_as_json(drained):
         ),
         (
             {"max_unavailable": 1},
-            "The rolling drain does not complete: 0 of 1 node are back, 1 cannot be drained.",
+            "The rolling drain does not complete: 0 of 1 node is back, 1 cannot be drained.",
         ),
     ],
 )
@@ -678,7 +678,7 @@ UNFINISHED = "is not finished after 1h00m, when the simulation ends (--horizon):
         ({}, f"The drain {UNFINISHED} {STOPPING}."),
         (
             {"max_unavailable": 1},
-            f"The rolling drain {UNFINISHED} 0 of 1 node are back, {STOPPING}.",
+            f"The rolling drain {UNFINISHED} 0 of 1 node is back, {STOPPING}.",
         ),
     ],
     ids=["at once", "in turns"],

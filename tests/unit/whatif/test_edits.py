@@ -353,7 +353,7 @@ def held(make, kind, replicas=1, **spec):
         ("StatefulSet", {"updateStrategy": {"type": "OnDelete"}},
          " has the update strategy OnDelete, so it replaces only deleted pods."),
         ("StatefulSet", {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}},
-         " has the partition 2, so 2 of its 3 pods keep the old template."),
+         " has the partition 2, so 2 of 3 pods keep the old template."),
         ("StatefulSet", {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 3}}},
          " has the partition 3, so its new template replaces no pods."),
         ("ReplicaSet", {}, " applies its new template only to pods that it creates later."),

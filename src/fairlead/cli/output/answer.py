@@ -13,6 +13,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
@@ -52,7 +53,6 @@ from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_p
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import ObjectError
-from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14

@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
@@ -22,7 +23,6 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.autoscaling.waiting_time import waiting_times_by_workload
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 10
 # The reason of Cluster Autoscaler that names a pod: "BlockedByPod: REASON, NAMESPACE/NAME".

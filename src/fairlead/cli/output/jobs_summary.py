@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.amount import amount_text
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_table
@@ -16,7 +17,6 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.result.tabular_answer import counted
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation

@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import Rank, Section, table_section
@@ -30,7 +31,6 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
@@ -102,7 +102,7 @@ def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
     ]
     done = sum(one.back_at is not None for one in rows)
     columns = (
-        TableColumn(f"ROLLING DRAIN ({done:,} of {len(rows):,} nodes are back)", is_name=True),
+        TableColumn(f"ROLLING DRAIN ({counted_of(done, len(rows), 'node')} back)", is_name=True),
         TableColumn("BEGUN", is_number=True),
         TableColumn("EMPTY", is_number=True),
         TableColumn("BACK", is_number=True),

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
     Rank,
@@ -21,7 +22,6 @@ from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.result.tabular_answer import counted
 
 MOVES_MIN: Final = 3
 _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 10
 

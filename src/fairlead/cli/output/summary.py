@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.screen import Section
@@ -33,7 +34,6 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
 from fairlead.engine.core.instant import seconds
@@ -18,7 +19,6 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     waiting_times_by_workload,
 )
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 5
 # Shorter waits are not worth a section.

@@ -19,6 +19,7 @@ from fairlead.api.json import Json
 from fairlead.api.node_readiness import TRUE
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_terminating
+from fairlead.api.text.count import counted_of
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -66,7 +67,8 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     kept = ordinals[:partition]
     if not kept:
         return ""
-    keeps = f"{len(kept):,} of its {len(ordinals):,} pods keep the old template"
+    pods_keep = counted_of(len(kept), len(ordinals), "pod", ("keeps", "keep"))
+    keeps = f"{pods_keep} the old template"
     if len(kept) == len(ordinals):
         keeps = "its new template replaces no pods"
     return f"{before.title} has the partition {partition:,}, so {keeps}."

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.api.text.count import counted, counted_of
 from fairlead.whatif.descheduler.cluster_view import PODS, allocatable_amount
 from fairlead.whatif.descheduler.evictor import Evictor
 from fairlead.whatif.descheduler.policy import Percentages, UtilizationArgs
@@ -73,7 +74,7 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
     high = [one for one in usages if one.is_above and one.node.metadata.name not in under]
     if not _may_balance(low, high, usages, args):
         evictor.remarks.append(
-            f"{LOW}: {len(low):,} of {len(usages):,} nodes are below its thresholds, and "
+            f"{LOW}: {counted_of(len(low), len(usages), 'node')} below its thresholds, and "
             f"{len(high):,} above its target thresholds."
         )
         return
@@ -100,8 +101,8 @@ def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
     target = [one for one in usages if not one.is_below and not one.node.spec.unschedulable]
     if not _may_balance(source, target, usages, args):
         evictor.remarks.append(
-            f"{HIGH}: {len(source):,} of {len(usages):,} nodes are below its thresholds, and "
-            f"{len(target):,} others could take pods."
+            f"{HIGH}: {counted_of(len(source), len(usages), 'node')} below its thresholds, and "
+            f"{counted(len(target), 'other')} could take pods."
         )
         return
     room = _room(target, names)

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
@@ -41,7 +42,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -17,6 +17,7 @@ from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
@@ -44,7 +45,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -29,6 +29,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_sidecar
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 from fairlead.api.selector import format_selector, selector_matches
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
@@ -48,7 +49,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory

@@ -8,13 +8,13 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.text.count import counted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.result.tabular_answer import counted
 
 
 class PodGroupTrial(Struct, frozen=True):

@@ -14,6 +14,7 @@ from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
@@ -49,7 +50,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
@@ -314,7 +314,8 @@ def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) 
         held = ""
         if workload.kind is STATEFUL_SET:
             held = " A StatefulSet creates no pod of the same name before that."
-        of_them = "It is" if count == 1 else f"{silent:,} of them are"
+        of_them = f"{silent:,} of them {'is' if silent == 1 else 'are'}"
+        of_them = "It is" if count == 1 else of_them
         where = "a node" if silent == 1 else "nodes"
         yield (
             f"{of_them} on {where} whose kubelet does not answer, and will stay until {until} "
@@ -345,7 +346,8 @@ def _verdict(
         f"{unready:,} not ready" if (unready := len(pods) - len(pending) - ready) > 0 else "",
     ]
     rest = ", ".join(part for part in parts if part)
-    return f"{ready:,} of {counted(wanted, 'wanted pod')} of {ref} are ready: {rest}."
+    pods_are = counted_of(ready, wanted, f"wanted pod of {ref}", plural=f"wanted pods of {ref}")
+    return f"{pods_are} ready: {rest}."
 
 
 def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:

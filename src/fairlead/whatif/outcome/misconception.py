@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     TOLERATION_SECONDS_DEFAULT,
 )
@@ -205,7 +206,7 @@ class _Evidence(Struct, frozen=True):
         worst = sorted(ignored.items(), key=lambda one: (-one[1], one[0]))
         names = ", ".join(f"{pdb} ({count})" for pdb, count in worst[:_NAMES_MAX])
         if (more := len(worst) - _NAMES_MAX) > 0:
-            names += f" and {more:,} more budget{'' if more == 1 else 's'}"
+            names += f" and {counted(more, 'more budget')}"
         return Misconception(
             name="budgets",
             belief="A PodDisruptionBudget prevents evictions.",
@@ -219,13 +220,16 @@ class _Evidence(Struct, frozen=True):
         stuck = sum(one.cause is LossCause.STICKY for one in self.outage.lost)
         if not stuck:
             return None
+        are, they = "are", "they are gone. They move"
+        if stuck == 1:
+            are, they = "is", "it is gone. It moves"
         return Misconception(
             name="sticky",
             belief="A StatefulSet moves its pods away from a failed node.",
             fact=(
-                f"{stuck} of its pods are marked for deletion, but the unresponsive kubelet cannot "
-                "confirm that they are gone. They move when the node returns, its Node object is "
-                "deleted, or it is tainted node.kubernetes.io/out-of-service."
+                f"{stuck:,} of its pods {are} marked for deletion, but the unresponsive kubelet "
+                f"cannot confirm that {they} when the node returns, its Node object is deleted, or "
+                "it is tainted node.kubernetes.io/out-of-service."
             ),
         )
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -40,7 +41,7 @@ class WorkloadActivity(Struct, frozen=True, kw_only=True):
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count:,} {'pod' if count == 1 else 'pods'} {what}" if count else ""
+    return f"{counted(count, 'pod')} {what}" if count else ""
 
 
 class Rest(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, NODE, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
@@ -46,7 +47,6 @@ from fairlead.whatif.planner.dump_activity import (
     rollouts_in_progress,
 )
 from fairlead.whatif.planner.plan_note import plan_notes
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.run.progress import Progress

@@ -31,6 +31,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
@@ -75,7 +76,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.progress import Progress
 
@@ -511,15 +511,17 @@ def _verdict(found: ConsolidationPlan) -> str:
     count, total = len(found.going), counted(found.total, "node")
     if not count:
         by_hand = _drained_by_hand(found)
+        none = "The only node cannot" if found.total == 1 else f"None of {total} can"
         if not by_hand:
-            return f"None of {total} can be removed now."
+            return f"{none} be removed now."
         return (
-            f"None of {total} can be removed now by the rules of Cluster Autoscaler; at least "
-            f"{by_hand:,} could be drained by hand."
+            f"{none} be removed now by the rules of Cluster Autoscaler; at least {by_hand:,} could "
+            "be drained by hand."
         )
     share = f"{100 * count / found.total:.0f}%"
     if found.plan.runs and found.plan.best is None:
-        return f"{count:,} of {total} could be removed ({share}), but their drains are not safe."
+        drains = "its drain is" if count == 1 else "their drains are"
+        return f"{count:,} of {total} could be removed ({share}), but {drains} not safe."
     money = ""
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH

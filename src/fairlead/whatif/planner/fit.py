@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodStatus
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
@@ -45,7 +46,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.experiment_run import FORBIDDEN
 from fairlead.whatif.run.progress import Progress
@@ -330,7 +330,7 @@ def _stops(result: FitResult, model: ClusterModel) -> ResultTable:
     )
     if not result.count:
         columns += (ResultColumn("change", "would fit after", WORDS),)
-    title = f"why the next pod fits on none of {model.table.count:,} nodes"
+    title = f"why the next pod fits on none of {counted(model.table.count, 'node')}"
     return ResultTable("refusals", title, columns, rows)
 
 

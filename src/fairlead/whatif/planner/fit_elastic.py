@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import DEPLOYMENT
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
@@ -40,7 +41,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import run_experiment

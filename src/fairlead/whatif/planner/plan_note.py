@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD_GROUP
 from fairlead.engine.state.pod_groups import GROUP
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -16,7 +17,6 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
 from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (

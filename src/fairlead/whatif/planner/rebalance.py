@@ -32,6 +32,7 @@ from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import UNKNOWN, ready_status
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
@@ -50,7 +51,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.progress import Progress
 

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.count import counted
 from fairlead.engine.plugins.gang_scheduling import gang_minimum
 from fairlead.engine.scheduling.decision import Decision, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.result.tabular_answer import counted
 
 
 class WaitingPodCounts(Struct):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted_of
 from fairlead.api.timestamp import format_timestamp
 from fairlead.whatif.replay.replay import PRESENT, ReplayResult
 from fairlead.whatif.result.tabular_answer import (
@@ -14,7 +15,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     Row,
     TabularAnswer,
-    counted,
 )
 from fairlead.worlds.cluster.shadow import PLACEMENTS, ShadowAgreement, ShadowDecision
 
@@ -77,8 +77,8 @@ def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
         return "The history places no pod that can be compared."
     share = f"{agreeing / placements:.1%}"
     same, equal = counts[_ONLY_BEST], counts[ShadowAgreement.EQUAL]
-    verb = "agrees" if 1 in (agreeing, placements) else "agree"
-    text = f"{agreeing:,} of {counted(placements, 'placement')} {verb} with the rules ({share})"
+    agree = counted_of(agreeing, placements, "placement", ("agrees", "agree"))
+    text = f"{agree} with the rules ({share})"
     ways = [f"{same:,} on the only best node", f"{equal:,} on one of several best nodes"]
     if sampled := counts[ShadowAgreement.SAMPLED]:
         ways.append(f"{sampled:,} on the best node of a possible sample")

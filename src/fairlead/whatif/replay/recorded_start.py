@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted, counted_of
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import CRON_JOB, NODE
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
@@ -48,7 +49,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     Row,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import run_experiment
@@ -298,8 +298,9 @@ def _answer(
         within = for_readers(tolerance)
         share = f"{agreeing / len(rows):.1%}"
         same, pending = counts[StartAgreement.SAME], counts[StartAgreement.PENDING]
+        agree = counted_of(agreeing, len(rows), "pod", ("agrees", "agree"))
         verdict = (
-            f"{agreeing:,} of {counted(len(rows), 'pod')} agree with the rules ({share}): "
+            f"{agree} with the rules ({share}): "
             f"{same:,} placed within {within} of the recorded time, {pending:,} never placed."
         )
     classes: list[Row] = [

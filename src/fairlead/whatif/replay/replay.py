@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.core.instant import Instant
@@ -29,7 +30,6 @@ from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.content import content_of, content_of_stream
 from fairlead.whatif.input.document import STDIN, Document, parse_listings
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.decoder.simulator_export import is_simulator_export, selected_node
 from fairlead.whatif.snapshot.manifest import Manifest, manifests

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
@@ -44,7 +45,6 @@ from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
 from fairlead.whatif.result.table import cell_text
-from fairlead.whatif.result.tabular_answer import counted
 
 _LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",

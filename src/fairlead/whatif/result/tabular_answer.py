@@ -79,8 +79,3 @@ class TabularAnswer(Struct, frozen=True):
             **{table.name: [dict(row) for row in table.rows] for table in self.tables},
             "notes": list(self.notes),
         }
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return `count` with its noun, such as `2,000 pods`; `plural` defaults to `noun` plus `s`."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

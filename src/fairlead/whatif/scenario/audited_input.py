@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     CRON_JOB,
     NODE,
@@ -58,7 +59,6 @@ from fairlead.whatif.change.kubectl_apply import merge_patch_between
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.scenario.simkube_trace import RecordedLifecycle
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest

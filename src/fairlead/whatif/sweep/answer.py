@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.result.tabular_answer import (
@@ -17,7 +18,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.sweep.case import Case, value_text
 from fairlead.whatif.sweep.measure import (

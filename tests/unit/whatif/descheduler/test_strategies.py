@@ -349,7 +349,7 @@ def test_a_note_says_why_no_pod_is_evicted(run) -> None:
             "Not protected: 1."
         ),
         (
-            "LowNodeUtilization: 1 of 2 nodes are below its thresholds, and 0 above its target "
+            "LowNodeUtilization: 1 of 2 nodes is below its thresholds, and 0 above its target "
             "thresholds."
         ),
     ]

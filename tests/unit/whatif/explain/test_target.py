@@ -345,7 +345,7 @@ def test_a_workload_says_why_its_pods_are_pending_and_where_one_more_would_run(e
     ]
     answer = explained("rs/web", *nodes, replica_set(make, 4), *pods, budget(1))
     assert answer.verdict == (
-        "1 of 4 wanted pods of rs/default/web are ready: 1 pending, 1 not created, 1 not ready."
+        "1 of 4 wanted pods of rs/default/web is ready: 1 pending, 1 not created, 1 not ready."
     )
     assert rows(answer, "pending") == [
         {"pods": 1, "pod": "default/web-3", "why": "Insufficient cpu"}
@@ -376,7 +376,7 @@ def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained,
     answer = explained(
         "rs/web", make.node("a"), replica_set(make, 2), leaving, replica(make, 2, "a")
     )
-    assert answer.verdict == "1 of 2 wanted pods of rs/default/web are ready: 1 not created."
+    assert answer.verdict == "1 of 2 wanted pods of rs/default/web is ready: 1 not created."
     assert answer.findings[0] == "1 more pod of the workload is terminating."
     assert [(row["pods"], row["ready"]) for row in rows(answer, "zones")] == [(1, 1)]
 
@@ -393,7 +393,7 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
     answer = explained("sts/web", silent, make.node("b"), web, *pods)
     assert answer.verdict == (
-        "1 of 2 wanted pods of sts/default/web are ready: "
+        "1 of 2 wanted pods of sts/default/web is ready: "
         "1 not created before the end of the old pod."
     )
     assert answer.findings[1] == (
@@ -786,7 +786,7 @@ def test_jobs_of_two_groups_have_their_own_pods(explained, make):
     assert answer.verdict == "The wanted pod of job/default/train is ready."
     answer = explained("jobs.batch.volcano.sh/train", *objects)
     assert answer.verdict == (
-        "0 of 1 wanted pod of job.batch.volcano.sh/default/train are ready: 1 pending."
+        "0 of 1 wanted pod of job.batch.volcano.sh/default/train is ready: 1 pending."
     )
 
 

@@ -121,7 +121,7 @@ def test_a_deployment_is_explained_without_the_pods_that_its_program_created(sna
     deployment["metadata"]["uid"] = "u"
     cluster = snapshot(make.node("n"), deployment, created_by(make, "Deployment", "etl", "u", 1))
     answer = explain_object(cluster, "deploy/etl", SchedulerConfig(), NO_CHOICE)
-    assert answer.verdict.startswith("0 of 1 wanted pod of deploy/default/etl are ready")
+    assert answer.verdict.startswith("0 of 1 wanted pod of deploy/default/etl is ready")
 
 
 @pytest.mark.parametrize("api", ["apps/v1", "apps.kruise.io/v1alpha1"])

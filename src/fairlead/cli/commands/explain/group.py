@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console
 
 from fairlead.api.quantity import amount_text
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.jobs_summary import amounts_text
@@ -15,7 +16,6 @@ from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
-from fairlead.whatif.result.tabular_answer import counted
 
 # The end of running pods removes none of these obstacles, so no start time is estimated.
 _WITHOUT_ESTIMATE: Final = (

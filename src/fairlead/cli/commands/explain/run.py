@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, POD
 from fairlead.cli import exit_code
@@ -68,7 +69,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.snapshot.absent_owner import with_absent_owners
 from fairlead.whatif.snapshot.live.live_resource import unreadable_lines

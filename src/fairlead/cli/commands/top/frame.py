@@ -15,6 +15,7 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.printers.age import human_duration
 from fairlead.cli.commands.top.reading import Event, Reading, Usage
@@ -22,7 +23,6 @@ from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.result.tabular_answer import counted
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.api.text.count import counted
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server
 from fairlead.apiserver.error import ApiError
@@ -317,10 +318,6 @@ def _about(cluster: LocalCluster) -> str:
     """Return the size of the cluster as text, for the first line of output."""
     nodes = cluster.store.list(NODE)
     zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
-
-    def counted(number: int, noun: str) -> str:
-        return f"{number} {noun}{'' if number == 1 else 's'}"
-
     return f"{counted(len(nodes), 'node')} in {counted(len(zones), 'zone')}"
 
 

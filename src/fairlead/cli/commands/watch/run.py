@@ -14,6 +14,7 @@ from typing import Final
 
 from aiohttp import web
 
+from fairlead.api.text.count import counted
 from fairlead.cli import exit_code
 from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
@@ -23,7 +24,6 @@ from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.client.connection import read_text
 from fairlead.client.error import ConnectionConfigError
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.live.live_snapshot import read_live
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.random_ids import new_token

@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -164,7 +165,7 @@ def _rescaled(effect: Effect) -> str | None:
     if not found:
         return None
     first, others = found[0], len(found) - 1
-    more = f"; {_counted(others, 'more autoscaler')} {'does' if others == 1 else 'do'} the same"
+    more = f"; {counted(others, 'more autoscaler')} {'does' if others == 1 else 'do'} the same"
     return (
         f"HorizontalPodAutoscaler {first.autoscaler} scales {first.workload} from "
         f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
@@ -204,8 +205,8 @@ def _undrained(effect: Effect) -> str | None:
         else ""
     )
     return (
-        f"The rolling drain does not complete: {back:,} of {_counted(len(drains), 'node')} "
-        f"{'is' if back == 1 else 'are'} back, {waiting:,} cannot be drained{why}{more}."
+        f"The rolling drain does not complete: {counted_of(back, len(drains), 'node')} back, "
+        f"{waiting:,} cannot be drained{why}{more}."
     )
 
 
@@ -223,7 +224,7 @@ def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
                 what = f"never stop{ending} ({UNSTOPPED})"
             case UndrainedCause.KEPT | UndrainedCause.PROTECTED | UndrainedCause.STOPPING:
                 what = f"stay{ending}: {found[0].why}"
-        nodes = _counted(len({one.pod.node for one in found}), "node")
+        nodes = counted(len({one.pod.node for one in found}), "node")
         yield f"{_pods(len(found))} on {nodes} {what}"
 
 
@@ -250,7 +251,7 @@ def _claims_deleted(effect: Effect) -> str | None:
 
 
 def _claims(claims: Sequence[DeletedClaim]) -> str:
-    return _counted(len(claims), "PersistentVolumeClaim")
+    return counted(len(claims), "PersistentVolumeClaim")
 
 
 def _pending(effect: Effect) -> str | None:
@@ -264,7 +265,7 @@ def _pending(effect: Effect) -> str | None:
         for reason, count in shown
     )
     others = len(reasons) - REASONS_MAX
-    more = f"; and {_counted(others, 'other reason')}" if others > 0 else ""
+    more = f"; and {counted(others, 'other reason')}" if others > 0 else ""
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
         are = "is" if len(pods) == 1 else "are"
@@ -292,7 +293,7 @@ def _error(effect: Effect) -> str | None:
     first = errors[0]
     if first.is_failed_job:
         others = sum(one.is_failed_job for one in errors) - 1
-        more = f" and {_counted(others, 'other Job')} fail" if others else " fails"
+        more = f" and {counted(others, 'other Job')} fail" if others else " fails"
         return f"{first.subject}{more}: {first.message}."
     rows = [one for one in effect.workloads if one.missing]
     if rows:
@@ -301,7 +302,7 @@ def _error(effect: Effect) -> str | None:
         first = next((one for one in errors if one.workload == rows[0].workload), first)
         verb = "is" if count == 1 else "are"
         return f"{_pods(count)} of {whose} {verb} not created: {first.message}"
-    return f"{_counted(len(errors), 'error')}: {first.subject}: {first.message}"
+    return f"{counted(len(errors), 'error')}: {first.subject}: {first.message}"
 
 
 def _failed(effect: Effect) -> str | None:
@@ -371,8 +372,8 @@ def _unfinished_drain(changed: RunOutcome, after: str) -> str:
         pace = "" if expected is None else f"; at this pace, it takes {for_readers(expected)}"
         return (
             f"The rolling drain is not finished after {after}, when the simulation ends "
-            f"(--horizon): {back:,} of {_counted(len(drains), 'node')} "
-            f"{'is' if back == 1 else 'are'} back{stopping and f', {stopping}'}{pace}."
+            f"(--horizon): {counted_of(back, len(drains), 'node')} back"
+            f"{stopping and f', {stopping}'}{pace}."
         )
     if not stopping:
         return ""
@@ -442,7 +443,7 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     reasons = glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
     why = f": {reasons}" if reasons else ""
     verb = "has" if len(named) == 1 else "have"
-    rest = f", and {_counted(len(others), 'more workload')} {_how_long(others)}" if others else ""
+    rest = f", and {counted(len(others), 'more workload')} {_how_long(others)}" if others else ""
     names = _names([str(one.workload) for one in named])
     return f"{names} {verb} no ready pod {_how_long(named)}{rest}{why}."
 
@@ -848,7 +849,7 @@ def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
         [f"of {owned[0]}" if len(owned) == 1 else f"of {len(owned):,} workloads"] if owned else []
     )
     bare = ["without a controller"] if len(owned) < len(refs) else []
-    return f"{_counted(len(pods), what)} {' or '.join([*whose, *bare])}"
+    return f"{counted(len(pods), what)} {' or '.join([*whose, *bare])}"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -856,11 +857,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _pods(count: int) -> str:
-    return _counted(count, "pod")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {_plural(count, what)}"
+    return counted(count, "pod")
 
 
 def _plural(count: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairlead.api.objects import ApiObject, CronJob, HorizontalPodAutoscaler
-from fairlead.whatif.result.tabular_answer import counted
+from fairlead.api.text.count import counted
 
 
 def later_pod_notes(objects: Iterable[ApiObject]) -> Iterator[str]:

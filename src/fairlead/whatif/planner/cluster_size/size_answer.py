@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
@@ -22,7 +23,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 
 _HELD: Final = "pods that stay pending while the Node objects of failed nodes exist"

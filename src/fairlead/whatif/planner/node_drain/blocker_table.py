@@ -8,9 +8,14 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCause, Blocker
-from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    ResultColumn,
+    ResultTable,
+)
 
 _ITSELF: Final = "the node itself"
 _OWNER: Final = "\0"

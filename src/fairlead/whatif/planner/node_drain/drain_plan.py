@@ -28,6 +28,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -68,7 +69,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress

@@ -37,6 +37,7 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.api.text.count import counted
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.plugins.node_unschedulable import tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -707,7 +708,8 @@ def _custom_controller(pod: Pod) -> str:
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
     """Return the blocker of the first of the `lost` pods whose eviction the budget refuses."""
     count, allowed = len(lost), limit.losses_max
-    why = f"{limit.rule} allows the loss of {allowed:,} of {count:,} pods without a controller"
+    pods = f"{allowed:,} of {counted(count, 'pod')} without a controller"
+    why = f"{limit.rule} allows the loss of {pods}"
     edit = _with_min_available(limit, limit.desired - (count - allowed))
     return _of_budget(node, lost[allowed], BlockCause.BUDGET_NEVER, limit, why, edit)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.cron_schedule import Schedule
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.due_cron_job import due_cron_jobs
 from fairlead.whatif.snapshot.manifest import Manifest
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fairlead.api.json import Json
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -33,7 +34,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.progress import Progress
 
@@ -98,10 +98,10 @@ def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) ->
 
 def _verdict(plan: DrainPlan) -> str:
     count, total = len(plan.drains), counted(len(plan.nodes), "node")
+    if len(plan.nodes) == 1:
+        return f"{plan.nodes[0]} {'can' if count else 'cannot'} be drained."
     if not count:
         return f"None of {total} can be drained."
-    if count == len(plan.nodes) == 1:
-        return f"{plan.nodes[0]} can be drained."
     which = f"Each of {total}" if count == len(plan.nodes) else f"{count:,} of {total}"
     return f"{which} can be drained alone, while the others stay in service."
 

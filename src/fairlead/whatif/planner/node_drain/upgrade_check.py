@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
@@ -58,7 +59,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
-    counted,
 )
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, pool_label

@@ -175,7 +175,7 @@ ROWS = {
         outcome(HERE, drains=(NOT_BACK,)),
         (
             "The rolling drain is not finished after 1m00s, when the simulation ends (--horizon): "
-            "0 of 1 node are back."
+            "0 of 1 node is back."
         ),
     ),
     OutcomeKind.BREACHED: (
