@@ -36,6 +36,7 @@ ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
 WIDTH_MIN: Final = 20  # A narrower sparkline shows too little.
 _LABEL: Final = 20
+_REPEATED: Final = "Pods that were on several failed nodes in turn count for each of these nodes."
 _COUNT: Final = 8
 
 
@@ -50,6 +51,8 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
         for line in _taintings(outage, start):
             print_line(console, line)
         print_line(console, f"{_evictions(outage, start)} {_recovery(outage, start)}")
+        if outage.has_repeated_pods:
+            print_line(console, _REPEATED)
 
     yield Section("course of the outage", 1, show_events, Rank.PROBLEMS)
     has_chart = outcome.ended_at > start

@@ -149,7 +149,7 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
     `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
     None if it is out of service at the end. `pods` counts the pods of the node, `evicted` those of
-    them that were deleted.
+    them that were deleted. A pod that was on several failed nodes in turn counts for each of them.
     """
 
     node: str
@@ -254,6 +254,11 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     node_samples: tuple[NodeSample, ...]
     pod_samples: tuple[AffectedPodSample, ...]
     misconceptions: tuple[Misconception, ...] = ()
+
+    @property
+    def has_repeated_pods(self) -> bool:
+        """Whether a pod was on several of `nodes` in turn; each of them counts it."""
+        return sum(one.pods for one in self.nodes) > self.concerned
 
     @property
     def not_back(self) -> list[LostPod]:

@@ -1,0 +1,55 @@
+"""The text about an outage."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.summary import print_simulation
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+SCENARIO = """\
+cluster: {generated: {nodes: 3, zones: 3, allocatable: {cpu: 2}}}
+duration: 1h
+objects:
+- apiVersion: apps/v1
+  kind: ReplicaSet
+  metadata: {name: web, namespace: default}
+  spec:
+    replicas: 1
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata: {labels: {app: web}}
+      spec:
+        containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+        affinity:
+          nodeAffinity:
+            preferredDuringSchedulingIgnoredDuringExecution:
+            - weight: 100
+              preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In,
+                values: [zone-a]}]}
+            - weight: 50
+              preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In,
+                values: [zone-b]}]}
+events:
+- {at: 1m, fail-zone: zone-a}
+"""
+SECOND = "- {at: 20m, fail-zone: zone-b}\n"
+
+
+@pytest.mark.parametrize("events", ["", SECOND], ids=["one node", "two nodes in turn"])
+def test_pods_of_several_failed_nodes_count_for_each(tmp_path, events):
+    """The numbers of the nodes then add up to more than the number of pods."""
+    path = tmp_path / "s.yaml"
+    path.write_text(SCENARIO + events)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment).outcome
+    screen = io.StringIO()
+    print_simulation(experiment, outcome, Console(file=screen, width=100))
+    assert outcome.outage.concerned == 1
+    assert [one.pods for one in outcome.outage.nodes] == [1] * (2 if events else 1)
+    says = "Pods that were on several failed nodes in turn count for each of these nodes."
+    assert (says in screen.getvalue()) == bool(events)
