@@ -10,7 +10,6 @@ from rich.console import Console
 from fairlead.api.text.count import counted
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
-from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
@@ -21,24 +20,19 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 _SHOWN_MAX: Final = 5
-# Shorter waits are not worth a section.
-_NOTEWORTHY: Final = seconds(60)
 
 
 def waiting_section(run: RunOutcome) -> Section:
     """Return the section on the waits of the pods of `run`.
 
-    It is empty if all pods that got a node got it within a minute, or if a node autoscaler acted,
-    because the section on the autoscaler has the waits.
+    It is empty if the waits are not worth a section (`RunOutcome.has_long_waits`).
     """
-    longest = waiting_times(run.waits).longest
-    is_shown = run.autoscaling is None and longest >= _NOTEWORTHY
 
     def show(console: Console, count: int) -> None:
         print_line(console, "")
         print_waiting(console, run.waits, None, count)
 
-    rows = len(waiting_times_by_workload(run.waits)) if is_shown else 0
+    rows = len(waiting_times_by_workload(run.waits)) if run.has_long_waits else 0
     return Section("waits for a node", rows, show, Rank.CAUSES, most=_SHOWN_MAX)
 
 

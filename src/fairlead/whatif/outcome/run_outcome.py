@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import LabelSelector
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
+from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait, waiting_times
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
@@ -441,6 +441,14 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def virtual_seconds(self) -> float:
         """The duration of the run in virtual time, in seconds."""
         return to_seconds(self.ended_at - self.started_at)
+
+    @property
+    def has_long_waits(self) -> bool:
+        """Whether a pod got its node only after WAITED_MIN or more, and no autoscaler acted.
+
+        The waits then need a table of their own. The section on an autoscaler contains them.
+        """
+        return self.autoscaling is None and waiting_times(self.waits).longest >= WAITED_MIN
 
     @property
     def stopping(self) -> tuple[Undrained, ...]:

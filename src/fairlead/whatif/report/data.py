@@ -185,7 +185,8 @@ class ReportData(TypedDict, total=False):
     instant of virtual second 0, as text. `all_running_after_s` is `Difference.recovered_after`; it
     is absent or None if it is unknown. `outage` is absent or None if no node failed; `autoscaling`
     is absent or None if no autoscaler acted. `drains` are the rolling drains. `rest_after_s` is the
-    time at which the cluster was at rest.
+    time at which the cluster was at rest. `waits` are the waits for a node by workload, as in
+    `autoscaling`; only a simulation without an autoscaler has them.
 
     `verdict` and all fields that are declared below it are as in the JSON of the result
     (docs/results.md), but `next_steps` also has links to parts of the report. Only a running
@@ -239,6 +240,7 @@ class ReportData(TypedDict, total=False):
     drain_flags: Sequence[Json]
     undrained: Sequence[Json]
     waited: Sequence[Json]
+    waits: Sequence[Json]
     gone: Sequence[Json]
     not_created: Sequence[Json]
     placed: Sequence[Json]

@@ -19,6 +19,9 @@ SCALARS = (
     "all_running_after_s", "rest_after_s", "untouched_workloads", "group_by", "replaced",
 )  # fmt: skip
 
+WAIT_FIELDS = (
+    "workload", "bound", "median_s", "p95_s", "longest_s", "longest_pod", "still_waiting",
+)  # fmt: skip
 TABLES = {
     "preemptions": (
         "t_s", "victim", "victim_priority", "node", "to", "by", "by_priority", "rule", "candidates",
@@ -44,6 +47,7 @@ TABLES = {
     "drain_flags": ("flag", "needed_for", "pods"),
     "undrained": ("pod", "node", "why"),
     "waited": ("pod", "node", "waited_s", "reason"),
+    "waits": WAIT_FIELDS,
     "gone": ("pod", "node"),
     "not_created": ("pod", "node", "waits_for"),
     "placed": ("pod", "node"),
@@ -151,9 +155,7 @@ AUTOSCALING_TABLES = {
         "group", "instance_type", "min", "max", "nodes_before", "nodes_after", "added", "removed",
         "node_hours", "cost",
     ),
-    "waiting": (
-        "workload", "bound", "median_s", "p95_s", "longest_s", "longest_pod", "still_waiting",
-    ),
+    "waiting": WAIT_FIELDS,
     "nodes": ("at_s", "event", "node", "group", "reason"),
     "no_scale_up": ("pod", "why"),
     "no_scale_down": ("node", "why"),

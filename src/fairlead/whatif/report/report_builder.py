@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
@@ -43,6 +44,7 @@ from fairlead.whatif.report.data import (
 from fairlead.whatif.report.next_step_row import next_step_rows
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
+from fairlead.whatif.result.autoscaling_json import waiting_times_json
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
 from fairlead.whatif.result.table import cell_text
 
@@ -79,7 +81,16 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         "moved": [_moved(move, DISPLACED) for move in moves_within(outcome)],
         "outage": outage_section(outcome.outage, outcome.started_at),
         "autoscaling": autoscaling_section(outcome),
+        "waits": _waits(outcome),
     }
+
+
+def _waits(outcome: RunOutcome) -> Sequence[Json]:
+    """Return the waits for a node by workload, if they are worth a table of their own."""
+    if not outcome.has_long_waits:
+        return ()
+    found: list[Json] = waiting_times_json(outcome.waits, has_autoscaler=True)["by_workload"]
+    return found
 
 
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import what_if
 from fairlead.whatif.report import render_report
 from fairlead.whatif.report.page_data import packed
@@ -44,6 +47,18 @@ def test_the_report_of_a_simulation_has_the_lists_of_its_result(snapshot, make):
     page = packed(simulation_report(HEADING, replace(run, notes=("A note.",))))
     assert page["undrained"]["columns"]["pod"] == ["default/web"]
     assert page["notes"] == ["A note."]
+
+
+@pytest.mark.parametrize("waited_s", [5, 120])
+def test_the_report_of_a_simulation_has_the_long_waits_for_a_node(snapshot, make, waited_s):
+    """The text has them, too; with an autoscaler, they are in its section."""
+    run = what_if(snapshot(make.node("a")), ClusterChange(cordon=("a",))).changed
+    wait = PodWait("ns/web", WorkloadRef("Deployment", "ns", "web"), 0, seconds(waited_s))
+    page = packed(simulation_report(HEADING, replace(run, waits=(wait,))))
+    waits = page["waits"]["columns"]
+    long = ["deploy/ns/web"] if waited_s == 120 else []
+    assert waits["workload"] == long
+    assert waits["longest_s"] == [120 for _ in long]
 
 
 def test_the_summary_counts_both_runs(data):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct
 
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.outcome.percentile import percentile
 from fairlead.whatif.outcome.workload import WorkloadRef
+
+WAITED_MIN: Final = seconds(60)
+"""Shorter waits are not listed; unschedulable pods are retried after some seconds in any case."""
 
 
 class PodWait(Struct, frozen=True):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Struct
 
-from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN
 from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
-
-WAITED_MIN: Final = seconds(60)
-"""Shorter waits are not listed; unschedulable pods are retried after some seconds in any case."""
 
 
 class WaitedPod(Struct, frozen=True):

@@ -2,6 +2,7 @@
 // waited for a node, and why no further nodes were added or removed.
 
 import { count, duration, hours, isNumber, money, plural } from "./format.js";
+import { WAIT_FIELDS } from "./changes.js";
 import { choice, h, section } from "./dom.js";
 import { stepsChart } from "./steps_chart.js";
 import { tabbedTables } from "./tabs.js";
@@ -30,15 +31,7 @@ const WAITS = {
   key: "waiting",
   label: "Waiting times",
   empty: "No pod waited for a node.",
-  fields: [
-    { key: "workload", label: "Workload", kind: "name" },
-    { key: "bound", label: "Pods", kind: "count" },
-    { key: "median_s", label: "Median", kind: "duration" },
-    { key: "p95_s", label: "95%", kind: "duration" },
-    { key: "longest_s", label: "Longest", kind: "duration" },
-    { key: "longest_pod", label: "Which", kind: "pod" },
-    { key: "still_waiting", label: "Still waiting", kind: "count" },
-  ],
+  fields: WAIT_FIELDS,
 };
 
 const NODE_CHANGES = {

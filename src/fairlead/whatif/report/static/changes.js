@@ -6,6 +6,17 @@ import { tabbedTables } from "./tabs.js";
 
 const TIME = { key: "t_s", label: "Time", kind: "time" };
 
+/** The columns of a table of workloads whose pods waited for a node. */
+export const WAIT_FIELDS = [
+  { key: "workload", label: "Workload", kind: "name" },
+  { key: "bound", label: "Pods", kind: "count" },
+  { key: "median_s", label: "Median", kind: "duration" },
+  { key: "p95_s", label: "95%", kind: "duration" },
+  { key: "longest_s", label: "Longest", kind: "duration" },
+  { key: "longest_pod", label: "Which", kind: "pod" },
+  { key: "still_waiting", label: "Still waiting", kind: "count" },
+];
+
 const CHANGE_TABLES = [
   {
     key: "preemptions",
@@ -84,6 +95,7 @@ const CHANGE_TABLES = [
     { key: "waited_s", label: "Waited", kind: "duration" },
     { key: "reason", label: "Why", kind: "text" },
   ]),
+  { key: "waits", label: "Waits for a node", empty: "", fields: WAIT_FIELDS },
   podListTable("gone", "Gone for good", []),
   podListTable("not_created", "Not created again", [
     { key: "waits_for", label: "Waits for", kind: "pod" },

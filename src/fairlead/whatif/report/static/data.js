@@ -10,6 +10,7 @@ const LISTS = [
   "drain_flags",
   "undrained",
   "waited",
+  "waits",
   "gone",
   "not_created",
   "placed",
