@@ -613,13 +613,23 @@ CASES = [
         for spec, name in (("x", "str"), ("[1]", "array"))
     ),
     *(
+        Case(f"{command} a new {kind} that does not select its pods", f"{command} new.yaml",
+             ("new.yaml", f"{kind} shop/web: spec.template.metadata.labels: Invalid value: ",
+              "`selector` does not match template `labels`"), (
+                 ("dump.yaml", NODE),
+                 ("new.yaml", DEPLOYMENT.replace("Deployment", kind)
+                  .replace("matchLabels: {app: web}", "matchLabels: {app: other}"))))
+        for command in ("explain dump.yaml --apply", "fit dump.yaml --pod")
+        for kind in ("Deployment", "StatefulSet", "ReplicaSet")
+    ),
+    *(
         Case(f"{command} a new CronJob with the {step} {value}", f"{command} new.yaml",
              ("new.yaml", f"CronJob shop/cj: spec.jobTemplate.{says}"), (
                  ("dump.yaml", NODE),
                  ("new.yaml", CRON_JOB % value)))
         for command in ("explain dump.yaml --apply", "fit dump.yaml --pod")
         for step, value, says in (
-            ("spec", "5", "spec.template.spec: is required"),
+            ("spec", "5", "spec: Expected `object`, got `int`"),
             ("template", "{template: {spec: 5}}", "spec.template.spec: "),
             ("template", "{template: {spec: {containers: 5}}}", "spec.template.spec.containers: "),
         )

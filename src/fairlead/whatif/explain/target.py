@@ -57,6 +57,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
+from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workloads
 
 WORKLOADS: Final = (
     DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
@@ -237,13 +238,15 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 def _written(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of `files`.
 
-    Raises InputError, also for unknown fields, for fields of a wrong type and for too many pods.
+    Raises InputError, also for unknown fields, for fields of a wrong type, for invalid workloads
+    and for too many pods.
     """
     found = manifests([document for path in files for document in read(path)])
     refuse_excess(found)
     for one in found:
         one.require_right_types()
     refuse_unknown_fields(found)
+    refuse_invalid_workloads(found)
     return found
 
 
