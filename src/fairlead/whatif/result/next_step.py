@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import inf
 from typing import Final
 
@@ -56,6 +58,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 STEPS_MAX: Final = 5
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
+_TRIES_MAX: Final = 3  # number of node sets to taint that are tried; each takes a simulation
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
@@ -739,7 +742,7 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:
         if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect):
-            yield from _out_of_service(one, case)
+            yield from _out_of_service([one], case)
         elif one.moved and one.budget is not BudgetResult.BREACHED:
             yield from _standby(one, case)
 
@@ -805,36 +808,53 @@ def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
 
 
 def _down(case: _Case) -> Iterator[NextStep]:
-    """Yield a remedy for the first StatefulSet whose pods wait for failed nodes."""
+    """Yield a remedy for StatefulSets whose pods wait for failed nodes."""
     effect = case.answer.effect
-    for one in [one for one in effect.workloads if one.down and _held_back(one, effect)][:1]:
-        yield from _out_of_service(one, case)
+    rows = [one for one in effect.workloads if one.down and _held_back(one, effect)]
+    yield from _out_of_service(rows, case)
 
 
-def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
-    """Yield the command that lets the pods of `one` be replaced on other nodes, if it helps.
+def _out_of_service(rows: Iterable[WorkloadEffect], case: _Case) -> Iterator[NextStep]:
+    """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
 
     The command is for machines that are shut down. There is no command if the nodes come back, or
-    if their kubelets still work. The command helps if it leads to more ready pods of the workload
-    at the end.
+    if their kubelets still work. The command helps if it leads to more ready pods of one of the
+    workloads at the end. It does not help pods whose volumes no other node can use, so the nodes of
+    up to _TRIES_MAX workloads are tried.
+    """
+    failures, lasts = case.answer.change.failures, case.answer.change.lasts
+    if failures.how not in _SHUT_DOWN or lasts or failures.flap:
+        return
+    by_nodes: dict[tuple[str, ...], list[WorkloadEffect]] = defaultdict(list)
+    for one in rows:
+        by_nodes[_nodes_to_taint(one, case)].append(one)
+    by_nodes.pop((), None)
+    for nodes, concerned in islice(by_nodes.items(), _TRIES_MAX):
+        change = case.answer.change
+        tried = case.ask(replace(change, set=(*change.set, *_tainted(nodes, case))))
+        if not any(_more_ready(one, tried) for one in concerned):
+            continue
+        which = "node is" if len(nodes) == 1 else "nodes are"
+        yield NextStep(
+            f"if the failed {which} shut down for good, have the pods replaced elsewhere",
+            command=shlex.join(("kubectl", "taint", "nodes", *nodes, _TAINT_IN_WORDS)),
+        )
+        return
+
+
+def _nodes_to_taint(one: WorkloadEffect, case: _Case) -> tuple[str, ...]:
+    """Return the failed nodes that keep pods of `one`.
+
+    Return () if a command cannot name so many nodes, or if the change edits one of them.
     """
     effect, change = case.answer.effect, case.answer.change
-    outage, failures = effect.changed.outage, change.failures
+    outage = effect.changed.outage
     failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
     nodes |= {pod.node for pod in _held_back(one, effect)}
     held = sorted(nodes & failed)
-    is_shut_down = failures.how in _SHUT_DOWN and not (change.lasts or failures.flap)
     is_edited = change.apply or any(_is_named(name, change.set) for name in held)
-    if not 0 < len(held) <= _NAMES_MAX or not is_shut_down or is_edited:
-        return
-    tried = case.ask(replace(change, set=(*change.set, *_tainted(held, case))))
-    if _more_ready(one, tried):
-        which = "node is" if len(held) == 1 else "nodes are"
-        yield NextStep(
-            f"if the failed {which} shut down for good, have the pods replaced elsewhere",
-            command=shlex.join(("kubectl", "taint", "nodes", *held, _TAINT_IN_WORDS)),
-        )
+    return () if len(held) > _NAMES_MAX or is_edited else tuple(held)
 
 
 def _tainted(names: Collection[str], case: _Case) -> Iterator[str]:

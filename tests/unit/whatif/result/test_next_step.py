@@ -619,6 +619,24 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
     assert steps_of(answer)[:1] == [SHUT_DOWN]
 
 
+def test_every_stateful_set_on_failed_nodes_may_be_helped_by_taints(snapshot, make, database):
+    """The pod of `cache`, which comes first, has a local volume, so only `db` can move."""
+    cache = make.workload("StatefulSet", "cache", replicas=2, nodeSelector={"disk": "local"})
+    cache["metadata"]["uid"] = "cache"
+    pods = []
+    for n, node in enumerate("ac"):
+        pod = make.pod(f"cache-{n}", node_name=node, owner="cache")
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "cache"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    nodes = [make.node("b", disk="ssd"), make.node("c")]
+    change = ClusterChange(failures=Failures(fail_node=("a", "c")))
+    answer = what_if(snapshot(*nodes, *database, cache, *pods), change)
+    assert [one.workload.name for one in answer.effect.workloads] == ["cache", "db"]
+    assert SHUT_DOWN in steps_of(answer)
+
+
 @pytest.mark.parametrize(
     ("disk", "change"),
     [
