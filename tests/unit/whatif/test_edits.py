@@ -402,6 +402,37 @@ def test_a_stateful_set_that_waits_for_an_unready_pod_is_named(ask, make, policy
     assert bool(answer.difference.updated) != is_held
 
 
+@pytest.mark.parametrize("option", ["scale", "set"])
+@pytest.mark.parametrize(
+    ("policy", "replicas", "is_held"),
+    [("OrderedReady", 3, True), ("OrderedReady", 1, False), ("Parallel", 3, False)],
+    ids=["in order", "its last pods go", "in parallel"],
+)
+def test_a_stateful_set_that_waits_for_a_pod_before_it_scales_is_named(
+    ask, make, option, policy, replicas, is_held
+):
+    """Its second pod is terminating on a node whose kubelet does not answer."""
+    nodes, pods = [make.node(name) for name in "ab"], []
+    unready = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2025-12-31T23:00:00Z"}
+    nodes[1]["status"]["conditions"] = [unready]
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    nodes[1]["spec"] = {"taints": [taint | {"timeAdded": unready["lastTransitionTime"]}]}
+    workload = held(make, "StatefulSet", 2, podManagementPolicy=policy)
+    workload["metadata"]["uid"] = "web"
+    for number, node in enumerate("ab"):
+        pod = make.pod(f"web-{number}", node_name=node, owner="web")
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    pods[1]["metadata"]["deletionTimestamp"] = "2025-12-31T23:59:00Z"
+    text = f"sts/web={replicas}" if option == "scale" else f"sts/web:spec.replicas={replicas}"
+    answer = ask([*nodes, workload, *pods], **{option: (text,)})
+    note = "StatefulSet default/web creates and deletes no pods until its pod web-1 is ready."
+    assert (note in answer.changed.notes) == is_held
+    assert bool(answer.difference.placed) == (policy == "Parallel")
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

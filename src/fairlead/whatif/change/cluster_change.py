@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.node_readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
@@ -492,12 +492,13 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
 
     Raises InputError that names `source` if a field of `result` is malformed.
     """
-    from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
+    from fairlead.whatif.change.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
 
     changed = replace(existing, content=result, source=source)
     changed.require_right_types()
     refuse_invalid_annotations(changed)
-    note = held_rollout(existing, result, collected.inventory)
+    inventory = collected.inventory
+    note = held_rollout(existing, result, inventory) or held_in_order(existing, result, inventory)
     if note and note not in collected.notes:
         collected.notes.append(note)
     collected.written[changed.ref] = changed
@@ -594,7 +595,7 @@ def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
     from fairlead.whatif.change.edit.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.held_rollout import held_in_order, held_scaling  # noqa: PLC0415 - rarely needed
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
@@ -609,7 +610,10 @@ def _scale(collected: _Steps) -> None:
         collected.add(text, "--scale", command)
         replicas = command.patch["spec"]["replicas"]
         other = other_scaler(workload, replicas, inventory)
-        if note := held_scaling(workload, inventory) or other:
+        spec = {**mapping(workload.value, "spec"), "replicas": replicas}
+        result = {**workload.value, "spec": spec}
+        held = held_scaling(workload, inventory) or held_in_order(workload, result, inventory)
+        if note := held or other:
             collected.notes.append(note)
 
 

@@ -2,9 +2,9 @@
 
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
-OnDelete, ReplicaSets, and ReplicationControllers. The rollout of a StatefulSet with the policy
-OrderedReady waits while one of its pods is not ready. If a StatefulSet has a partition, its first
-pods are not replaced.
+OnDelete, ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady waits
+while one of its pods is not ready, before it replaces, creates or deletes others. If a StatefulSet
+has a partition, its first pods are not replaced.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -16,13 +16,15 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.node_readiness import TRUE
+from fairlead.api.node_readiness import TRUE, UNKNOWN, ready_status
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import condition, is_terminating
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted_of
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
+    NODE,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
@@ -59,10 +61,8 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
         return ""
     changed = decode_as(StatefulSet, after)
     ordinals = ordinals_of(changed)
-    if spec.get("podManagementPolicy") != "Parallel":
-        unready = _first_unready(before, ordinals, inventory)
-        if unready:
-            return f"The rollout of {before.title} waits until its pod {unready} is ready."
+    if unready := _awaited(before, changed, inventory):
+        return f"The rollout of {before.title} waits until its pod {unready} is ready."
     partition = changed.spec.update_strategy.rolling_update.partition
     kept = ordinals[:partition]
     if not kept:
@@ -79,26 +79,55 @@ def _template(workload: Json) -> Json | None:
     return template
 
 
-def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
+def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str:
     """Return the name of the first pod of `owner` that is not ready and stays so; "" if none.
 
-    Pods whose ordinal is not in `ordinals` are ignored.
+    `changed` is the StatefulSet after the change; pods with other ordinals are ignored. Return ""
+    if it does not wait for its pods, because its policy is Parallel.
     """
+    if changed.spec.pod_management_policy == "Parallel":
+        return ""
     # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
-    unready: dict[int, str] = {}
+    ordinals, unready = ordinals_of(changed), dict[int, str]()
     for pod in inventory.pods_of(owner):
         ordinal = ordinal_of(owner.ref.name, pod.metadata.name)
-        if ordinal is not None and ordinal in ordinals and _stays_unready(pod):
+        if ordinal is not None and ordinal in ordinals and _stays_unready(pod, inventory):
             unready[ordinal] = pod.metadata.name
     return unready[min(unready)] if unready else ""
 
 
-def _stays_unready(pod: Pod) -> bool:
-    if is_terminating(pod):
-        return False  # it is replaced
+def _stays_unready(pod: Pod, inventory: Inventory) -> bool:
+    if is_terminating(pod):  # it is replaced as soon as it is gone
+        return _is_silent(inventory.get(NODE, "", pod.spec.node_name))
     ready = condition(pod, "Ready")
     is_unready = pod.status.phase == "Running" and ready is not None and ready.status != TRUE
     return is_unready or (pod.status.phase == "Pending" and fails_to_start(pod))
+
+
+def _is_silent(node: Manifest | None) -> bool:
+    """Return whether the kubelet of `node` does not answer, so that its pods stay terminating."""
+    if node is None or ready_status(node.node) != UNKNOWN:
+        return False
+    return all(taint.key != OUT_OF_SERVICE for taint in node.node.spec.taints)
+
+
+def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
+    """Return why the workload `before` waits when `after` scales it; "" if it does not wait.
+
+    A StatefulSet with the policy OrderedReady neither creates nor deletes pods while one of the
+    pods that it keeps is not ready.
+    """
+    if before.kind is not STATEFUL_SET or _replicas(after) == _replicas(before.value):
+        return ""
+    unready = _awaited(before, decode_as(StatefulSet, after), inventory)
+    if not unready:
+        return ""
+    return f"{before.title} creates and deletes no pods until its pod {unready} is ready."
+
+
+def _replicas(stateful_set: Json) -> int:
+    replicas: int = (stateful_set.get("spec") or {}).get("replicas", 1)
+    return replicas
 
 
 def held_scaling(workload: Manifest, inventory: Inventory) -> str:

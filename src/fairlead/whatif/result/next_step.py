@@ -374,11 +374,24 @@ def _scaled(one: WorkloadEffect, count: int) -> NextStep:
 def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether more replicas of the workload `one` would run and stay.
 
-    If pods wait for a node, new replicas would wait, too.
+    If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods in
+    order creates none while one of them is not ready.
     """
     effect = case.answer.effect
     is_full = bool(effect.difference.pending or effect.waited)
-    return not (one.down or is_full) and _has_free_scale(one, case)
+    waits = one.workload.kind == STATEFUL_SET.kind and _waits_in_order(one, case)
+    return not (one.down or is_full or waits) and _has_free_scale(one, case)
+
+
+def _waits_in_order(one: WorkloadEffect, case: _Case) -> bool:
+    """Return whether a pod of the StatefulSet `one` was not ready before the change.
+
+    Return False if the policy of the StatefulSet is Parallel.
+    """
+    found = case.workloads({one.workload}).get(one.workload)
+    spec = {} if found is None else found.value.get("spec") or {}
+    is_ordered = spec.get("podManagementPolicy") != "Parallel"
+    return is_ordered and one.readiness.before < spec.get("replicas", 1)
 
 
 def _can_scale(one: WorkloadEffect, case: _Case) -> bool:

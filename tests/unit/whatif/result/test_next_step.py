@@ -684,6 +684,26 @@ def single(make):
     return [replicaset, pod]
 
 
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_more_replicas_are_not_suggested_if_a_stateful_set_waits_for_a_pod(snapshot, make, policy):
+    """Pod web-0 never becomes ready. With OrderedReady, no pod is created before it is."""
+    owner = make.workload("StatefulSet", "web", replicas=2)
+    owner["metadata"]["uid"] = "web"
+    owner["spec"]["podManagementPolicy"] = policy
+    pods = []
+    for number, (node, ready) in enumerate((("b", "False"), ("a", "True"))):
+        pod = make.pod(f"web-{number}", node_name=node, owner="web")
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+        pods.append(pod)
+    nodes = [make.node(name) for name in "abc"]
+    answer = drained(snapshot, *nodes, owner, *pods, budget(minAvailable=1))
+    assert answer.verdict.first.kind is OutcomeKind.UNDRAINED
+    suggested = any("--scale" in code for _, code in steps_of(answer))
+    assert suggested == (policy == "Parallel")
+
+
 def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, make):
     """A replica that starts together with the drain is ready too late."""
     answer = drained(snapshot, make.node("a"), make.node("b"), *single(make))
