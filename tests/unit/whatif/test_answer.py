@@ -914,7 +914,7 @@ def test_an_outage_that_continues_keeps_pods_waiting(evicted_before, snapshot):
     answer = what_if(snapshot(*evicted_before), ClusterChange(failures=failures, lasts="20m"))
     assert [one.pod.key for one in answer.effect.waited] == ["default/web-2"]
     assert sentence_of(answer, OutcomeKind.INTERRUPTED) == (
-        "2 pods are down with their nodes and come back after 20m00s. "
+        "2 pods are down with their node and come back after 20m00s. "
         "1 pending pod of rs/default/web waits 20m00s for a node."
     )
 

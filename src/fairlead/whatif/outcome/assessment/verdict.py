@@ -749,7 +749,8 @@ def _interrupted(effect: Effect) -> str | None:
         # replacement that waited for a node is among `waited`.
         pods += max(0, outage.replaced - sum(not one.pod.is_initial for one in waited))
     if pods:
-        down = "is down with its node" if pods == 1 else "are down with their nodes"
+        nodes = "node" if len(outage.nodes) == 1 else "nodes"
+        down = "is down with its node" if pods == 1 else f"are down with their {nodes}"
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
         come = "comes" if pods == 1 else "come"
