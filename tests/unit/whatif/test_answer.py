@@ -908,6 +908,17 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(evicted_befo
     assert taint in [step.command for step in answer.next_steps]
 
 
+def test_a_pod_that_fails_when_its_node_returns_is_not_new(make, snapshot):
+    """Its containers stop with the node, and its restartPolicy does not start them again."""
+    pod = make.pod("once", node_name="a", restartPolicy="Never")
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="3m")
+    answer = what_if(snapshot(make.node("a"), make.node("b"), pod), change)
+    [effect] = answer.effect.workloads
+    assert effect.words == "1 down: not replaced, 1 failed"
+    assert answer.verdict.first.sentence == "pod/default/once fails after 3m00s."
+
+
 def test_an_outage_that_continues_keeps_pods_waiting(evicted_before, snapshot):
     """The pods wait in both runs, but without the change only for a moment."""
     failures = Failures(fail_node=("a",))

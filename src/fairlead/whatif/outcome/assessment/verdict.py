@@ -633,11 +633,15 @@ def _completed(effect: Effect) -> str | None:
 
 
 def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
-    """Return a text such as "run and complete; the last one after 5m"."""
+    """Return a text such as "run and complete; the last one after 5m".
+
+    The text does not say that pods run if they did so already when the run began.
+    """
     after = _time(effect.changed.after_start(max(pod.ended_at or 0 for pod in pods)))
+    is_known = all(pod.is_initial for pod in pods)
     if len(pods) == 1:
-        return f"runs and {verb}s after {after}"
-    return f"run and {verb}; the last one after {after}"
+        return f"{'' if is_known else 'runs and '}{verb}s after {after}"
+    return f"{'' if is_known else 'run and '}{verb}; the last one after {after}"
 
 
 def _removed(effect: Effect) -> str | None:

@@ -34,11 +34,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
     the pods in `elsewhere` that were deleted and created again, and `staying` those that stay on
-    nodes that are not in service. `moved_alike` counts the `returned`
-    pods that both runs moved to the same node. `completed` and `failed` pods started after the
-    change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
-    existed in the run with the change. `missing` counts the pods that the workload wants and could
-    not create; a pod that is counted in `not_created` or `down` is not counted here.
+    nodes that are not in service. `moved_alike` counts the `returned` pods that both runs moved to
+    the same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
+    `ended` counts those of them that existed already when the run began. `fewer` counts the
+    `removed` pods that never existed in the run with the change. `missing` counts the pods that the
+    workload wants and could not create; a pod that is counted in `not_created` or `down` is not
+    counted here.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -65,6 +66,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     placed: int = 0
     completed: int = 0
     failed: int = 0
+    ended: int = 0
     pending: int = 0
     gone: int = 0
     not_created: int = 0
@@ -184,7 +186,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.staying, f"on {'a failed node' if self.staying == 1 else 'failed nodes'}"),
             (self.updated, "updated"),
             (self.outdated, "not updated"),
-            (self.placed + self.completed + self.failed, "new"),
+            (self.placed + self.completed + self.failed - self.ended, "new"),
             (self.completed, "completed"),
             (self.failed, "failed"),
             (self.removed - self.fewer, "removed"),
@@ -285,6 +287,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "placed", list(found.placed)
     yield "completed", [pod for pod in found.completed if not pod.has_failed]
     yield "failed", [pod for pod in found.completed if pod.has_failed]
+    yield "ended", [pod for pod in found.completed if pod.is_initial]
     yield "pending", list(found.pending)
     yield "gone", list(found.gone)
     yield "not_created", [one.pod for one in found.not_created]
