@@ -324,7 +324,7 @@ class _NumberedEvent:
                 copy = original if self._event.count is None else _copy(original, number, count)
                 known = inventory.get(copy.kind, copy.ref.namespace, copy.ref.name)
                 if known is not None and known.ref not in deleted:
-                    raise copy.refuse("already exists", field="metadata.name")
+                    self._refuse(f"{copy.title} already exists", "create")
                 deleted.discard(copy.ref)
                 inventory.add(copy)
                 yield ScriptedStep.creating(after, copy)

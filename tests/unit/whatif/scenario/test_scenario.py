@@ -148,6 +148,13 @@ def test_an_error_in_a_created_file_names_the_event(experiment):
         experiment(CLUSTER + "events: [{at: 1m, create: none.yaml}]")
 
 
+def test_an_error_names_the_second_event_that_creates_an_object_of_a_file(experiment, tmp_path):
+    (tmp_path / "p.yaml").write_text(POD)
+    create = "{at: 1m, create: p.yaml, count: 2}"
+    with pytest.raises(InputError, match=r"events\[1\].create: Pod default/p-0 already exists"):
+        experiment(CLUSTER + f"events: [{create}, {create}]")
+
+
 def test_every_needs_count(experiment):
     """Without a count, there is one copy, and the interval has no effect."""
     with pytest.raises(InputError, match=r"events\[0\].every: needs count"):
@@ -261,7 +268,7 @@ def test_the_pods_of_a_trace_become_steps(experiment, write):
         (CLUSTER + f"events: [{{at: 1m, create: {POD}, every: 1s, over: 2s}}]",
          "s.yaml: events[0].every: cannot be combined with over"),
         (CLUSTER + f"events: [{{at: 1m, create: {POD}}}, {{at: 2m, create: {POD}}}]",
-         "s.yaml: events[1].create: Pod default/p: metadata.name: already exists"),
+         "s.yaml: events[1].create: Pod default/p already exists"),
         (CLUSTER + "events: [{at: 1m, patch: {target: node/node-0}}]",
          "s.yaml: line 2: events[0].patch.merge: is required"),
         (CLUSTER + "events: [{at: 1m, scale: deploy/web=2}]",
