@@ -103,6 +103,7 @@ def size(
         node_offers,
         price_of_node,
         spot_notes,
+        untyped_nodes,
     )
     from fairlead.whatif.planner.cluster_size.search import SizeSearch
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
@@ -145,6 +146,7 @@ def size(
             effort=effort,
             is_priced=is_priced,
             estimated=estimated_types(replaced, offers, types) if is_priced else (),
+            untyped=untyped_nodes(replaced) if is_priced else (),
             control_plane=sum(is_control_plane(info.node) for info in replaced),
             virtual=tuple(virtual),
             spot=tuple(filter(None, (spot_label(info.labels) for info in replaced))),

@@ -426,6 +426,11 @@ def estimated_types(
     return sorted((names - priced) - {""})
 
 
+def untyped_nodes(infos: Iterable[NodeInfo]) -> list[str]:
+    """Return the names of the nodes in `infos` that have no instance type in their labels."""
+    return [info.name for info in infos if not type_of_node(info)]
+
+
 def assumption_notes(
     model: ClusterModel,
     infos: Sequence[NodeInfo],

@@ -34,9 +34,10 @@ class SizeQuestion(Struct, frozen=True):
     `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
-    `estimated` are then the types without a stated price. `control_plane` is the number of replaced
-    nodes that run the control plane. `virtual` are the kept virtual nodes, such as Fargate nodes.
-    `spot` contains the label (`key=value`) that marks each replaced spot node.
+    `estimated` are then the types without a stated price, and `untyped` the replaced nodes without
+    an instance type. `control_plane` is the number of replaced nodes that run the control plane.
+    `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
+    (`key=value`) that marks each replaced spot node.
     """
 
     replaced: int
@@ -50,6 +51,7 @@ class SizeQuestion(Struct, frozen=True):
     control_plane: int = 0
     virtual: Sequence[str] = ()
     spot: Sequence[str] = ()
+    untyped: Sequence[str] = ()
 
 
 def size_answer(
@@ -204,6 +206,11 @@ def _prices(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield (
             f"Estimated from cores and memory, because --instance-types states no price: "
             f"{listed(question.estimated)}."
+        )
+    if question.untyped:
+        yield (
+            "The cost of today's nodes without an instance type is estimated from cores and "
+            f"memory: {listed(question.untyped)}."
         )
 
 

@@ -718,6 +718,15 @@ def test_types_with_estimated_prices_are_named(planner, make):
     )
 
 
+def test_nodes_without_an_instance_type_are_named_if_their_cost_is_estimated(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, True, (), untyped=["a"])
+    found = size_answer(question, sized(made, types=(SMALL,)), "dump.yaml", ()).to_json()
+    assert found["findings"][1] == (
+        "The cost of today's nodes without an instance type is estimated from cores and memory: a."
+    )
+
+
 @pytest.mark.parametrize(
     ("kinds", "expected"),
     [(("on-demand", "spot"), {"large"}), (("on-demand",), {"small", "large"})],
