@@ -5,8 +5,9 @@ the start: the child process runs without the steps and sends its outcome; the p
 with the steps. They share unchanged memory.
 
 The run with the steps usually ends later. If a pod or a Job ends by itself in the meantime, for
-example because of `activeDeadlineSeconds`, this is not an effect of the steps. So the run without
-the steps is then repeated up to the last change of the other run.
+example because of `activeDeadlineSeconds`, this is not an effect of the steps. Nor are the changes
+of a cluster that never settles, for example under a load that repeats. So the run without the steps
+is then repeated up to the last change of the other run.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def run_pair(
     not come to rest.
 
     If `without` has `commands_before_steps`, a first run finds the time at which the steps begin,
-    and a second run executes these commands. The run `without` is also repeated if `has_missed_end`
-    returns True.
+    and a second run executes these commands. The run `without` is also repeated if it did not
+    settle and ended before the run `changed`, or if `has_missed_end` returns True.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
@@ -58,7 +59,8 @@ def run_pair(
         released = replace(without, steps_begin=begin)
         again = run_experiment(released, WITHOUT, progress).outcome
         before = replace(again, rest=before.rest)
-    if has_missed_end(before.next_end, after):
+    is_cut = not before.settled and before.ended_at < after.ended_at
+    if is_cut or has_missed_end(before.next_end, after):
         longer = outcome_until(without, begin, after.ended_at, progress)
         before = replace(longer, rest=before.rest, settled=before.settled)
     return before, after

@@ -1,0 +1,50 @@
+"""A what-if under load: both runs cover the same time."""
+
+from __future__ import annotations
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.question import what_if
+
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "maxReplicas": 9,
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {
+                    "name": "cpu",
+                    "target": {"type": "Utilization", "averageUtilization": 50},
+                },
+            }
+        ],
+    },
+}
+
+# Scales the workload at 3 minutes, before the change, and at 61 minutes.
+LOAD = """\
+- workload: deploy/web
+  cpu: {steps: {0s: 500m, 3m: 1, 61m: 2}, repeat: 2h}
+"""
+
+
+def test_the_run_without_the_change_covers_the_end_of_the_other_run(snapshot, make, write):
+    """The load repeats, so the cluster never settles, and both runs end at the time limit.
+
+    The time limit of the run with the change counts from the change.
+    """
+    nodes = [make.node(name, cpu="64") for name in "ab"]
+    found = what_if(
+        snapshot(*nodes, make.workload(cpu="1"), AUTOSCALER),
+        ClusterChange(cordon=("b",)),
+        Conditions(load=write("load.yaml", LOAD)),
+    )
+    assert found.without.rest.after
+    assert not found.without.settled
+    assert found.without.ended_at == found.changed.ended_at
+    assert len(found.changed.pods) == 4
+    assert not found.difference.placed
