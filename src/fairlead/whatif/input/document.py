@@ -103,29 +103,36 @@ def read_listings(
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. An empty file in a directory is skipped, and `on_empty`
-    gets the name of the file. Such a file is left by `kubectl get KIND > FILE` if the cluster lacks
-    the kind. Raises InputError, also if all files in the directory are empty.
+    `on_read` gets the progress of reading. An empty file in a directory or an archive is skipped,
+    and `on_empty` gets the name of the file. Such a file is left by `kubectl get KIND > FILE` if
+    the cluster lacks the kind. Raises InputError, also if all files are empty.
     """
-    if path == "-":
-        stream = stdin or sys.stdin.buffer
-        data = content_of_stream(STDIN, stream, bytes_max, on_read)
-        return parse_listings(STDIN, data, bytes_max)
     found: list[Document] = []
     empty: list[str] = []
-    is_folder = _is_folder(Path(path))
-    for file in _files(path):
-        packed = content_of(file, bytes_max, on_read)
-        for source, data in unpacked(str(file), packed, bytes_max):
-            if is_folder and _TEXT.search(data) is None:
+    for name, packed in _contents(path, stdin, bytes_max, on_read):
+        for source, data in unpacked(name, packed, bytes_max):
+            if _TEXT.search(data) is None:
                 empty.append(source)
             else:
-                found += _split(source, data, json_by_name=source.endswith(_JSON_NAMES))
+                by_name = path != "-" and source.endswith(_JSON_NAMES)
+                found += _split(source, data, json_by_name=by_name)
     if empty and not found:
         raise InputError(empty[0], _EMPTY)
     for source in empty:
         on_empty(source)
     return found
+
+
+def _contents(
+    path: str, stdin: BinaryIO | None, bytes_max: int, on_read: OnRead
+) -> Iterator[tuple[str, Bytes]]:
+    """Yield (name for messages, content) of each file at `path`. Raises InputError."""
+    if path == "-":
+        stream = stdin or sys.stdin.buffer
+        yield STDIN, content_of_stream(STDIN, stream, bytes_max, on_read)
+        return
+    for file in _files(path):
+        yield str(file), content_of(file, bytes_max, on_read)
 
 
 def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list[Document]:

@@ -56,7 +56,8 @@ class Snapshot(Struct, frozen=True):
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
     one namespace. `start_notes` are the notes about nodes that were starting (`starting_node`).
-    `empty_files` are the files of a directory that were skipped because they are empty.
+    `empty_files` are the files of a directory or an archive that were skipped because they are
+    empty.
     """
 
     source: str

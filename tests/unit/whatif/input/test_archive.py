@@ -160,3 +160,14 @@ def test_an_archive_of_sparse_files_is_refused_before_it_is_expanded(path):
         file.addfile(member, io.BytesIO(content))
     with pytest.raises(InputError, match="expands to more than 2,147,483,648 bytes"):
         read(path("sparse.tar", stream.getvalue()))
+
+
+@pytest.mark.parametrize("is_stdin", [True, False], ids=["standard input", "file"])
+def test_empty_files_in_an_archive_are_skipped_and_named(tmp_path, is_stdin):
+    data, empty = tar_of({"a.json": b"", "b.json": b'{"a": 1}'}), []
+    path = tmp_path / "dump.tar"
+    path.write_bytes(data)
+    name = "-" if is_stdin else str(path)
+    found = read_listings(name, io.BytesIO(data), on_empty=empty.append)
+    assert [one.value for one in found] == [{"a": 1}]
+    assert empty == [f"{'stdin' if is_stdin else path}: a.json"]
