@@ -148,9 +148,14 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
         if not found:
             problem = "has prices only; name a file of instance types before it: TYPES,PRICES"
             raise InputError(tables[0], problem)
+    priced: set[str] = set()
     for path in tables:
         prices = read_prices(path, texts[path], nodes)
+        priced.update(prices)
         found = [replace(one, prices=prices.get(one.name, one.prices)) for one in found]
+    if tables and priced.isdisjoint(one.name for one in found):
+        problem = f"has no price of {listed(sorted(one.name for one in found))}"
+        raise InputError(tables[0], f"{problem}; rows for regions without nodes are skipped")
     regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
     return [replace(one, zones=_zones_of(one.zones, regions)) for one in found]
 

@@ -328,6 +328,16 @@ def test_opencost_prices_replace_the_prices_of_instance_types(tmp_path):
     assert found == {"small": 0.1, "large": 0.8}
 
 
+def test_a_price_file_for_other_types_or_regions_is_refused(tmp_path, make):
+    """Otherwise, the answer would say that --instance-types has to state prices."""
+    labels = {"node.kubernetes.io/instance-type": "small", "topology.kubernetes.io/region": "eu-1"}
+    nodes = [decode_as(Node, make.node("n", **labels))]
+    path = tmp_path / "prices.csv"
+    path.write_text(HEADER + ",,eu-2,node,,small,0.1,\n,,eu-1,node,,large,0.2,\n")
+    with pytest.raises(InputError, match=r"prices.csv: has no price of small; rows for regions"):
+        on_demand(str(path), nodes)
+
+
 def test_a_price_file_alone_sets_the_prices_of_the_instance_types_of_nodes(tmp_path, make):
     kind = "node.kubernetes.io/instance-type"
     region = {"topology.kubernetes.io/region": "eu-1"}
