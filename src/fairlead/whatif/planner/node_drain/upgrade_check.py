@@ -254,7 +254,9 @@ def upgrade_answer(
 
 def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
-    how = _surge_words(surge) if run is None else f"{_pace_words(run)}, {_surge_words(surge)},"
+    how = _surge_words(surge)
+    if run is not None:
+        how = f"{_pace_words(run, surge)}, {how},"
     if blocked:
         owners = blocking_owners(plan)
         stops = f"stops: {counted(blocked, 'node')} cannot be drained"
@@ -275,8 +277,12 @@ def _assumptions(away: DurationNs, surge: int) -> str:
     return f"{down}; {surge} {added} added to each pool and zone (--surge; 0 adds none)"
 
 
-def _pace_words(run: DrainRun) -> str:
-    return "one at a time" if run.pace.at_once == 1 else f"{run.pace.at_once} at a time"
+def _pace_words(run: DrainRun, surge: int) -> str:
+    if run.pace.at_once == 1:
+        return "one at a time"
+    # With surge nodes, a percentage is of the nodes of each pool and zone.
+    most = "up to " if surge and run.pace.share else ""
+    return f"{most}{run.pace.at_once} at a time"
 
 
 def _surge_words(surge: int) -> str:

@@ -385,3 +385,13 @@ def test_guard_pods_of_openshift_return_with_their_node(planner, experiment, mak
     findings = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()["findings"]
     assert "OpenShift creates 3 guard pods again on nodes that return to service." in findings
     assert not any("gone for good" in one for one in findings)
+
+
+def test_a_percentage_of_each_pool_is_a_limit(planner, experiment, make):
+    """Half of the nodes is two nodes of the one zone, and one node of the other."""
+    nodes = {"a": "x", "b": "x", "c": "x", "d": "x", "e": "y"}
+    objects = [make.node(name, **{ZONE: zone}) for name, zone in nodes.items()]
+    for surge, words in ((0, "2 at a time, without"), (1, "up to 2 at a time, with 1")):
+        plan = upgrade_plan(planner(*objects), experiment, objects, surge, at_once="50%")
+        verdict = upgrade_answer(plan, [], [], surge, "dump.yaml", ()).to_json()["verdict"]
+        assert verdict.startswith(f"An upgrade of 5 nodes {words}")
