@@ -300,6 +300,17 @@ def test_no_queue_is_reclaimed_below_its_share(harness):
     assert harness.run().evicted == {"a-3": "reclaim"}
 
 
+def test_a_gang_that_waits_for_room_does_not_put_its_queue_above_its_share(harness):
+    """q1 runs one task and deserves four; its gang needs the two CPUs that are still in use."""
+    two_queues(harness, (2, 1)).put(make_node("n1", cpu="6"))
+    harness.put(make_gang("a", 1, queue="q1", node="n1"), make_gang("waiting", 4, queue="q1"))
+    harness.put(make_gang("c", 1, queue="q2", node="n1"), make_gang("b", 1, queue="q2"))
+    ending = {"deletion_timestamp": "2026-01-01T00:00:00Z"}
+    harness.put(make_gang("ending", 2, queue="q2", node="n1", meta=ending))
+    found = harness.run()
+    assert (found.bound, found.evicted) == ({}, {})
+
+
 def test_a_queue_that_is_not_reclaimable_keeps_its_tasks(harness):
     harness.put(make_queue("q1", reclaimable=False), make_queue("q2"))
     harness.put(

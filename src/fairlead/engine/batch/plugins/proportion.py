@@ -15,7 +15,7 @@ upstream: pkg/scheduler/plugins/proportion/proportion.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -33,6 +33,8 @@ from fairlead.engine.state.shape import Amounts
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.session.session import Session
+
+_UNBOUND: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 class QueueShare(Struct):
@@ -72,6 +74,9 @@ class Proportion:
         self._columns = ResourceColumns()
         self.shares: dict[str, QueueShare] = {}
         self._lines: dict[str, list[QueueShare]] = {}
+        # {queue: its tasks that this session allocated or pipelined, by id; some may be bound now}
+        self._placed: dict[str, dict[str, TaskInfo]] = {}
+        self._bound: dict[str, list[int]] = {}  # cache of `_bound_of`
 
     # --- the session -----------------------------------------------------------------------
 
@@ -89,6 +94,7 @@ class Proportion:
             for queue in self._sharing(session.queues, jobs)
         }
         claims = {name: self._claim(found) for name, found in self.shares.items()}
+        self._placed, self._bound = {}, {}
         tree = QueueTree(claims)
         self._lines = {name: [self.shares[n] for n in tree.path_of(name)] for name in claims}
         for name, own in jobs.items():
@@ -166,10 +172,15 @@ class Proportion:
     def allocated(self, task: TaskInfo) -> None:
         """Add `task` to the allocated amounts of its queue and the queue's ancestors."""
         self._add(task.job.queue, task.request.running, 1)
+        self._bound.pop(task.job.queue, None)
+        if task.status in _UNBOUND:
+            self._placed.setdefault(task.job.queue, {})[task.id] = task
 
     def deallocated(self, task: TaskInfo) -> None:
         """Subtract `task` from the allocated amounts of its queue and the queue's ancestors."""
         self._add(task.job.queue, task.request.running, -1)
+        self._bound.pop(task.job.queue, None)
+        self._placed.get(task.job.queue, {}).pop(task.id, None)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -245,9 +256,9 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates that their queue can spare according to its deserved amounts.
 
-        After the eviction, the queue must still have its deserved amount of at least one resource
-        that the candidate uses. With kube-batch's defect `reclaim-all-dims`, it must have its
-        deserved amount of every resource.
+        After the eviction, the bound tasks of the queue must still have its deserved amount of at
+        least one resource that the candidate uses. With kube-batch's defect `reclaim-all-dims`,
+        the bound, allocated and pipelined tasks must have its deserved amount of every resource.
 
         When a candidate is checked, the candidates already chosen count as evicted. With
         kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.
@@ -256,7 +267,7 @@ class Proportion:
         victims = []
         for task in candidates:
             found = self.shares[task.job.queue]
-            held = left.setdefault(task.job.queue, list(found.allocated))
+            held = left.setdefault(task.job.queue, list(self._held(found)))
             without = list(held)
             add_amounts(without, task.request.running, -1)
             chosen = self._may_give(found, without, task)
@@ -269,7 +280,8 @@ class Proportion:
     def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
 
-        With kube-batch's defect `reclaim-all-dims`, return all jobs.
+        Only bound tasks of the queue count. With kube-batch's defect `reclaim-all-dims`, return all
+        jobs.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)
@@ -278,8 +290,10 @@ class Proportion:
 
     def _is_above_share(self, queue: str) -> bool:
         found = self.shares[queue]
+        held = self._held(found)
+        known = len(held)
         return any(
-            found.allocated_of(c) + self._slack.least_part(c) > whole
+            (held[c] if c < known else 0) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )
 
@@ -318,6 +332,23 @@ class Proportion:
             add_amounts(found.expected, tuple(sorted(amounts)), 1)
 
     # --- reclaim ---------------------------------------------------------------------------
+
+    def _held(self, found: QueueShare) -> Sequence[int]:
+        """Return the amounts, by column, of which the queue must keep its deserved amounts.
+
+        Allocated and pipelined tasks count only with kube-batch's defect `reclaim-all-dims`. If
+        they always counted, a gang that waits for room would put its queue above its share, and
+        running tasks would be evicted although the queue does not have its share without the gang.
+        """
+        if self._defects.has(Defect.RECLAIM_ALL_DIMS):
+            return found.allocated
+        name = found.queue.name
+        if name not in self._bound:
+            bound = self._bound[name] = list(found.allocated)
+            for task in self._placed.get(name, {}).values():
+                if task.status in _UNBOUND:
+                    add_amounts(bound, task.request.running, -1)
+        return self._bound[name]
 
     def _may_give(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
