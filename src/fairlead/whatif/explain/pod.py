@@ -62,6 +62,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     with_other_schedulers,
 )
 from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.error import InputError, known_names
@@ -164,7 +165,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     explanation = _explanation(manifest.source, model, found, others, config, note)
     is_gated = any(gate.name == ADMISSION_GATE for gate in found.spec.scheduling_gates)
     why = admission_sentence(manifest, inventory) if is_gated else ""
-    more = (why,) if why else ()
+    more = (*((why,) if why else ()), *_preemption_notes(model, model.pod_info(found)))
     if explanation.node:
         info = model.find_node(explanation.node)
         node = None if info is None else info.node
@@ -176,6 +177,14 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
+
+
+def _preemption_notes(model: ClusterModel, pod: PodInfo) -> Iterator[str]:
+    """Yield notes if the scheduler has preempted `pod`, or other pods for `pod`."""
+    if victims := awaited_victims(pod, model.pods()):
+        yield waiting_note(pod, victims)
+    if note := victim_note(pod, model.pods()):
+        yield note
 
 
 def _state_notes(

@@ -24,7 +24,8 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
-from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.decision import Decision, Placement
+from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.identity import ordinal_of, pod_ref
@@ -32,6 +33,7 @@ from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
+from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
@@ -43,7 +45,7 @@ from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
-from fairlead.whatif.planner.waiting_pods import place_waiting_pods
+from fairlead.whatif.planner.waiting_pods import place, place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -89,6 +91,9 @@ _REFUSAL_COLUMNS: Final = (
     ResultColumn("change", "would fit after"),
 )
 
+# The namespace, shape, priority and preemptionPolicy of a pod, and the reason why it fits no node.
+_Equal = tuple[str, int, int, str, str]
+
 
 def explain_workload(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
@@ -105,7 +110,8 @@ def explain_workload(
     ready = sum(is_ready(pod.pod) for pod in pods)
     with_nodes = ((pod.pod, model.cluster.node_of(pod)) for pod in pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
-    decision, message, refusals = _one_more(planner, snapshot, workload)
+    one_more = _one_more(planner, snapshot, workload)
+    decision = one_more.placement
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot) if workload.kind == CRON_JOB else None
     return TabularAnswer(
@@ -123,7 +129,7 @@ def explain_workload(
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
-            *_findings(snapshot, ref, pods, decision, message),
+            *_findings(snapshot, ref, pods, one_more),
             *_old_pods(workload, pods),
         ),
         tables=(
@@ -134,7 +140,7 @@ def explain_workload(
             ResultTable("refusals", "nodes that one more pod does not fit", _REFUSAL_COLUMNS, [
                 {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason,
                  "change": one.change}
-                for one in refusals
+                for one in one_more.refusals
             ]),
             ResultTable("zones", "where its pods are", _ZONE_COLUMNS, _zone_rows(planner, placed)),
             ResultTable("budgets", "its disruption budgets", _BUDGET_COLUMNS, [
@@ -150,6 +156,7 @@ def explain_workload(
             "ready": ready,
             "one_more_goes_to": decision.node.name if decision is not None else "",
             "one_more_equals": decision.equals if decision is not None else 0,
+            "one_more_preempts": [victim.key for victim in one_more.victims],
             **({} if cron is None else cron.facts),
         },
         notes=idle_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
@@ -304,7 +311,10 @@ def _leaving(model: ClusterModel, workload: Manifest, every: Sequence[PodInfo]) 
         return
     count = len(leaving)
     its, are = ("pod", "is") if count == 1 else ("pods", "are")
-    yield f"{count:,} more {its} of the workload {are} terminating."
+    preempted = sum(is_preempted(pod) for pod in leaving)
+    of_them = f"{preempted:,} of them " if preempted < count else ""
+    by = f", {of_them}preempted by the scheduler" if preempted else ""
+    yield f"{count:,} more {its} of the workload {are} terminating{by}."
     nodes = (model.find_node(model.cluster.node_of(pod)) for pod in leaving)
     silent = sum(node is not None and ready_status(node.node) == UNKNOWN for node in nodes)
     if silent:
@@ -363,10 +373,17 @@ def _findings(
     snapshot: Snapshot,
     ref: WorkloadRef,
     pods: Sequence[PodInfo],
-    decision: Placement | None,
-    message: str,
+    one_more: _OneMore,
 ) -> Iterator[str]:
-    if decision is not None:
+    decision, message = one_more.placement, one_more.message
+    if decision is not None and one_more.victims:
+        victims = counted(len(one_more.victims), "pod")
+        names = listed([victim.key for victim in one_more.victims])
+        yield (
+            f"One more pod would preempt {victims} of lower priority and go to "
+            f"{decision.node.name}: {names}. Without preemption, it would have no node: {message}"
+        )
+    elif decision is not None:
         among = ""
         if decision.equals > 1:
             among = f", a random choice among {decision.equals:,} equal nodes"
@@ -409,32 +426,56 @@ def _is_unready(pod: PodInfo) -> bool:
     return not is_ready(pod.pod) and not is_terminal(pod.pod)
 
 
-def _one_more(
-    planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
-) -> tuple[Placement | None, str, list[Refusal]]:
-    """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
+class _OneMore(Struct, frozen=True):
+    """The result of a trial in which one more pod of a workload is scheduled.
 
-    Waiting pods are placed first. If the pod gets a node, the reason is "". The refusals are the
-    verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None, "", []).
+    `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
+    `refusals` are the verdicts of the nodes that do not admit the pod.
+    """
+
+    placement: Placement | None = None
+    message: str = ""
+    refusals: Sequence[Refusal] = ()
+    victims: Sequence[PodInfo] = ()
+
+
+def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> _OneMore:
+    """Schedule one more pod as a trial, after the waiting pods.
+
+    The pods of a DaemonSet are not tried: it has one pod on each node.
     """
     model = planner.model
     try:
         new = new_pods_of("explain", workload, snapshot.inventory())
     except InputError:
-        return None, "", []  # a DaemonSet has one pod on each node
+        return _OneMore()
     with model.hypothesis():
         place_waiting_pods(model)
         try:
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:
-            return None, refused.message, []
+            return _OneMore(message=refused.message)
         if (why := model.kept_out(pod)) is not None:
-            return None, why, []
+            return _OneMore(message=why)
         refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
-    if isinstance(decision, Placement):
-        return decision, "", refusals
-    return None, decision.message, refusals
+        if isinstance(decision, Placement):
+            return _OneMore(decision, "", refusals)
+        victims: list[PodInfo] = []
+        after = _schedule_with_preemption(model, pod, victims)
+    if isinstance(after, Placement):
+        return _OneMore(after, decision.message, refusals, victims)
+    return _OneMore(message=after.message, refusals=refusals)
+
+
+def _schedule_with_preemption(
+    model: ClusterModel, pod: PodInfo, victims: list[PodInfo]
+) -> Decision:
+    """Place `pod` in `model`, by preemption if necessary; add the preempted pods to `victims`."""
+    model.preempts = True
+    decision = place(model, pod, victims)
+    model.preempts = False
+    return decision
 
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
@@ -445,11 +486,13 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
     names: dict[str, list[str]] = defaultdict(list)
     nodes: dict[str, list[str]] = defaultdict(list)
     groups = _held_groups(planner.model, pending)
+    leaving = [pod for pod in planner.model.pods() if is_terminating(pod.pod)]
+    known: dict[_Equal, str] = {}
     with planner.model.hypothesis():  # a pod that fits takes the room of the pods after it
         for pod in pending:
             why, node = groups.get(group_key(pod), ""), ""
             if not why:
-                why, node = _why_pending(planner, pod)
+                why, node = _why_pending(planner, pod, leaving, known)
             names[why].append(pod.key)
             nodes[why] += [node] if node else []
     return [
@@ -503,10 +546,29 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
     return held
 
 
-def _why_pending(planner: DrainPlanner, pod: PodInfo) -> tuple[str, str]:
+def _preemption_words(planner: DrainPlanner, pod: PodInfo, reason: str) -> str:
+    """Return what to add to `reason`, why `pod` fits no node: whether it may and would preempt.
+
+    The result begins with "; ", or is "".
+    """
+    model = planner.model
+    model.preempts = True
+    decision = model.schedule(pod)
+    model.preempts = False
+    if isinstance(decision, Placement):
+        return ""
+    if decision.post_filter_result is not None:
+        return "; would preempt pods of lower priority"
+    return short_reason(decision.message).removeprefix(reason)  # preemptionPolicy is Never
+
+
+def _why_pending(
+    planner: DrainPlanner, pod: PodInfo, leaving: Sequence[PodInfo], known: dict[_Equal, str]
+) -> tuple[str, str]:
     """Return (why `pod` is pending, the node that it fits now or "").
 
-    If the pod fits a node, it is on this node in the model of `planner` afterwards.
+    If the pod fits a node, it is on this node in the model of `planner` afterwards. `leaving` are
+    the terminating pods. `known` contains the results of `_preemption_words`, for equal pods.
     """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:
@@ -515,9 +577,16 @@ def _why_pending(planner: DrainPlanner, pod: PodInfo) -> tuple[str, str]:
         name = pod.pod.spec.scheduler_name
         return f"{name} starts it only with its group; explain one of the pods", ""
     model.remove(pod)
-    decision = model.schedule(model.replacement(pod))
+    new = model.replacement(pod)
+    decision = model.schedule(new)
     if not isinstance(decision, Placement):
-        return short_reason(decision.message), ""
+        reason = short_reason(decision.message)
+        if awaited_victims(pod, leaving):
+            return f"{reason}; waits for the end of pods that it has preempted", ""
+        equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
+        if equal not in known:
+            known[equal] = _preemption_words(planner, new, reason)
+        return f"{reason}{known[equal]}", ""
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"
     if group := labelled_group(pod.pod):

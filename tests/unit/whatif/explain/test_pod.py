@@ -212,6 +212,41 @@ def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
     ]
 
 
+def preempted(make, name, node, **more):
+    """A pod that the scheduler has preempted and that is still terminating."""
+    pod = make.pod(name, node_name=node, cpu="2", priority=1, **more)
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:05:00Z"
+    pod["status"]["conditions"] = [
+        {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    ]
+    return pod
+
+
+def test_the_pods_of_a_preemption_that_has_begun_name_each_other(snapshot, make):
+    """The victims terminate, and the preemptor waits for them on its nominated node."""
+    high = make.pod("high", cpu="4", priority=9)
+    high["status"]["nominatedNodeName"] = "a"
+    other = make.pod("other", cpu="4", priority=9)
+    other["status"]["nominatedNodeName"] = "b"
+    victims = [preempted(make, "v1", "a"), preempted(make, "v2", "a"), preempted(make, "v3", "c")]
+    nodes = [make.node("a"), make.node("b", cpu="1"), make.node("c", cpu="2")]
+    dump = snapshot(*nodes, high, other, *victims)
+    [note] = explain_pod(dump, "pod/high", SchedulerConfig()).notes
+    assert note == (
+        "The scheduler has preempted 2 pods of lower priority for this pod on its nominated node "
+        "a: default/v1, default/v2. This pod waits for the end of the preempted pods; their grace "
+        "periods end by 2026-01-01T00:05:00Z."
+    )
+    assert explain_pod(dump, "pod/v1", SchedulerConfig()).notes[0] == (
+        "The scheduler has preempted this pod for default/high (priority 9), which is nominated "
+        "to its node."
+    )
+    assert explain_pod(dump, "pod/v3", SchedulerConfig()).notes[0] == (
+        "The scheduler has preempted this pod for a pod of higher priority, which is no longer "
+        "nominated to its node."
+    )
+
+
 def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, make):
     pod = make.pod("web", schedulingGates=[{"name": "quota"}])
     found = explained("pod/web", make.node(), pod)

@@ -551,6 +551,54 @@ def test_one_more_pod_of_a_workload_is_scheduled_after_its_pending_pods(explaine
     ]
 
 
+def test_a_workload_says_which_pods_one_more_would_preempt(explained, make):
+    """Node a is full of a pod of lower priority, and b of a pod of equal priority."""
+    low = make.pod("low", node_name="a", cpu="4", priority=1)
+    equal = make.pod("equal", node_name="b", cpu="4", priority=5)
+    nodes = [make.node("a"), make.node("b")]
+    for policy, finding, reason in (
+        (
+            "PreemptLowerPriority",
+            (
+                "One more pod would preempt 1 pod of lower priority and go to a: default/low. "
+                "Without preemption, it would have no node: 0/2 nodes are available: 2 "
+                "Insufficient cpu."
+            ),
+            "Insufficient cpu; would preempt pods of lower priority",
+        ),
+        (
+            "Never",
+            (
+                "One more pod would have no node: 0/2 nodes are available: 2 Insufficient cpu. no "
+                "new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+            ),
+            "Insufficient cpu; preemptionPolicy is Never",
+        ),
+    ):
+        spec = {"priority": 5, "preemptionPolicy": policy, "priorityClassName": "five"}
+        five = {**make.priority_class("five", 5), "preemptionPolicy": policy}
+        web = replica_set(make, 1, cpu="4", **spec)
+        none = replica_set(make, 0, cpu="4", **spec)
+        answer = explained("rs/web", *nodes, five, low, equal, none)
+        assert answer.findings[0] == finding
+        waiting = replica(make, 1, "", cpu="4", **spec)
+        answer = explained("rs/web", *nodes, five, low, equal, web, waiting)
+        assert rows(answer, "pending") == [{"pods": 1, "pod": "default/web-1", "why": reason}]
+
+
+def test_a_workload_says_that_its_pods_wait_for_pods_they_have_preempted(explained, make):
+    victim = make.pod("low", node_name="a", cpu="4", priority=1)
+    victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:05:00Z"
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    victim["status"]["conditions"] = [target]
+    waiting = replica(make, 1, "", cpu="4", priority=5)
+    waiting["status"]["nominatedNodeName"] = "a"
+    web = replica_set(make, 1, cpu="4")
+    answer = explained("rs/web", make.node("a"), victim, web, waiting)
+    why = "Insufficient cpu; waits for the end of pods that it has preempted"
+    assert rows(answer, "pending") == [{"pods": 1, "pod": "default/web-1", "why": why}]
+
+
 def test_one_more_pod_goes_to_one_of_equal_nodes(explained, make):
     """Nodes a and b are equally good; c is the only node of its pool."""
     nodes = [make.node("a"), make.node("b"), make.node("c", pool="db")]
