@@ -311,6 +311,58 @@ def test_a_new_default_of_priorities_has_a_note(ask, make, write, old, new, effe
     assert found == ([] if effect is None else [note])
 
 
+def test_a_class_that_becomes_or_stops_being_the_default_has_a_note(ask, make):
+    objects = [make.node("a"), make.pod("p", node_name="a"), make.priority_class("low", 1)]
+    answer = ask(objects, set=("pc/low:globalDefault=true",))
+    assert answer.changed.notes[0] == (
+        "PriorityClass low becomes the default: new pods without a class get priority 1 and may "
+        "preempt pods of lower priority. 1 present pod keeps priority 0 until replaced."
+    )
+    objects[1] = make.pod("p", node_name="a", priority=1, priorityClassName="low")
+    objects[2] = {**objects[2], "globalDefault": True}
+    answer = ask(objects, set=("pc/low:globalDefault=false",))
+    assert answer.changed.notes[0] == (
+        "PriorityClass low is no longer the default: new pods without a class get priority 0. "
+        "1 pod has it and keeps priority 1."
+    )
+
+
+def test_a_deleted_class_that_is_still_named_has_a_note(ask, make):
+    low = make.pod("low", node_name="a", owner="rs", priority=1, priorityClassName="low")
+    web = make.workload(name="web", replicas=0, priorityClassName="low")
+    objects = [make.node("a"), low, make.priority_class("low", 1), make.priority_class("new", 2)]
+    assert ask([*objects, web], delete=("pc/low",)).changed.notes[0] == (
+        "PriorityClass low is deleted, but Deployment default/web still names it: new pods, "
+        "including replacements, are refused. 1 pod has it and keeps priority 1."
+    )
+    note = "PriorityClass low is deleted. 1 pod has it and keeps priority 1."
+    assert ask(objects, delete=("pc/low",)).changed.notes[0] == note
+    assert not any("PriorityClass" in one for one in ask(objects, delete=("pc/new",)).changed.notes)
+
+
+def test_a_class_that_is_created_again_with_another_policy_has_a_note(ask, make, write):
+    low = make.pod("low", node_name="a", priority=1, priorityClassName="low")
+    objects = [make.node("a"), low, make.priority_class("low", 1)]
+    never = write("never.json", {**make.priority_class("low", 1), "preemptionPolicy": "Never"})
+    assert ask(objects, delete=("pc/low",), apply=(never,)).changed.notes[0] == (
+        "PriorityClass low: the preemptionPolicy PreemptLowerPriority becomes Never for new pods. "
+        "1 pod has it and keeps PreemptLowerPriority."
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "instead"),
+    [
+        ("value=5", "--priority-class low=5"),
+        ("preemptionPolicy=Never", "--delete priorityclass/low --apply FILE"),
+    ],
+)
+def test_an_edit_of_an_immutable_field_of_a_class_names_the_option_for_it(ask, make, edit, instead):
+    with pytest.raises(InputError) as caught:
+        ask([make.node("a"), make.priority_class("low", 1)], set=(f"pc/low:{edit}",))
+    assert caught.value.problem == f"cannot be updated, only deleted and created again: {instead}"
+
+
 def test_server_side_apply_finds_conflicts_if_the_dump_can_show_them(ask, make, write):
     deployment = make.workload(name="web", replicas=2)
     file = write("new.json", make.workload(name="web", replicas=1))

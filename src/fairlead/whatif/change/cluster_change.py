@@ -52,7 +52,7 @@ from fairlead.whatif.snapshot.manifest import (
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.priority_class import (
-    default_class_notes,
+    priority_class_notes,
     refuse_absent_classes,
 )
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
@@ -289,10 +289,12 @@ def script_of_change(
     if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
         raise InputError(ORDER_OPTION, "needs --reschedule")
     collected = _Steps(change, snapshot.taken_at, snapshot.inventory())
+    classes = {one.ref.name: one for one in collected.inventory.of_kind(PRIORITY_CLASS)}
     model = _model(change, collected.inventory)
     _delete(collected)
     _apply(collected)
     _edit(collected)
+    collected.notes += priority_class_notes(classes, collected.inventory)
     _add_nodes(collected, model, new_node)
     _scale(collected)
     _add_notes_on_writes(collected)
@@ -440,7 +442,6 @@ def _apply(collected: _Steps) -> None:
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     refuse_absent_nodes(found, inventory)
-    collected.notes += default_class_notes(found, inventory)  # before they are in `inventory`
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
@@ -524,7 +525,6 @@ def _edit(collected: _Steps) -> None:
         PRIORITY,
         SET,
         SET_RESOURCES,
-        priority_note,
         with_field,
         with_priority,
         with_resources,
@@ -539,7 +539,6 @@ def _edit(collected: _Steps) -> None:
         inventory.add(after)
         actions = (commands.delete(before.ref), commands.create(after))
         collected.add(before.title, PRIORITY, *actions)
-        collected.notes.append(priority_note(before, after.value["value"], inventory))
     fields = collected.fields = EditedFields()
     if change.apply_vpa:
         _apply_recommendations(collected, fields)

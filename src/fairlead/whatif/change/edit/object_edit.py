@@ -26,14 +26,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.pods.facts import is_terminal
 from fairlead.api.quantity import NO_QUANTITY, QuantityError, parse_quantity
 from fairlead.api.resource_name import is_native_resource
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
-    POD,
     PRIORITY_CLASS,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -54,6 +52,12 @@ PRIORITY: Final = "--priority-class"
 _TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
+# Fields of a PriorityClass that cannot be updated, with the options that change them.
+# upstream: pkg/apis/scheduling/validation/validation.go: ValidatePriorityClassUpdate
+_IMMUTABLE: Final = {
+    "value": "--priority-class {name}={value}",
+    "preemptionPolicy": "--delete priorityclass/{name} --apply FILE",
+}
 
 
 class ObjectEdit(Struct, frozen=True):
@@ -81,6 +85,10 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
         problem = "is not KIND/NAMESPACE/NAME:path=value, such as deploy/shop/web:spec.replicas=3"
         raise InputError(SET, f"{text!r} {problem}")
     target = inventory.find(SET, name, namespace)
+    if target.kind is PRIORITY_CLASS and path in _IMMUTABLE:
+        instead = _IMMUTABLE[path].format(name=target.ref.name, value=value)
+        problem = f"cannot be updated, only deleted and created again: {instead}"
+        raise InputError(SET, problem, object_name=target.title, field=path)
     edited = copy.deepcopy(target.value)
     schema = None if target.kind.is_custom else schema_of_kind(target.kind)
     try:
@@ -235,23 +243,3 @@ def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
 def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) <= len("2147483648")
-
-
-def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return a note on how pods are affected when the PriorityClass `before` gets `value`."""
-    name, old = before.ref.name, before.value.get("value", 0)
-    pods = [
-        pod
-        for manifest in inventory.of_kind(POD)
-        if (pod := manifest.pod).spec.priority_class_name == name and not is_terminal(pod)
-    ]
-    head = f"PriorityClass {name}: {old} becomes {value}. "
-    if not pods:
-        default = " without a class" if before.value.get("globalDefault") else " of this class"
-        return f"{head}No pod of the dump names it; pods{default} created from now on get it."
-    values = ", ".join(str(one) for one in sorted({pod.spec.priority for pod in pods}, key=str))
-    keeps = "1 pod has it and keeps" if len(pods) == 1 else f"{len(pods):,} pods have it and keep"
-    return (
-        f"{head}{keeps} priority {values}, because the priority of an existing pod does not "
-        f"change. New pods get {value}."
-    )

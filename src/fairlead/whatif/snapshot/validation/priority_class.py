@@ -1,4 +1,4 @@
-"""PriorityClasses of new objects: checks that they exist, and notes about a new default.
+"""PriorityClasses: checks that new objects name existing ones, and notes about changed ones.
 
 Pods of a dump and their replacements keep their priority, whether or not the dump contains their
 class. Admission needs the classes of new pods, so a missing class is reported here, before the run.
@@ -6,8 +6,10 @@ class. Admission needs the classes of new pods, so a missing class is reported h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
@@ -36,29 +38,124 @@ def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None
         )
 
 
-def default_class_notes(applied: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PriorityClass of `applied` that becomes the default of new pods.
+def priority_class_notes(before: Mapping[str, Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield notes about the PriorityClasses that a change edits, replaces or deletes.
 
-    `inventory` contains the objects before the change.
+    Existing pods keep the priority and preemptionPolicy that admission gave them, so such a change
+    affects only new pods. `before` contains the PriorityClasses before the change, by name;
+    `inventory` contains the objects after it. A new class that is not the default has no note.
+
+    upstream: plugin/pkg/admission/priority/admission.go: admitPod
     """
-    for new in applied:
-        if new.kind is not PRIORITY_CLASS or not new.value.get("globalDefault"):
-            continue
-        old = inventory.get(PRIORITY_CLASS, "", new.ref.name)
-        if old is not None and old.value.get("globalDefault"):
-            continue
-        value = new.value.get("value", 0)
-        pods = [
-            pod
-            for manifest in inventory.of_kind(POD)
-            if not (pod := manifest.pod).spec.priority_class_name and not is_terminal(pod)
-        ]
-        values = listed([str(one) for one in sorted({pod.spec.priority or 0 for pod in pods})])
-        without = "1 present pod keeps" if len(pods) == 1 else f"{len(pods):,} present pods keep"
-        present = f" {without} priority {values} until replaced." if pods else ""
-        preempts = new.value.get("preemptionPolicy") != "Never"
-        effect = " and may preempt pods of lower priority" if preempts else ""
+    after = {one.ref.name: one for one in inventory.of_kind(PRIORITY_CLASS)}
+    if {name: one.value for name, one in before.items()} == {
+        name: one.value for name, one in after.items()
+    }:
+        return
+    pods = _PodsByClass(inventory)
+    for name, old in before.items():
+        new = after.get(name)
+        if new is None:
+            yield from _deletion(old, pods, inventory)
+        else:
+            yield from _new_values(old, new, pods)
+    was, default = _default_of(before.values()), _default_of(after.values())
+    if default is not None and (was is None or was.ref.name != default.ref.name):
+        yield _new_default(default, pods)
+    elif default is None and was is not None:
         yield (
-            f"PriorityClass {new.ref.name} becomes the default: new pods without a class get "
-            f"priority {value}{effect}.{present}"
+            f"PriorityClass {was.ref.name} is no longer the default: new pods without a class get "
+            f"priority 0.{_kept(pods.of(was.ref.name))}"
         )
+
+
+class _PodsByClass:
+    """The pods of a dump that have not ended, by the name of their PriorityClass."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._pods: dict[str, list[Pod]] = defaultdict(list)
+        for manifest in inventory.of_kind(POD):
+            if not is_terminal(pod := manifest.pod):
+                self._pods[pod.spec.priority_class_name].append(pod)
+
+    def of(self, name: str) -> list[Pod]:
+        """Return the pods with the class `name`; the pods without a class if `name` is ""."""
+        return self._pods.get(name, [])
+
+
+def _default_of(classes: Iterable[Manifest]) -> Manifest | None:
+    """Return the default class: that with the lowest value, if there are several."""
+    # upstream: plugin/pkg/admission/priority/admission.go: getDefaultPriorityClass
+    marked = [one for one in classes if one.value.get("globalDefault")]
+    return min(marked, key=lambda one: one.value.get("value", 0), default=None)
+
+
+def _policy_of(one: Manifest) -> str:
+    return str(one.value.get("preemptionPolicy") or "PreemptLowerPriority")
+
+
+def _new_values(old: Manifest, new: Manifest, pods: _PodsByClass) -> Iterator[str]:
+    """Yield a note if the value, and a note if the preemptionPolicy of a class changes."""
+    own = pods.of(old.ref.name)
+    has = "1 pod has it and keeps" if len(own) == 1 else f"{len(own):,} pods have it and keep"
+    before, after = old.value.get("value", 0), new.value.get("value", 0)
+    if before != after:
+        head = f"{old.title}: {before} becomes {after}. "
+        if own:
+            yield (
+                f"{head}{has} priority {_priorities(own)}, because the priority of an existing pod "
+                f"does not change. New pods get {after}."
+            )
+        else:
+            default = " without a class" if old.value.get("globalDefault") else " of this class"
+            yield f"{head}No pod of the dump names it; pods{default} created from now on get it."
+    if _policy_of(old) != _policy_of(new):
+        kept = f" {has} {_policy_of(old)}." if own else ""
+        yield (
+            f"{old.title}: the preemptionPolicy {_policy_of(old)} becomes {_policy_of(new)} for "
+            f"new pods.{kept}"
+        )
+
+
+def _deletion(old: Manifest, pods: _PodsByClass, inventory: Inventory) -> Iterator[str]:
+    """Yield a note if pods or workloads name the deleted class `old`."""
+    name = old.ref.name
+    naming = [
+        one.title
+        for kind in inventory.kinds
+        if kind not in (POD, PRIORITY_CLASS)
+        for one in inventory.of_kind(kind)
+        if one.controller is None and pod_spec_of(one)[1].get("priorityClassName") == name
+    ]
+    if naming:
+        name_it = "names it" if len(naming) == 1 else "name it"
+        yield (
+            f"{old.title} is deleted, but {listed(naming)} still {name_it}: new pods, including "
+            f"replacements, are refused.{_kept(pods.of(name))}"
+        )
+    elif pods.of(name):
+        yield f"{old.title} is deleted.{_kept(pods.of(name))}"
+
+
+def _new_default(new: Manifest, pods: _PodsByClass) -> str:
+    without = pods.of("")
+    keeps = "1 present pod keeps" if len(without) == 1 else f"{len(without):,} present pods keep"
+    present = f" {keeps} priority {_priorities(without)} until replaced." if without else ""
+    preempts = _policy_of(new) != "Never"
+    effect = " and may preempt pods of lower priority" if preempts else ""
+    return (
+        f"{new.title} becomes the default: new pods without a class get priority "
+        f"{new.value.get('value', 0)}{effect}.{present}"
+    )
+
+
+def _kept(own: Sequence[Pod]) -> str:
+    """Return a sentence, with a space before it, about the priority of existing pods of a class."""
+    if not own:
+        return ""
+    has = "1 pod has it and keeps" if len(own) == 1 else f"{len(own):,} pods have it and keep"
+    return f" {has} priority {_priorities(own)}."
+
+
+def _priorities(pods: Iterable[Pod]) -> str:
+    return listed([str(one) for one in sorted({pod.spec.priority or 0 for pod in pods})])
