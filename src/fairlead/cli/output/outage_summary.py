@@ -16,6 +16,7 @@ from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.cli.output.console.sparkline import WIDTH, StepFunction, axis, sparkline
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (
     DrainProgress,
@@ -28,7 +29,7 @@ from fairlead.whatif.outcome.outage import (
     zone_phrase,
     zone_title,
 )
-from fairlead.whatif.outcome.rate_line import rate_lines
+from fairlead.whatif.outcome.rate_line import RateLine, rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 
@@ -147,7 +148,20 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
         yield (
             f"In {where}, {_tainted(len(line.nodes), line.count)} {span}; "
             f"the eviction rate allows {counted(line.allowed, 'taint')} in that time."
+            f"{_slowdown(found, line)}"
         )
+
+
+def _slowdown(found: OutageOutcome, line: RateLine) -> str:
+    """Return why the nodes of the zone were tainted at a low rate at last, "" if they were not."""
+    changes = (one for one in found.zones if one.zone == line.zone and one.at <= line.last)
+    last = max(changes, key=lambda one: one.at, default=None)
+    if last is None or last.state != ZoneState.PARTIAL_DISRUPTION:
+        return ""
+    return (
+        f" The rate is {last.rate:g} nodes/s, because {last.unready:,} of the {last.size:,} nodes "
+        f"of the zone are not ready ({last.state})."
+    )
 
 
 def _tainted(nodes: int, taints: int) -> str:

@@ -28,6 +28,7 @@ from fairlead.whatif.outcome.outage import (
     LossCause,
     LostPod,
     NodeState,
+    ZoneChange,
     zone_phrase,
 )
 from fairlead.whatif.outcome.run_outcome import PodEnd
@@ -161,9 +162,22 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         if change is None or change.rate > 0:
             what = "tainted" if self.recorder.config.evicts_by_taint else "emptied"
             return LossCause.UNTAINTED, f"its node is still queued to be {what} (rate limit)"
-        if change.state == ZoneState.FULL_DISRUPTION:
-            return LossCause.STOPPED_ZONE, "evictions are stopped: no zone has a ready node"
-        return LossCause.STOPPED_ZONE, (
-            f"evictions are stopped in {zone_phrase(zone)}: {change.unready} of its {change.size} "
-            "nodes are not ready, and it is not a large zone"
+        return LossCause.STOPPED_ZONE, self._stopped(change)
+
+    def _stopped(self, zone: ZoneChange) -> str:
+        """Return why the node controller evicts no pods in `zone`."""
+        config = self.recorder.config
+        last = {one.zone: one.state for one in self.recorder.zones}
+        if all(state == ZoneState.FULL_DISRUPTION for state in last.values()):
+            return "evictions are stopped: no zone has a ready node"
+        stopped = f"evictions are stopped in {zone_phrase(zone.zone)}"
+        if zone.state != ZoneState.PARTIAL_DISRUPTION:
+            return f"{stopped}: --node-eviction-rate is 0"
+        unready = f"{zone.unready:,} of its {zone.size:,} nodes are not ready"
+        most = config.large_cluster_size_threshold
+        if zone.size > most:
+            return f"{stopped}: {unready}, and --secondary-node-eviction-rate is 0"
+        return (
+            f"{stopped}: {unready}, and it has at most {most:,} nodes "
+            "(--large-cluster-size-threshold)"
         )

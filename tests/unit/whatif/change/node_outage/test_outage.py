@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
+from fairlead.cli.output.outage_summary import outage_sections
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -63,6 +66,14 @@ def outage(answer):
 
 def after(answer, instant):
     return (instant - answer.changed.started_at) / seconds(1)
+
+
+def printed(answer):
+    """The lines of the answer's section about the outage, as one text."""
+    console = Console(file=StringIO(), width=400)
+    section = next(iter(outage_sections(answer.changed, outage(answer))))
+    section.show(console, 1)
+    return console.file.getvalue()
 
 
 def flags(version="", **values):
@@ -223,6 +234,57 @@ def test_no_pod_of_a_small_partially_failed_zone_is_evicted(ask, make, zoned):
     assert answer.changed.evicted == ()
     assert {one.cause for one in found.lost} == {LossCause.STOPPED_ZONE}
     assert [one.name for one in found.misconceptions] == ["partly-dark"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "options", "why"),
+    [
+        pytest.param(
+            ("0.6@a", {"a": 5, "b": 2}), {},
+            "evictions are stopped in zone a: 3 of its 5 nodes are not ready, and it has at most "
+            "50 nodes (--large-cluster-size-threshold)",
+            id="small zone",
+        ),
+        pytest.param(
+            ("0.6@a", {"a": 5, "b": 2}),
+            {"large_cluster_size_threshold": "4", "secondary_node_eviction_rate": "0"},
+            "evictions are stopped in zone a: 3 of its 5 nodes are not ready, and "
+            "--secondary-node-eviction-rate is 0",
+            id="large zone",
+        ),
+        pytest.param(
+            ("1@a", {"a": 5, "b": 2}), {"node_eviction_rate": "0"},
+            "evictions are stopped in zone a: --node-eviction-rate is 0",
+            id="no rate",
+        ),
+        pytest.param(
+            ("1@a", {"a": 5}), {"node_eviction_rate": "0"},
+            "evictions are stopped: no zone has a ready node",
+            id="no ready node",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pod_that_is_not_evicted_says_why_evictions_are_stopped(
+    ask, make, zoned, failing, options, why
+):
+    share, zones = failing
+    objects = [*zoned(**zones), *(tenant(make, f"x{n}", f"a{n}") for n in range(5))]
+    answer = ask(objects, fail_fraction=(share,), conditions=flags(**options))
+    assert {one.why for one in outage(answer).lost} == {why}
+
+
+def test_a_reduced_rate_of_taints_is_explained(ask, make, zoned):
+    """Two nodes of a zone fail at the normal rate, three at the rate of a disrupted zone."""
+    lines = []
+    for share in ("0.4@a", "0.6@a"):
+        answer = ask(zoned(a=5, b=2), fail_fraction=(share,),
+                     conditions=flags(large_cluster_size_threshold="4"))  # fmt: skip
+        lines.append(printed(answer))
+    assert "The rate is" not in lines[0]
+    assert (
+        "The rate is 0.01 nodes/s, because 3 of the 5 nodes of the zone are not ready "
+        "(PartialDisruption)."
+    ) in lines[1]
 
 
 def test_the_seed_determines_which_nodes_fail(ask, make, zoned):
