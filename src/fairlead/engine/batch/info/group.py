@@ -35,11 +35,12 @@ GROUP_LABELS: Final = (
     "pod-group.scheduling.sigs.k8s.io/name",
 )
 KIND: Final = "PodGroup"
+COSCHEDULING_API: Final = "scheduling.x-k8s.io"
 UPSTREAM_API: Final = "scheduling.k8s.io"
 PREFERENCE: Final = (
     "scheduling.incubator.k8s.io",
     "scheduling.sigs.dev",
-    "scheduling.x-k8s.io",
+    COSCHEDULING_API,
     UPSTREAM_API,
     "scheduling.volcano.sh",
 )

@@ -18,6 +18,7 @@ from msgspec import Struct
 from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
 from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.batch.info.group import (
+    COSCHEDULING_API,
     PREFERENCE,
     GroupInfo,
     group_info,
@@ -269,6 +270,9 @@ class JobTable:
             known.job.remove(known)
         self.tasks[info.id] = task
         job.add(task)
+        if _has_priority_of_members(job):
+            others = job.priority if len(job.tasks) > 1 else task.priority
+            job.priority = max(others, task.priority)
         if known is not None and known.job is not job:
             self.touched[known.job.id] = None
             self._drop_if_empty(known.job)
@@ -349,12 +353,16 @@ class JobTable:
 
         If the class is not set or does not exist, use the default class; without a default class,
         use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
-        precedence. A job without a group keeps its priority.
+        precedence. A job without a group keeps its priority. A group of Coscheduling has no
+        priority class: its job has the highest priority of its tasks, 0 without tasks.
 
-        upstream: cache.go: Snapshot
+        upstream: cache.go: Snapshot; scheduler-plugins pkg/coscheduling/coscheduling.go: Less
         """
         group = job.group
         if group is None:
+            return
+        if _has_priority_of_members(job):
+            job.priority = max((task.priority for task in job.tasks.values()), default=0)
             return
         if group.priority is not None:
             job.priority = group.priority
@@ -377,6 +385,10 @@ class JobTable:
                 assert mine.keys() == theirs.keys(), job
         for pod_id, task in self.tasks.items():
             assert task.job.tasks[pod_id] is task, task
+
+
+def _has_priority_of_members(job: JobInfo) -> bool:
+    return job.group is not None and job.group.api_group == COSCHEDULING_API
 
 
 def _preference(group: GroupInfo) -> int:

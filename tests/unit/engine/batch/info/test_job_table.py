@@ -219,6 +219,18 @@ def test_the_priority_class_sets_the_priority_of_a_job(classes, priority, harnes
     assert harness.job("g").priority == 0
 
 
+@pytest.mark.parametrize("group_first", [True, False])
+def test_a_group_of_coscheduling_has_the_highest_priority_of_its_pods(harness, group_first):
+    """Its PodGroup names no class, and the default class says nothing about its pods."""
+    group = make_group("g", 1, api="scheduling.x-k8s.io/v1alpha1")
+    pods = [make_task("low", "g", priority=-9), make_task("less", "g", priority=-5)]
+    harness.put(make_priority_class("other", 3, default=True))
+    harness.put(*([group, *pods] if group_first else [*pods, group]))
+    assert harness.job("g").priority == -5
+    harness.put(make_task("high", "g", priority=7))
+    assert harness.job("g").priority == 7
+
+
 def test_a_group_of_upstream_sets_its_own_priority(harness):
     harness.put(make_group("g", 1, api="scheduling.k8s.io/v1alpha2", priority=5))
     assert harness.job("g").priority == 5
