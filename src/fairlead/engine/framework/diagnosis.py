@@ -18,6 +18,7 @@ from fairlead.engine.framework.code_counts import CodeCounts
 from fairlead.engine.state.node_table import NodeTable
 
 NO_NODES: Final = "no nodes available to schedule pods"
+GROUP_UNSCHEDULABLE: Final = "pod group is unschedulable"
 _HISTOGRAMS_MAX: Final = 256
 _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 

@@ -67,11 +67,16 @@ class Releases(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """One line that names the version of every part and the gates; "" for the defaults."""
+        """One line that names the version of every part and the gates; "" for the defaults.
+
+        If all parts follow the newest version, the parts are not named.
+        """
         if self == CURRENT_RELEASES:
             return ""
-        parts = ", ".join(f"{part} {version}" for part, version in self.parts.items())
-        line = f"Behaves like Kubernetes {self.general.version}: {parts}; all else {NEWEST}."
+        line = f"Behaves like Kubernetes {self.general.version}."
+        if set(self.parts.values()) != {NEWEST}:
+            parts = ", ".join(f"{part} {version}" for part, version in self.parts.items())
+            line = f"{line[:-1]}: {parts}; all else {NEWEST}."
         gates = ", ".join(f"{name}={str(on).lower()}" for name, on in self.gates.items())
         return f"{line} Feature gates: {gates}." if gates else line
 

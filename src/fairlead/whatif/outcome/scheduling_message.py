@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 
 NOT_TRIED: Final = "not tried yet"
@@ -38,10 +39,13 @@ def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
     For a message of another form, the only reason is the message itself. For an empty message, the
-    only reason is "not tried yet".
+    only reason is "not tried yet". If the pod's PodGroup is unschedulable, this is the only reason,
+    without the words that name the pod.
     """
     if not message:
         return [NOT_TRIED]
+    if message.startswith(GROUP_UNSCHEDULABLE):
+        return [GROUP_UNSCHEDULABLE]
     found = _AVAILABLE.match(message)
     if found is None:
         return [message]

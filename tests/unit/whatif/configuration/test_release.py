@@ -103,6 +103,9 @@ def test_the_answer_states_version_and_gates_in_one_line():
     )
     assert releases.as_json()["behaves_like"]["node_controllers"] == "1.16"
     assert (Releases().words, Releases().as_json()) == ("", {})
+    gates = ReleaseChoice(gates="GenericWorkload=true")
+    newest = read_releases(ReleaseChoice(), ReleaseChoice(), gates)
+    assert newest.words == "Behaves like Kubernetes 1.36. Feature gates: GenericWorkload=true."
 
 
 # --- the gates of 1.16, as a run shows them ---------------------------------------------------

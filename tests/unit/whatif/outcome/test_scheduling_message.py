@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 
+GROUP = "pod group is unschedulable"
 NONE = "0/5 nodes are available: "
 TAINT = "node(s) had taint {a: b}, that the pod didn't tolerate"
 NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
@@ -25,6 +26,7 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
             "Insufficient cpu, node(s) were unschedulable; preemptionPolicy is Never",
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
+        (f'{GROUP}, one or more plugins asked to wait and no plugin rejected pod "p"', GROUP),
         (  # as Kubernetes 1.19 writes it
             f"{NONE}2 node(s) were unschedulable, 3 {TAINT}.",
             f"{TAINT}, node(s) were unschedulable",

@@ -23,6 +23,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import SUCCESS, Status, error, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.engine.scheduling.binding_cycle import (
     PodBinding,
     run_permit,
@@ -36,7 +37,6 @@ from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.pod_info import PodInfo
 
-GROUP_UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITING_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
 UNSCHEDULABLE_GROUP: Final = unschedulable(GROUP_UNSCHEDULABLE)
 
