@@ -46,6 +46,8 @@ def print_group(
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")
     print_line(console, _obstacle(found))
+    for why in found.evictions:
+        print_line(console, why)
     if found.queue is not None:
         _print_queue(console, found.queue)
     _print_nodes(console, found)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.engine.batch.compose import Composition
+from fairlead.engine.batch.explanation.eviction import why_no_eviction
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -57,6 +58,8 @@ def with_next_session(
         obstacle, changes = Obstacle.REFUSED, {"member": "", "nodes": ()}
     elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
+    elif found.obstacle is Obstacle.NO_NODE:
+        return replace(found, evictions=tuple(decided.evictions))
     else:
         return found
     return replace(
@@ -71,6 +74,7 @@ class _NextSession:
         self._job = job
         self.is_ready = self.is_waiting = False
         self.victims: list[str] = []
+        self.evictions: list[str] = []
         self.rule = self.refusal = ""
 
     def opened(self, session: Session) -> None:
@@ -82,6 +86,7 @@ class _NextSession:
     def closing(self, session: Session) -> None:
         self.is_ready = self._job.is_ready
         self.is_waiting = any(self._job.by_status[status] for status in _WAITING)
+        self.evictions = list(why_no_eviction(session, self._job))
         if (objection := session.objections.get(self._job.id)) is not None:
             self.refusal = objection.message
         elif (held := len(self._job.by_status[TaskStatus.ALLOCATED])) and self.is_ready:

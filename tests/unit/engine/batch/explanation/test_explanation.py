@@ -7,7 +7,13 @@ import pytest
 from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview, explain_group
 from fairlead.engine.batch.explanation.next_session import with_next_session
 from fairlead.engine.core.instant import seconds
-from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_group,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
 from fairlead.testing.builders import make_node
 
 
@@ -150,6 +156,68 @@ def test_pods_that_the_next_session_evicts_for_the_group_are_named(harness):
     found = next_session(harness)
     assert (found.obstacle, found.rule, len(found.victims)) == (Obstacle.VICTIMS, "reclaim", 2)
     assert (found.remedies, found.has_minimum) == ((), False)
+
+
+VOLCANO = """\
+actions: "allocate, backfill{more}"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}]
+- plugins: [{{name: predicates}}, {{name: proportion}}]
+"""
+RECLAIM = "The action reclaim evicts no pods of other queues for it: "
+PREEMPT = "The action preempt evicts no pods of its queue for it: "
+ABSENT = "the configuration does not have this action."
+
+
+@pytest.mark.parametrize(
+    ("more", "put", "why"),
+    [
+        pytest.param("", {}, (RECLAIM + ABSENT,), id="no reclaim"),
+        pytest.param(
+            ", reclaim",
+            {},
+            (
+                RECLAIM + "the plugin gang does not allow it, because their gangs would fall below "
+                "their minimum.",
+            ),
+            id="gangs",
+        ),
+        pytest.param(
+            ", reclaim",
+            {"reclaimable": False},
+            (RECLAIM + "the other queues are not reclaimable.",),
+            id="not reclaimable",
+        ),
+        pytest.param(
+            ", reclaim",
+            {"weight": 9, "own": 0},
+            (RECLAIM + "its queue is not below its share of all resources that its pods request.",),
+            id="share",
+        ),
+        pytest.param("", {"own": 2}, (RECLAIM + ABSENT, PREEMPT + ABSENT), id="no preempt"),
+        pytest.param(
+            ", preempt",
+            {"own": 0},
+            (
+                RECLAIM + ABSENT,
+                PREEMPT + "the plugin priority does not allow it, because no job in its queue has "
+                "a lower priority.",
+            ),
+            id="priority",
+        ),
+    ],
+)
+def test_an_explanation_says_why_no_pods_are_evicted(make_harness, more, put, why):
+    """Group g of queue b waits; queue a has more than its share, in a gang of four."""
+    harness = make_harness(VOLCANO.format(more=more))
+    queue = make_queue("a", put.get("weight", 1), reclaimable=put.get("reclaimable", True))
+    harness.put(make_node("n1", cpu="5"), queue, make_queue("b"))
+    harness.put(make_priority_class("p", put.get("own", 0)))
+    own = make_gang("own", 1, node="n1", queue="b") if "own" in put else ()
+    harness.put(make_gang("old", 4, node="n1", queue="a"), own)
+    harness.put(make_gang("g", 2, queue="b", priority_class="p"))
+    found = next_session(harness)
+    assert (found.obstacle, found.evictions) == (Obstacle.NO_NODE, why)
 
 
 @pytest.mark.parametrize(

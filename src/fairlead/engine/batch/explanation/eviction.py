@@ -1,0 +1,84 @@
+"""why_no_eviction: says why the actions reclaim and preempt evict no pods for a waiting job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from fairlead.engine.batch.actions.eviction_search import (
+    PREEMPTION,
+    RECLAIM,
+    EvictionKind,
+    without_gang_protection,
+)
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.session.session import Session
+
+# Why a plugin allows no candidate to be evicted, by the plugin's name.
+_WHY: Final = {
+    "gang": "their gangs would fall below their minimum",
+    "proportion": "no other queue is above its share",
+    "conformance": "they are system pods",
+    "priority": "no job in its queue has a lower priority",
+    "drf": "no job in its queue has a larger dominant share",
+}
+
+
+def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
+    """Yield a sentence about each of reclaim and preempt that could evict pods for `job`.
+
+    The actions of `session` have run, and `job` still has pending tasks. An action has no sentence
+    if no pods run that it could evict: for reclaim, pods of other queues; for preempt, pods of
+    other jobs in the queue of `job`.
+    """
+    waiting = job.with_status(TaskStatus.PENDING)
+    asking = [task for task in waiting if not task.request.is_best_effort]
+    task = min(asking, key=session.tiers.task_key, default=None)
+    if task is None or session.defects.has(Defect.TIER_FIRST_WINS):
+        return
+    others = [one for one in session.jobs.values() if one is not job]
+    foreign = _running(one for one in others if one.queue != job.queue)
+    if foreign and (why := _why_no_reclaim(session, task, foreign)):
+        yield f"The action reclaim evicts no pods of other queues for it: {why}."
+    own = _running(one for one in others if one.queue == job.queue)
+    if PREEMPTION.why not in session.policy.actions:
+        own = [one for one in own if one.job.priority < job.priority]  # others must stay anyway
+    if own and (why := _why_no_victims(session, PREEMPTION, task, own)):
+        yield f"The action preempt evicts no pods of its queue for it: {why}."
+
+
+def _running(jobs: Iterable[JobInfo]) -> list[TaskInfo]:
+    return [task for job in jobs for task in job.by_status[TaskStatus.RUNNING].values()]
+
+
+def _why_no_reclaim(session: Session, task: TaskInfo, foreign: Sequence[TaskInfo]) -> str:
+    queue = session.queues[task.job.queue]
+    if session.tiers.is_overused(queue) or not session.tiers.may_reclaim(queue, task):
+        return "its queue is not below its share of all resources that its pods request"
+    open_to = [one for one in foreign if session.queues[one.job.queue].reclaimable]
+    if not open_to:
+        return "the other queues are not reclaimable"
+    return _why_no_victims(session, RECLAIM, task, open_to)
+
+
+def _why_no_victims(
+    session: Session, kind: EvictionKind, task: TaskInfo, candidates: Sequence[TaskInfo]
+) -> str:
+    """Return why no tasks of `candidates` are evicted for `task`; `candidates` is not empty."""
+    if kind.why not in session.policy.actions:
+        return "the configuration does not have this action"
+    voters = kind.voters(session.tiers)
+    if session.rules.takes_whole_gangs:
+        voters = without_gang_protection(voters)
+    plugins: list[Any] = [plugin for tier in voters for plugin in tier]
+    if not plugins:
+        return "no plugin of the configuration chooses victims"
+    for plugin in plugins:
+        if not kind.allowed_by(plugin, task, candidates):
+            because = _WHY.get(plugin.name)
+            return f"the plugin {plugin.name} does not allow it" + (
+                f", because {because}" if because else ""
+            )
+    return "those that it may evict do not make enough room for the whole group"
