@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, text
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import (
     condition,
@@ -46,6 +46,7 @@ from fairlead.engine.scheduling.evaluation import (
     evaluate,
 )
 from fairlead.engine.scheduling.extender.filter import REJECTOR
+from fairlead.engine.scheduling.preemption.policy import DISRUPTION_TARGET
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
@@ -83,6 +84,7 @@ from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.kueue import ADMISSION_GATE, admission_sentence
+from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
@@ -158,7 +160,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
         kept = foreign_finalizers(found) if is_terminating(found) else ()
         why = f"; its deletion waits for finalizer {kept[0]}" if kept else ""
         raise manifest.refuse(
-            f"has completed and is not scheduled again{why}", field="status.phase"
+            f"{_end_of(found, manifest)} and is not scheduled again{why}", field="status.phase"
         )
     others = [one for one in model.objects if one is not found]
     config, note = _with_profile(config, snapshot, found)
@@ -177,6 +179,22 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     if explanation.evaluation.fit_error and not explanation.node:
         more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
+
+
+def _end_of(pod: Pod, manifest: Manifest) -> str:
+    """Return how the terminal `pod` ended, with the reason and message of its status.
+
+    Example: `has failed (Evicted: The node was low on resource: memory.)`. If the status has no
+    reason, it is that of the condition DisruptionTarget.
+    """
+    status = manifest.value.get("status") or {}
+    reason, message = text(status, "reason"), text(status, "message")
+    target = condition(pod, DISRUPTION_TARGET)
+    if not reason and target is not None and target.status == "True":
+        reason, message = target.reason, target.message
+    because = ": ".join(filter(None, (reason, message.strip())))
+    verb = "has failed" if pod.status.phase == "Failed" else "has completed"
+    return f"{verb} ({because})" if because else verb
 
 
 def _preemption_notes(model: ClusterModel, pod: PodInfo) -> Iterator[str]:

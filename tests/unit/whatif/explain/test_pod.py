@@ -247,6 +247,39 @@ def test_the_pods_of_a_preemption_that_has_begun_name_each_other(snapshot, make)
     )
 
 
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [
+        ({"phase": "Succeeded"}, "has completed"),
+        ({"phase": "Failed"}, "has failed"),
+        (
+            {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory. "},
+            "has failed (Evicted: The node was low on memory.)",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "conditions": [
+                    {
+                        "type": "DisruptionTarget",
+                        "status": "True",
+                        "reason": "PreemptionByScheduler",
+                        "message": "default-scheduler: preempting",
+                    }
+                ],
+            },
+            "has failed (PreemptionByScheduler: default-scheduler: preempting)",
+        ),
+    ],
+)
+def test_the_refusal_to_explain_an_ended_pod_says_how_it_ended(explained, make, status, end):
+    pod = make.pod("web", node_name="a")
+    pod["status"] = status
+    with pytest.raises(InputError) as refused:
+        explained("pod/web", make.node("a"), pod)
+    assert refused.value.problem == f"{end} and is not scheduled again"
+
+
 def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, make):
     pod = make.pod("web", schedulingGates=[{"name": "quota"}])
     found = explained("pod/web", make.node(), pod)
