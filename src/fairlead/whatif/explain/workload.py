@@ -379,9 +379,11 @@ def _findings(
     if decision is not None and one_more.victims:
         victims = counted(len(one_more.victims), "pod")
         names = listed([victim.key for victim in one_more.victims])
+        against = f", against pdb/{listed(one_more.breached)}" if one_more.breached else ""
         yield (
             f"One more pod would preempt {victims} of lower priority and go to "
-            f"{decision.node.name}: {names}. Without preemption, it would have no node: {message}"
+            f"{decision.node.name}: {names}{against}. Without preemption, it would have no node: "
+            f"{message}"
         )
     elif decision is not None:
         among = ""
@@ -430,13 +432,15 @@ class _OneMore(Struct, frozen=True):
     """The result of a trial in which one more pod of a workload is scheduled.
 
     `message` says why the pod is not placed, or why it is placed only by preemption of `victims`.
-    `refusals` are the verdicts of the nodes that do not admit the pod.
+    `breached` are the keys of the budgets that allow fewer disruptions. `refusals` are the verdicts
+    of the nodes that do not admit the pod.
     """
 
     placement: Placement | None = None
     message: str = ""
     refusals: Sequence[Refusal] = ()
     victims: Sequence[PodInfo] = ()
+    breached: Sequence[str] = ()
 
 
 def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> _OneMore:
@@ -464,8 +468,16 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         victims: list[PodInfo] = []
         after = _schedule_with_preemption(model, pod, victims)
     if isinstance(after, Placement):
-        return _OneMore(after, decision.message, refusals, victims)
+        breached = _breached(planner, victims)
+        return _OneMore(after, decision.message, refusals, victims, breached)
     return _OneMore(message=after.message, refusals=refusals)
+
+
+def _breached(planner: DrainPlanner, victims: Iterable[PodInfo]) -> list[str]:
+    """Return the keys of the budgets that do not allow the disruption of all their `victims`."""
+    limits = [limit for victim in victims for limit in planner.budgets.of(victim.pod)]
+    counts = Counter(limit.key for limit in limits)
+    return sorted({limit.key for limit in limits if counts[limit.key] > limit.now})
 
 
 def _schedule_with_preemption(

@@ -586,6 +586,19 @@ def test_a_workload_says_which_pods_one_more_would_preempt(explained, make):
         assert rows(answer, "pending") == [{"pods": 1, "pod": "default/web-1", "why": reason}]
 
 
+@pytest.mark.parametrize(("minimum", "against"), [(1, ", against pdb/default/low"), (0, "")])
+def test_a_workload_says_which_budget_one_more_pod_would_breach(explained, make, minimum, against):
+    low = make.pod("low", node_name="a", cpu="4", priority=-1)
+    low["metadata"]["labels"] = {"app": "web"}
+    low["status"]["conditions"] = READY
+    web = replica_set(make, 0, cpu="4")
+    answer = explained("rs/web", make.node("a"), low, web, budget(minimum, "low"))
+    expected = (
+        f"One more pod would preempt 1 pod of lower priority and go to a: default/low{against}."
+    )
+    assert answer.findings[0].startswith(expected)
+
+
 def test_a_workload_says_that_its_pods_wait_for_pods_they_have_preempted(explained, make):
     victim = make.pod("low", node_name="a", cpu="4", priority=1)
     victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:05:00Z"
