@@ -35,6 +35,7 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
 )
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
+from fairlead.whatif.configuration.controller_manager import flag_notes
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.stored_configuration import (
     chosen_configuration,
@@ -273,6 +274,7 @@ def _without_change(
             *_leaving(snapshot, autoscaling),
             *autoscaling.notes,
             *kubelets.notes,
+            *flag_notes(conditions.node_lifecycle),
             *unread,
         ),
     )

@@ -48,6 +48,16 @@ class _Flag(Struct, frozen=True):
     parse: Callable[[str], Any]
     is_old: bool = False
 
+    @property
+    def is_duration(self) -> bool:
+        """Whether the value is a duration in ns."""
+        return self.parse in {_duration, _period}
+
+    def value_in(self, config: NodeLifecycleConfig) -> Any:
+        """Return the value of the flag in `config`."""
+        value = getattr(config, self.field)
+        return config.monitor_grace if value is None else value
+
 
 def _duration(text: str) -> int:
     duration = parse_duration(text)

@@ -6,15 +6,16 @@ nodes and taints of the snapshot as new.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.flag import FEATURE_GATES, FlagError, config_of_flags
+from fairlead.engine.nodelifecycle.flag import FEATURE_GATES, FLAGS, FlagError, config_of_flags
 from fairlead.whatif.configuration.release import refusal
+from fairlead.whatif.input.duration import for_readers
 
 DEFAULT: Final = NodeLifecycleConfig(is_taking_over=True)
 
@@ -35,3 +36,22 @@ def controller_manager(
         raise refusal(source, f"{prefix}{refused.flag}", refused.problem) from None
     tainting = release.taint_based_evictions
     return replace(config, taint_based_evictions=tainting, is_taking_over=True)
+
+
+def flag_notes(config: NodeLifecycleConfig) -> Iterator[str]:
+    """Yield a note that names the flags in `config` whose values are not the defaults, if any."""
+    default = config_of_flags({}, config.profile)
+    found = [
+        f"--{name} {_text(value, is_duration=flag.is_duration)} "
+        f"(default: {_text(usual, is_duration=flag.is_duration)})"
+        for name, flag in FLAGS.items()
+        if (value := flag.value_in(config)) != (usual := flag.value_in(default))
+    ]
+    if found:
+        yield f"The node controllers run with {', '.join(found)}."
+
+
+def _text(value: Any, *, is_duration: bool) -> str:
+    if is_duration:
+        return for_readers(value)
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

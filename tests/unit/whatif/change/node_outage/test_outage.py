@@ -273,6 +273,24 @@ def test_a_pod_that_is_not_evicted_says_why_evictions_are_stopped(
     assert {one.why for one in outage(answer).lost} == {why}
 
 
+def test_a_note_names_the_flags_with_other_values_than_the_defaults(ask, zoned):
+    options = {"node_eviction_rate": "0.5", "node_monitor_grace_period": "90s"}
+    answer = ask(zoned(a=1), fail_node=("a0",), conditions=flags(**options))
+    note = (
+        "The node controllers run with --node-monitor-grace-period 1m30s (default: 50s), "
+        "--node-eviction-rate 0.5 (default: 0.1)."
+    )
+    assert note in answer.changed.notes
+    for conditions in (flags(), flags("1.16"), flags(node_eviction_rate="0.1")):
+        answer = ask(zoned(a=1), fail_node=("a0",), conditions=conditions)
+        assert not any("node controllers run" in one for one in answer.changed.notes)
+    old = flags("1.16", enable_taint_manager="false", pod_eviction_timeout="1m")
+    assert (
+        "The node controllers run with --pod-eviction-timeout 1m00s (default: 5m00s), "
+        "--enable-taint-manager false (default: true)."
+    ) in ask(zoned(a=1), fail_node=("a0",), conditions=old).changed.notes
+
+
 def test_a_reduced_rate_of_taints_is_explained(ask, make, zoned):
     """Two nodes of a zone fail at the normal rate, three at the rate of a disrupted zone."""
     lines = []
