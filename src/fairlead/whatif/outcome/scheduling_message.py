@@ -16,18 +16,33 @@ _COUNT: Final = re.compile(r"[0-9]+ ")
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
 _NEVER: Final = "preemptionPolicy=Never"
+# upstream: framework/preemption/preemption.go: Preempt, SelectVictimsOnDomain; the node has no
+# possible victims, or no victim would change why it refuses the pod.
+_WITHOUT_VICTIMS: Final = (
+    "No preemption victims found for incoming pod",
+    "Preemption is not helpful for scheduling",
+)
 
 
 def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
     Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. If the message
-    contains preemptionPolicy=Never, "preemptionPolicy is Never" is added. An empty message becomes
-    "not tried yet"; messages of another form are returned unchanged.
+    contains preemptionPolicy=Never, "preemptionPolicy is Never" is added. If nodes would refuse the
+    pod even after a preemption, for other reasons than before, these reasons are added. An empty
+    message becomes "not tried yet"; messages of another form are returned unchanged.
     """
-    shortened = ", ".join(reasons_of(message))
-    is_never = _AVAILABLE.match(message) and _NEVER in message.partition(". ")[2]
-    return f"{shortened}; preemptionPolicy is Never" if is_never else shortened
+    before = reasons_of(message)
+    shortened = ", ".join(before)
+    if _AVAILABLE.match(message) is None:
+        return shortened
+    preemption = message.partition(". ")[2].partition("preemption: ")[2]
+    if _NEVER in preemption:
+        return f"{shortened}; preemptionPolicy is Never"
+    if _AVAILABLE.match(preemption) is None:
+        return shortened
+    remaining = [one for one in reasons_of(preemption) if one not in (*before, *_WITHOUT_VICTIMS)]
+    return f"{shortened}; after preemption: {', '.join(remaining)}" if remaining else shortened
 
 
 def glossed(reasons: str) -> str:

@@ -9,6 +9,9 @@ from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 GROUP = "pod group is unschedulable"
 NONE = "0/5 nodes are available: "
 TAINT = "node(s) had taint {a: b}, that the pod didn't tolerate"
+PREEMPTION = "no new claims to deallocate, preemption: "
+NO_VICTIMS = "No preemption victims found for incoming pod"
+AFFINITY = "node(s) didn't match pod affinity rules"
 NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
 
 
@@ -19,13 +22,25 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
         ("no nodes available to schedule pods", "no nodes available to schedule pods"),
         (
             f"{NONE}12 Insufficient cpu, 3 node(s) were unschedulable. preemption: {NONE}5 x.",
-            "Insufficient cpu, node(s) were unschedulable",
+            "Insufficient cpu, node(s) were unschedulable; after preemption: x",
         ),
         (
             f"{NONE}3 node(s) were unschedulable, 2 Insufficient cpu. {NEVER}",
             "Insufficient cpu, node(s) were unschedulable; preemptionPolicy is Never",
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
+        (
+            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}1 Insufficient cpu, 3 {NO_VICTIMS}.",
+            "Insufficient cpu",
+        ),
+        (
+            f"{NONE}2 x. {PREEMPTION}{NONE}2 Preemption is not helpful for scheduling.",
+            "x",
+        ),
+        (
+            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}2 {AFFINITY}, 3 {NO_VICTIMS}.",
+            f"Insufficient cpu; after preemption: {AFFINITY}",
+        ),
         (f'{GROUP}, one or more plugins asked to wait and no plugin rejected pod "p"', GROUP),
         (  # as Kubernetes 1.19 writes it
             f"{NONE}2 node(s) were unschedulable, 3 {TAINT}.",

@@ -77,8 +77,6 @@ def _why_no_victims(
         return "no plugin of the configuration chooses victims"
     for plugin in plugins:
         if not kind.allowed_by(plugin, task, candidates):
-            because = _WHY.get(plugin.name)
-            return f"the plugin {plugin.name} does not allow it" + (
-                f", because {because}" if because else ""
-            )
+            because = _WHY.get(plugin.name, "it allows no eviction")
+            return f"{because} (plugin {plugin.name})"
     return "those that it may evict do not make enough room for the whole group"

@@ -176,10 +176,7 @@ ABSENT = "the configuration does not have this action."
         pytest.param(
             ", reclaim",
             {},
-            (
-                RECLAIM + "the plugin gang does not allow it, because their gangs would fall below "
-                "their minimum.",
-            ),
+            (RECLAIM + "their gangs would fall below their minimum (plugin gang).",),
             id="gangs",
         ),
         pytest.param(
@@ -200,8 +197,7 @@ ABSENT = "the configuration does not have this action."
             {"own": 0},
             (
                 RECLAIM + ABSENT,
-                PREEMPT + "the plugin priority does not allow it, because no job in its queue has "
-                "a lower priority.",
+                PREEMPT + "no job in its queue has a lower priority (plugin priority).",
             ),
             id="priority",
         ),
