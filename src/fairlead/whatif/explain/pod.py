@@ -24,19 +24,22 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.pods.requests import RESIZE_PENDING
-from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.api.taint import NO_EXECUTE, OUT_OF_SERVICE
+from fairlead.api.text.name_list import listed
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
@@ -66,6 +69,7 @@ from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.unbound_claim import unbound_claims
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
@@ -229,6 +233,38 @@ def _state_notes(
         yield f"The pod is terminating (deletionTimestamp {pod.metadata.deletion_timestamp}){why}."
     elif condition(pod, "Ready") is not None and not is_ready(pod):
         yield f"The pod is not ready: {why_unready(inventory, pod_ref(pod), node)}."
+    if node is not None and not is_terminating(pod) and (note := _eviction_note(pod, node)):
+        yield note
+
+
+def _eviction_note(pod: Pod, node: Node) -> str:
+    """Return a note about when NoExecute taints of `node` evict `pod`, "" without such taints.
+
+    upstream: pkg/controller/tainteviction/taint_eviction.go: processPodOnNode
+    """
+    taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
+    limits = {taint: tolerated_s((taint,), pod.spec.tolerations) for taint in taints}
+    ends = [(limit, taint) for taint, limit in limits.items() if limit is not ENDLESS]
+    if not taints:
+        return ""
+    if not ends:
+        names = listed([taint.key for taint in taints])
+        return (
+            f"The pod tolerates the NoExecute taint {names} of its node without limit, and stays."
+        )
+    limit, taint = min(ends, key=lambda end: end[0])
+    if limit < 0:
+        return (
+            f"The pod does not tolerate the NoExecute taint {taint.key} of its node: it is evicted."
+        )
+    after = for_readers(seconds(limit))
+    when = f"{after} after the taint was added"
+    if taint.time_added:
+        when = f"at {format_timestamp(parse_timestamp(taint.time_added) + seconds(limit))}"
+    return (
+        f"The pod tolerates the NoExecute taint {taint.key} of its node for {after}: it is evicted "
+        f"{when}, unless the taint is removed before."
+    )
 
 
 def _binding_note(pod: Pod) -> tuple[str, ...]:

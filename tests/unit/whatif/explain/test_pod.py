@@ -156,6 +156,28 @@ def test_a_pod_that_is_not_ready_has_a_note(snapshot, make, status, ready, note)
     assert (note in found.notes) is (note is not None)
 
 
+@pytest.mark.parametrize(
+    ("toleration", "added", "note"),
+    [
+        (300, "2026-01-01T00:00:10Z", " for 5m00s: it is evicted at 2026-01-01T00:05:10Z, "),
+        (300, None, " for 5m00s: it is evicted 5m00s after the taint was added, "),
+        (None, None, " without limit, and stays."),
+        (-1, None, ": it is evicted."),
+    ],
+)
+def test_a_note_says_when_a_taint_evicts_a_pod(snapshot, make, toleration, added, note):
+    node = make.node("a")
+    taint = {"key": "x", "effect": "NoExecute", **({"timeAdded": added} if added else {})}
+    node["spec"] = {"taints": [taint, {"key": "y", "effect": "NoSchedule"}]}
+    one = {"key": "x", "operator": "Exists"}
+    one |= {} if toleration is None else {"tolerationSeconds": toleration}
+    spec = {} if toleration == -1 else {"tolerations": [{**one, "effect": "NoExecute"}]}
+    pod = make.pod("web", node_name="a", **spec)
+    [found] = explain_pod(snapshot(node, pod), "pod/web", SchedulerConfig()).notes
+    verb = "does not tolerate" if toleration == -1 else "tolerates"
+    assert found.startswith(f"The pod {verb} the NoExecute taint x of its node{note}")
+
+
 def test_a_pod_on_a_missing_node_has_a_note(snapshot, make):
     pod = make.pod("web", node_name="gone")
     found = explain_pod(snapshot(make.node("a"), pod), "pod/web", SchedulerConfig())
