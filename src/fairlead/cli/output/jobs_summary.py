@@ -30,7 +30,8 @@ def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     """Return the section with the deserved and allocated resources of each queue.
 
     `without` is the outcome without the change. If it is given, the section also shows each queue's
-    allocated resources and share in `without`.
+    allocated resources and share in `without`, and its weight and deserved resources if they differ
+    (`before → after`).
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]
@@ -54,13 +55,22 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
         earlier = (_allocated(before), _share(before))
     return (
         name,
-        str(known.weight),
-        amounts_text(deserved_amounts(known.deserved)),
+        _changed(str(before.weight) if before is not None else "", str(known.weight)),
+        _changed(_deserved(before), _deserved(known)),
         *earlier,
         _allocated(after),
         _share(after),
         amounts_text(after.request) if after is not None else "",
     )
+
+
+def _changed(before: str, after: str) -> str:
+    """Return `before → after`; only `after` if they are equal, or if nothing was before."""
+    return after if before in {"", after} else f"{before} → {after}"
+
+
+def _deserved(queue: QueueAllocation | None) -> str:
+    return "" if queue is None else amounts_text(deserved_amounts(queue.deserved))
 
 
 def _allocated(queue: QueueAllocation | None) -> str:

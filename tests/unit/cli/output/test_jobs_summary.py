@@ -26,3 +26,17 @@ def test_queues_beyond_the_requested_rows(count, last):
     screen = io.StringIO()
     queues(jobs).show(Console(file=screen, width=80), 2)
     assert screen.getvalue().splitlines()[-1].startswith(last)
+
+
+def test_a_weight_and_deserved_amounts_that_change_are_shown_before_and_after():
+    def outcome(weight, cpu):
+        changed = QueueAllocation("a", weight, {"cpu": cpu}, {}, {}, 0.0, 0)
+        return JobsOutcome((changed, QueueAllocation("b", 1, {"cpu": 1000}, {}, {}, 0.0, 0)))
+
+    screen = io.StringIO()
+    queues(outcome(3, 2000), outcome(1, 1000)).show(Console(file=screen, width=120), 2)
+    lines = screen.getvalue().splitlines()
+    assert [line.split("  ")[0] for line in lines[-2:]] == ["a", "b"]
+    assert "1 → 3" in lines[-2]
+    assert "1 cpu → 2 cpu" in lines[-2]
+    assert "→" not in lines[-1]
