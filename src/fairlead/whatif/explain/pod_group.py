@@ -9,10 +9,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
+from fairlead.engine.core.status import Status
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
+from fairlead.engine.scheduling.pod_group.preemption import preempt_for_group
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -21,7 +24,7 @@ class PodGroupTrial(Struct, frozen=True):
     """Whether the PodGroup `group` can start; `note` says so in sentences.
 
     `waiting` is the number of the group's unscheduled pods. `fitting` is the number of those pods
-    that fit together.
+    that fit together. `victims` are the pods that the group would preempt, as a whole, to start.
     """
 
     group: str
@@ -29,12 +32,14 @@ class PodGroupTrial(Struct, frozen=True):
     fitting: int
     waiting: int
     note: str
+    victims: tuple[PodInfo, ...] = ()
 
 
 def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
     """Try to place the waiting pods of the PodGroup of `pod`; return the result.
 
-    Returns None if the pod has no PodGroup. The trial uses neither preemption nor extenders.
+    Returns None if the pod has no PodGroup. If the gate WorkloadAwarePreemption is on and the group
+    cannot start, preemption for the whole group is tried. The trial uses no extenders.
     """
     groups = built.framework.cluster.pod_groups
     group = groups.group_of(pod)
@@ -51,4 +56,19 @@ def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
     together = f"The scheduler tries the {pods} of PodGroup {group.key} together."
     fit = "fits" if fitting == 1 else "fit"
     note = f"{together} Without preemption, {fitting} of them {fit}, and the group {verdict}."
-    return PodGroupTrial(group.key, result.status.is_success, fitting, len(waiting), note)
+    found = PodGroupTrial(group.key, result.status.is_success, fitting, len(waiting), note)
+    if found.can_start or silent.preemption is None or not silent.preemption.is_by_group:
+        return found
+    return _with_preemption(found, preempt_for_group(silent, group, members, TieBreak(0), 0))
+
+
+def _with_preemption(
+    trial: PodGroupTrial, preempted: tuple[PodInfo, ...] | Status
+) -> PodGroupTrial:
+    """Return `trial` with the result of preemption for the whole group added."""
+    if isinstance(preempted, Status):
+        why = preempted.message.removesuffix(".")
+        return replace(trial, note=f"{trial.note} Preemption does not help: {why}.")
+    names = listed([victim.key for victim in preempted])
+    would = f"The group would preempt {counted(len(preempted), 'pod')}: {names}."
+    return replace(trial, victims=preempted, note=f"{trial.note} {would}")

@@ -555,6 +555,8 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
             fit = "fits" if trial.fitting == 1 else "fit"
             pods = f"{trial.fitting:,} of its {counted(trial.waiting, 'waiting pod')} {fit}"
             held[key] = f"PodGroup {key} cannot start now: {pods}"
+            if trial.victims:
+                held[key] += f"; it would preempt {counted(len(trial.victims), 'pod')}"
     return held
 
 

@@ -462,6 +462,30 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
         assert lines[1] == "Goes to a, the only node that fits."
 
 
+@pytest.mark.parametrize(
+    ("priority", "preemption"),
+    [
+        (1, "The group would preempt 2 pods: default/low0, default/low1."),
+        (0, "Preemption does not help: No preemption victims found for incoming preemptor."),
+    ],
+)
+def test_a_note_says_whether_a_gang_would_preempt_as_a_whole(make, snapshot, priority, preemption):
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priority": priority},
+    }
+    named = {"schedulingGroup": {"podGroupName": "g"}, "priority": priority}
+    pods = [make.pod(f"p{i}", cpu="4", **named) for i in range(2)]
+    lows = [make.pod(f"low{i}", cpu="4", node_name=node) for i, node in enumerate("ab")]
+    gates = {"GenericWorkload": True, "GangScheduling": True, "WorkloadAwarePreemption": True}
+    config = default_config(release_of(gates=gates), {})
+    dump = snapshot(make.node("a"), make.node("b"), gang, *pods, *lows)
+    [note] = explain_pod(dump, "pod/p0", config).notes
+    assert note.endswith(f"cannot start, so none of them is bound. {preemption}")
+
+
 WOULD_GO = "If it were pending now, it would go to"
 FITS = "Its own node fits too, with a score of {b} instead of {a}."
 REFUSES = "Its own node would not take it: node(s) were unschedulable."
