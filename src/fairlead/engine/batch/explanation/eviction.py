@@ -19,7 +19,7 @@ from fairlead.engine.batch.session.session import Session
 # Why a plugin allows no candidate to be evicted, by the plugin's name.
 _WHY: Final = {
     "gang": "their gangs would fall below their minimum",
-    "proportion": "no other queue is above its share",
+    "proportion": "no other queue can give pods and keep its share",
     "conformance": "they are system pods",
     "priority": "no job in its queue has a lower priority",
     "drf": "no job in its queue has a larger dominant share",
