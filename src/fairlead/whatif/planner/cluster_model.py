@@ -34,6 +34,7 @@ from fairlead.api.objects import (
     PodCondition,
     PodGroup,
     PodStatus,
+    PriorityClass,
     ResourceClaim,
     ResourceSlice,
     Taint,
@@ -45,12 +46,13 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
-from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.command import CreateObject, Issued, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -73,6 +75,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Amounts
+from fairlead.engine.workloads.pod_control.pod_template import missing_classes
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import no_scheduler
@@ -149,12 +152,23 @@ class _Placed(Struct, frozen=True):
             plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
+def _missing_classes(loaded: Iterable[ApiObject]) -> Iterator[CreateObject]:
+    """Yield commands that create the PriorityClasses that the pods in `loaded` need.
+
+    Admission would refuse further pods of their workloads without these classes. In a run, the
+    workload controllers create them.
+    """
+    known = [one for one in loaded if isinstance(one, PriorityClass)]
+    pods = [Replicas((one,)) for one in loaded if isinstance(one, Pod)]
+    yield from map(CreateObject, missing_classes(pods, known))
+
+
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
-    `objects` are the objects of the snapshot, plus the storage objects that the snapshot lacks
-    (`missing_storage`); `now` is the time of the snapshot. If `preempts` is set, pods that fit
-    nowhere try preemption. Extenders are not called.
+    `objects` are the objects of the snapshot, plus the storage objects and PriorityClasses that the
+    snapshot lacks (`missing_storage`, `missing_classes`); `now` is the time of the snapshot. If
+    `preempts` is set, pods that fit nowhere try preemption. Extenders are not called.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -203,7 +217,7 @@ class ClusterModel:
         except ApiError as refused:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()
-        for command in missing_storage(loaded):
+        for command in (*missing_storage(loaded), *_missing_classes(loaded)):
             world.perform(Issued(command, API_SERVER), self.now)
         return _as_namespaces_end((*loaded, *self._polled()))
 

@@ -599,6 +599,14 @@ def test_a_workload_says_which_budget_one_more_pod_would_breach(explained, make,
     assert answer.findings[0].startswith(expected)
 
 
+def test_one_more_pod_has_the_priority_of_the_others_if_the_dump_has_no_classes(explained, make):
+    low = make.pod("low", node_name="a", cpu="3", priority=1)
+    own = replica(make, 1, "a", cpu="1", priority=5, priorityClassName="five")
+    web = replica_set(make, 1, cpu="1", priorityClassName="five")
+    answer = explained("rs/web", make.node("a"), low, own, web)
+    assert answer.findings[0].startswith("One more pod would preempt 1 pod of lower priority")
+
+
 def test_a_workload_says_that_its_pods_wait_for_pods_they_have_preempted(explained, make):
     victim = make.pod("low", node_name="a", cpu="4", priority=1)
     victim["metadata"]["deletionTimestamp"] = "2026-01-01T00:05:00Z"
