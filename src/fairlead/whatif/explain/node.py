@@ -46,6 +46,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
+from fairlead.whatif.snapshot.node_lifecycle.leaving_node import STOPPED_BY_PROVIDER
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -78,6 +79,10 @@ _REMOVED_BY: Final = {
     "(taint DeletionCandidateOfClusterAutoscaler).",
     "karpenter.sh/disrupted": "Karpenter is removing it: no new pods are placed on it "
     "(taint karpenter.sh/disrupted).",
+    **{
+        key: f"The cloud provider is about to stop its machine (taint {key})."
+        for key in sorted(STOPPED_BY_PROVIDER)
+    },
 }
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"

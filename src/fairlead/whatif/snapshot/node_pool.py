@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.codec import without_nulls
+from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node
@@ -51,6 +51,9 @@ _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
     "karpenter.sh/disrupted",
     "karpenter.sh/unregistered",
 }
+# The taints and labels of a machine that AWS is about to stop, for example a spot machine
+# (aws-node-termination-handler pkg/node/node.go: TaintSpotItn, MarkWithEventID).
+_AWS_INTERRUPTION: Final = "aws-node-termination-handler/"
 
 
 def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
@@ -110,7 +113,9 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     own = node.metadata.labels
     left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))
     labels = frozenset(
-        (key, value) for key, value in own.items() if key not in left_out and key not in besides
+        (key, value)
+        for key, value in own.items()
+        if key not in left_out and key not in besides and not key.startswith(_AWS_INTERRUPTION)
     )
     taints = sorted(
         f"{one.key}={one.value}:{one.effect}"
@@ -135,7 +140,8 @@ def copy_order(node: Node) -> tuple[bool, str, str]:
 
 def is_lasting_taint(key: str) -> bool:
     """Return whether new nodes of a pool have a taint with this key if old nodes have it."""
-    return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key
+    is_interruption = key.startswith(_AWS_INTERRUPTION)
+    return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key and not is_interruption
 
 
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:
@@ -149,6 +155,19 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
     """
     local = (one for one in topology if labels.get(one) == node and one not in MACHINE_FACTS)
     return tuple(dict.fromkeys((HOSTNAME, *local)))
+
+
+def with_model_first(nodes: Sequence[Json]) -> list[Json]:
+    """Return `nodes`, which belong to one group, with the model of the group's new nodes first.
+
+    The model is the first node in service, or the first node if none is in service.
+
+    upstream: cluster-autoscaler processors/nodeinfosprovider/mixed_nodeinfos_processor.go:
+    isNodeGoodTemplateCandidate
+    """
+    in_service = (one for one in nodes if is_in_service(decode_as(Node, without_nulls(one))))
+    model = next(in_service, nodes[0])
+    return [model, *(one for one in nodes if one is not model)]
 
 
 def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:

@@ -50,6 +50,7 @@ from fairlead.whatif.snapshot.node_pool import (
     GKE_NODE_POOL,
     node_template,
     other_zones,
+    with_model_first,
 )
 from fairlead.whatif.snapshot.samples import samples
 
@@ -233,7 +234,8 @@ def _of_labels(
     }
     fixed = list(_not_autoscaled(known, limits))
     for owner, name in (one for one in known if one not in fixed):
-        group, (labels, annotations) = members[owner, name], selectors[owner, name]
+        group = with_model_first(members[owner, name])
+        labels, annotations = selectors[owner, name]
         stated = known[owner, name]
         if stated is None:
             stated = "", (_ASSUMED[0], max(_ASSUMED[1], _ASSUMED_GROWTH * len(group)))

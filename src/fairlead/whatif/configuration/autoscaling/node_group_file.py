@@ -37,7 +37,7 @@ from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
-from fairlead.whatif.snapshot.node_pool import node_template, other_zones
+from fairlead.whatif.snapshot.node_pool import node_template, other_zones, with_model_first
 
 Quantities = dict[str, str | int | float]
 
@@ -186,6 +186,7 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
     if not members:
         problem = "no node has these labels, so a template is needed"
         raise InputError(path, problem, field=where)
+    members = with_model_first(members)
     return replace(spec, template=node_template(members[0]), other_zones=other_zones(members))
 
 

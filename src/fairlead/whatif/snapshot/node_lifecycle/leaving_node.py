@@ -3,12 +3,15 @@
     being deleted            the Node has a deletionTimestamp
     by Cluster Autoscaler    a taint with the time at which the removal began
     by Karpenter             the taint karpenter.sh/disrupted, until the NodeClaim is deleted
+    by the cloud provider    a taint that announces the end of the machine, for example the
+                             interruption of a spot machine (STOPPED_BY_PROVIDER)
 
 A taint of Cluster Autoscaler that is older than five minutes does not count: it is left over from a
 failed removal.
 
 upstream: cluster-autoscaler core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted,
-karpenter pkg/controllers/disruption/queue.go: StartCommand
+karpenter pkg/controllers/disruption/queue.go: StartCommand,
+aws-node-termination-handler pkg/node/node.go
 """
 
 from __future__ import annotations
@@ -26,6 +29,14 @@ from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, vali
 # Copies of names in `engine.autoscaling`, which takes long to import and is rarely needed here.
 _OF_CLUSTER_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
 _OF_KARPENTER: Final = "karpenter.sh/disrupted"
+STOPPED_BY_PROVIDER: Final = frozenset(
+    {
+        "aws-node-termination-handler/spot-itn",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "cloud.google.com/impending-node-termination",
+    }
+)
+"""The keys of taints that announce that the cloud provider stops the machine in a few minutes."""
 _NAMED_MAX: Final = 3
 
 
@@ -42,7 +53,7 @@ def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
 def nodes_to_be_deleted(
     manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> list[str]:
-    """Return the nodes that autoscalers were removing at `at`, but had not deleted yet.
+    """Return the nodes that autoscalers or the provider were removing at `at`, but still exist.
 
     If `by_cluster_autoscaler` or `by_karpenter` is False, the nodes of this autoscaler are left
     out. Callers pass False for an autoscaler that they simulate, because it removes its taints at
@@ -95,8 +106,10 @@ def _deleted_words(names: list[str]) -> str:
 def _is_removed(
     node: Node, at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
 ) -> bool:
-    """Return whether an autoscaler was removing `node` at `at`; see `nodes_to_be_deleted`."""
+    """Return whether `node` was being removed at `at`; see `nodes_to_be_deleted`."""
     keys = {one.key for one in node.spec.taints}
+    if not keys.isdisjoint(STOPPED_BY_PROVIDER):
+        return True
     if by_cluster_autoscaler and _OF_CLUSTER_AUTOSCALER in keys:
         # Imported only if it is needed.
         from fairlead.engine.autoscaling.cluster_autoscaler.taint import (  # noqa: PLC0415

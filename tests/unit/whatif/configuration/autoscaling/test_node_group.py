@@ -72,6 +72,20 @@ def test_a_group_of_several_zones_has_a_template_for_each_zone(of_labels):
     assert all(one["status"] == group.template["status"] for one in group.other_zones)
 
 
+def test_a_new_node_is_like_the_first_node_in_service(found, make):
+    """A cordoned or unready node may have taints and lack resources that others have."""
+    pool = {"eks.amazonaws.com/nodegroup": "w"}
+    cordoned, unready = (make.node(name, cpu="1", **pool) for name in "ab")
+    taint = {"key": "maintenance", "effect": "NoSchedule"}
+    cordoned["spec"] = {"unschedulable": True, "taints": [taint]}
+    unready["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    others = [make.node("c", cpu="8", **pool), make.node("d", cpu="9", **pool)]
+    [group] = read_autoscaling(ON, found(cordoned, unready, *others)).config.groups
+    assert (group.template["status"]["allocatable"]["cpu"], group.template["spec"]) == ("8", {})
+    [group] = read_autoscaling(ON, found(cordoned, unready)).config.groups
+    assert group.template["spec"] == {"taints": [taint]}
+
+
 def test_a_note_states_assumed_limits(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"})
     assert found.notes == (

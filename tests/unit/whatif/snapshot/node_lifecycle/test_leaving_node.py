@@ -18,6 +18,7 @@ TAKEN_AT = "2026-05-05T10:00:00Z"
 SECONDS = int(parse_timestamp(TAKEN_AT)) // 1_000_000_000
 BEGUN = "ToBeDeletedByClusterAutoscaler"
 DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+INTERRUPTED = {"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}
 NOTE = "a was being removed when the dump was taken; the answer assumes that it stays"
 
 
@@ -46,6 +47,7 @@ def taken(snapshot, make):
         pytest.param([begun(60)], {}, True, True, id="by Cluster Autoscaler"),
         pytest.param([begun(600)], {}, False, False, id="a removal that failed"),
         pytest.param([DISRUPTED], {}, True, True, id="by Karpenter"),
+        pytest.param([INTERRUPTED], {}, True, True, id="by the cloud provider"),
         pytest.param([{**DISRUPTED, "key": "x"}], {}, False, False, id="another taint"),
         pytest.param(
             [],
@@ -93,6 +95,12 @@ def test_a_simulated_autoscaler_decides_anew(taken, taint, autoscaler, other):
     assert nodes_to_be_deleted(snapshot.manifests, snapshot.taken_at, **counts) == ["a"]
     counts = {autoscaler: False, other: True}
     assert nodes_to_be_deleted(snapshot.manifests, snapshot.taken_at, **counts) == []
+
+
+def test_no_simulated_autoscaler_keeps_an_interrupted_machine(taken):
+    snapshot = taken(INTERRUPTED)
+    counts = {"by_karpenter": False, "by_cluster_autoscaler": False}
+    assert nodes_to_be_deleted(snapshot.manifests, snapshot.taken_at, **counts) == ["a"]
 
 
 @pytest.mark.parametrize(("autoscale", "is_noted"), [("cluster-autoscaler", False), ("off", True)])
