@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fairlead.api.objects import Node, ResourceList
 from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
@@ -36,6 +37,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.node_drain.due_cron_job import due_cron_job_notes
+from fairlead.whatif.planner.pool_limit import limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -82,13 +84,16 @@ class PlanInput:
         """Return the instance types in the files of --instance-types. Raises InputError."""
         if files is None:
             return []
-        nodes = [one.node for one in self.snapshot.manifests if one.kind is NODE]
-        return read_instance_types(files, nodes)
+        return read_instance_types(files, self._nodes)
 
     @property
     def node_pools(self) -> list[NodePool]:
         """The NodePools of Karpenter in the snapshot. Raises InputError for an invalid one."""
         return node_pools(self.snapshot.manifests)
+
+    def limit_lines(self, planned: Sequence[tuple[Node, ResourceList]]) -> tuple[str, ...]:
+        """Return a sentence for each limit that the nodes `planned` violate; see `limit_lines`."""
+        return limit_lines(planned, self._nodes, self.node_pools, self.snapshot.manifests)
 
     def planner(self) -> DrainPlanner:
         """Place the pending pods in `model`, and return a planner of drains for `model`."""
@@ -98,6 +103,10 @@ class PlanInput:
         """Return the rules of autoscalers, except the rules named in `ignored`."""
         rules = [IgnoredRule(one) for one in ignored]
         return installed_rules(self.model, self.snapshot.manifests, rules)
+
+    @property
+    def _nodes(self) -> list[Node]:
+        return [one.node for one in self.snapshot.manifests if one.kind is NODE]
 
     @property
     def experiment(self) -> Experiment:

@@ -108,8 +108,8 @@ def size(
     from fairlead.whatif.planner.cluster_size.search import SizeSearch
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
     from fairlead.whatif.planner.cluster_size.size_option import (
-        EFFORT_MAX,
         check_allocatable,
+        check_effort,
         check_survival,
         parse_headroom,
         parse_survival,
@@ -118,8 +118,7 @@ def size(
     from fairlead.whatif.planner.node.drain_exemption import virtual_words
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
-    if not 1 <= effort <= EFFORT_MAX:
-        raise InputError("--effort", f"{effort} is not from 1 to {EFFORT_MAX:,}")
+    check_effort(effort)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         types = read.instance_types(instance_types)
@@ -160,6 +159,7 @@ def size(
             *read.notes,
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    answer = size_answer(question, found, read.snapshot.source, notes)
+    planned = found.planned(model.node(name).node for name in kept)
+    answer = size_answer(question, found, read.snapshot.source, notes, read.limit_lines(planned))
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -118,7 +118,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
-    flags = _flags(manifests)
+    flags = cluster_autoscaler_flags(manifests)
     if options.autoscale == OFF:
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -149,7 +149,7 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
     return expected_nodes_note(manifests, remedy)
 
 
-def _flags(manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
+def cluster_autoscaler_flags(manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the Cluster Autoscaler; None if the cluster does not have one.
 
     If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status;
@@ -181,7 +181,7 @@ def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
     expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
     if has_node_pools(manifests):
         name, autoscaler = "NodePools of Karpenter", KARPENTER
-    elif effect == ADDS_NODES and _flags(manifests) is not None:
+    elif effect == ADDS_NODES and cluster_autoscaler_flags(manifests) is not None:
         name, autoscaler = "a Cluster Autoscaler", CLUSTER_AUTOSCALER
     else:
         return expected

@@ -24,6 +24,16 @@ from fairlead.api.text import yaml_documents
 from fairlead.api.well_known_label import ZONE
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, is_status
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, EKS_NODE_GROUP, GKE_NODE_POOL
+
+GROUP_LABELS: Final = (
+    ("EKS", EKS_NODE_GROUP, ""),
+    ("GKE", GKE_NODE_POOL, ZONE),
+    ("AKS", AKS_AGENT_POOL, ""),
+    ("kops", "kops.k8s.io/instancegroup", ""),
+    ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
+)
+"""(provider, label with the name of the node's group, label that divides the group further)"""
 
 _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
@@ -32,6 +42,7 @@ _OLD_STATUS: Final = re.compile(
 _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
+_CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
 
 Limits = tuple[int, int]
@@ -79,6 +90,21 @@ class GroupLimits(Struct, frozen=True):
             if _is_called(full, owner, labels, name):
                 return full, limits
         return None
+
+
+def group_of(
+    labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
+    """Return (provider, name, identifying labels, identifying annotations) of a node's group.
+
+    `labels` and `annotations` are those of the node. Returns None if the node has no group.
+    """
+    for owner, key, divider in GROUP_LABELS:
+        if key in labels:
+            selected = {one: labels[one] for one in (key, divider) if one and one in labels}
+            return owner, "-".join(selected.values()), selected, {}
+    name = annotations.get(_CAPI_OWNER)
+    return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:

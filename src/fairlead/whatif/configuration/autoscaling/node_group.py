@@ -33,7 +33,12 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     parse_options,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
-from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits, Limits
+from fairlead.whatif.configuration.autoscaling.group_limit import (
+    GROUP_LABELS,
+    GroupLimits,
+    Limits,
+    group_of,
+)
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     assumed_spot_prices,
@@ -45,23 +50,12 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
-    AKS_AGENT_POOL,
-    EKS_NODE_GROUP,
-    GKE_NODE_POOL,
     node_template,
     other_zones,
     with_model_first,
 )
 from fairlead.whatif.snapshot.samples import samples
 
-# (provider, label with the name of the node's group, label that divides the group further)
-_GROUP_LABELS: Final = (
-    ("EKS", EKS_NODE_GROUP, ""),
-    ("GKE", GKE_NODE_POOL, ZONE),
-    ("AKS", AKS_AGENT_POOL, ""),
-    ("kops", "kops.k8s.io/instancegroup", ""),
-    ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
-)
 # the values of --cloud-provider
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
 # The names of their groups always contain the name in the labels. Those of EKS did not before 2021.
@@ -77,7 +71,6 @@ _NOT_SIMULATED: Final = {
     "scale-up-from-zero": ("true",),
     "scheduler-config-file": ("",),
 }
-_CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 # The limits of a group whose limits are unknown. The maximum of a large group is twice its size,
 # because a group is rarely at its maximum.
 _ASSUMED: Final = (1, 100)
@@ -315,13 +308,14 @@ def _members(
     members: dict[tuple[str, str], list[Json]] = {}
     selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
     for node in nodes:
-        found = _group_of(node)
+        meta = node["metadata"]
+        found = group_of(meta.get("labels") or {}, meta.get("annotations") or {})
         if found is not None:
             owner, name, labels, annotations = found
             members.setdefault((owner, name), []).append(node)
             selectors[owner, name] = labels, annotations
     if not members:
-        known = ", ".join(label for _, label, _ in _GROUP_LABELS)
+        known = ", ".join(label for _, label, _ in GROUP_LABELS)
         problem = f"no node has a label of a node group ({known})"
         raise InputError(
             "--autoscale",
@@ -354,17 +348,3 @@ def _not_autoscaled(
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
-
-
-def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
-    """Return (provider, name, identifying labels, identifying annotations) of the node's group.
-
-    Returns None if the node has no group.
-    """
-    labels = node["metadata"].get("labels") or {}
-    for owner, key, divider in _GROUP_LABELS:
-        if key in labels:
-            selected = {one: labels[one] for one in (key, divider) if one and one in labels}
-            return owner, "-".join(selected.values()), selected, {}
-    name = (node["metadata"].get("annotations") or {}).get(_CAPI_OWNER)
-    return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})

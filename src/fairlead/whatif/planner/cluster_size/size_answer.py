@@ -55,10 +55,15 @@ class SizeQuestion(Struct, frozen=True):
 
 
 def size_answer(
-    question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
+    question: SizeQuestion,
+    found: SizeResult,
+    source: str,
+    notes: tuple[str, ...],
+    limits: tuple[str, ...] = (),
 ) -> TabularAnswer:
     """Return the answer to `question`; `found` is the result of the search.
 
+    `limits` are sentences about limits of NodePools and node groups that the nodes violate.
     The answer is no if a pod fits no node, or if the nodes do not survive the failures.
     """
     facts: Json = {
@@ -93,7 +98,7 @@ def size_answer(
         "Size",
         source,
         _verdict(question, found),
-        tuple(_findings(question, found)),
+        (*limits, *_findings(question, found)),
         tables,
         facts,
         notes,

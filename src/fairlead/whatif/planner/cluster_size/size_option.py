@@ -13,7 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.snapshot.manifest import Manifest
 
-EFFORT_MAX: Final = 100_000
+_EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100
 # So many nodes may fail even if the file contains fewer, for example one node of each pool.
 _NODES_OF_ANY_CLUSTER: Final = 10
@@ -60,6 +60,12 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
         size = "1 node" if nodes == 1 else f"{nodes:,} nodes"
         problem = f"nodes={survival.nodes} is more than {most:,}, the most for a cluster of {size}"
         raise InputError("--survive", problem)
+
+
+def check_effort(effort: int) -> None:
+    """Raise InputError if `effort`, the value of --effort, is too small or too large."""
+    if not 1 <= effort <= _EFFORT_MAX:
+        raise InputError("--effort", f"{effort} is not from 1 to {_EFFORT_MAX:,}")
 
 
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:

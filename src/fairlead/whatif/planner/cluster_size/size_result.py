@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct, field
 
+from fairlead.api.objects import Node, ResourceList
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 
 
@@ -76,6 +79,11 @@ class SizeResult(Struct):
     def cost(self) -> float:
         """The price of all new nodes per hour."""
         return sum(offer.price for offer in self.nodes.values())
+
+    def planned(self, kept: Iterable[Node]) -> list[tuple[Node, ResourceList]]:
+        """Return the new nodes and the nodes `kept`, each with its capacity."""
+        new = ((offer.node(name).node, offer.capacity) for name, offer in self.nodes.items())
+        return [*new, *((node, node.status.capacity) for node in kept)]
 
     @property
     def is_cheapest(self) -> bool:

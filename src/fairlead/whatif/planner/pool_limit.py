@@ -1,0 +1,103 @@
+"""The limits of NodePools and node groups that the nodes of a plan would violate.
+
+    NodePool      spec.limits: the largest total capacity of its nodes (`nodes`: their number)
+    node group    the minimum and maximum size, if the dump has a Cluster Autoscaler
+
+upstream: karpenter pkg/apis/v1/nodepool.go: Limits
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from fairlead.api.objects import Node, ResourceList
+from fairlead.api.quantity import amount_text
+from fairlead.engine.autoscaling.cluster_autoscaler.command_line import flags_of_command_line
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.whatif.configuration.autoscaling.autoscaler import cluster_autoscaler_flags
+from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits, group_of
+from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_NODES: Final = "nodes"
+
+
+def limit_lines(
+    planned: Sequence[tuple[Node, ResourceList]],
+    today: Sequence[Node],
+    pools: Iterable[NodePool],
+    manifests: Sequence[Manifest],
+) -> tuple[str, ...]:
+    """Return a sentence for each limit that the nodes of a plan violate.
+
+    `planned` are the nodes of the plan, each with its capacity, and `today` are the nodes before
+    it. `pools` are the NodePools. `manifests` contain the limits of node groups.
+    """
+    nodes = [node for node, _ in planned]
+    return *_node_pool_lines(planned, pools), *group_size_lines(nodes, today, manifests)
+
+
+def _node_pool_lines(
+    planned: Iterable[tuple[Node, ResourceList]], pools: Iterable[NodePool]
+) -> Iterator[str]:
+    """Yield a sentence for each limit of a NodePool in `pools` that `planned` exceeds."""
+    used: dict[str, Counter[str]] = {}
+    for node, capacity in planned:
+        of_pool = used.setdefault(node.metadata.labels.get(NODE_POOL, ""), Counter())
+        of_pool.update({**amounts(capacity), _NODES: 1})
+    for pool in pools:
+        name = pool.metadata.name
+        for resource, limit in amounts(pool.spec.limits).items():
+            amount = used.get(name, Counter())[resource]
+            if amount > limit:
+                has, allowed = amount_text(resource, amount), amount_text(resource, limit)
+                yield (
+                    f"NodePool {name} has {has} {resource} in this answer, but its limit is "
+                    f"{allowed}: raise the limit first."
+                )
+
+
+def group_size_lines(
+    planned: Sequence[Node], today: Sequence[Node], manifests: Sequence[Manifest]
+) -> Iterator[str]:
+    """Yield a sentence for each node group whose number of nodes is beyond its limits.
+
+    `planned` are the nodes of the plan, and `today` are the nodes before it. If the plan does not
+    change the number of a group's nodes, nothing is yielded. `manifests` contain the limits.
+    """
+    flags = cluster_autoscaler_flags(manifests)
+    if flags is None:
+        return
+    limits = GroupLimits.of(list(flags_of_command_line(flags)), manifests)
+    before, after = _groups(today, limits), _groups(planned, limits)
+    for full, name in sorted(before.keys() | after.keys()):
+        low, high = limits.by_name[full]
+        count = after[full, name]
+        if count == before[full, name] or low <= count <= high:
+            continue
+        kind, limit, verb = ("minimum", low, "lower") if count < low else ("maximum", high, "raise")
+        yield (
+            f"Node group {name} has {counted(count, 'node')} in this answer, but its {kind} is "
+            f"{limit:,}: {verb} the {kind} first."
+        )
+
+
+def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, str]]:
+    """Return the number of `nodes` in each group of `limits`.
+
+    The keys are (the provider's name of the group, its name in the labels of the nodes).
+    """
+    found = Counter[tuple[str, str]]()
+    for node in nodes:
+        group = group_of(node.metadata.labels, node.metadata.annotations)
+        if group is None:
+            continue
+        provider, name, labels, _ = group
+        known = limits.find(provider, labels, name)
+        if known is not None:
+            found[known[0], name] += 1
+    return found
