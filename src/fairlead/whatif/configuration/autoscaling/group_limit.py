@@ -39,6 +39,7 @@ _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
     re.MULTILINE,
 )
+_BACKOFF: Final = "Backoff"
 _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
@@ -90,6 +91,24 @@ class GroupLimits(Struct, frozen=True):
             if _is_called(full, owner, labels, name):
                 return full, limits
         return None
+
+
+def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
+    """Return the error code of each group to which the autoscaler added no nodes after a failure.
+
+    The keys are the provider's names of the groups. An unknown error code is "". The source is the
+    status ConfigMap as YAML; in older versions, the status contains no error.
+    """
+    data = next((one.value.get("data") for one in manifests if is_status(one)), None)
+    text = data.get("status") if isinstance(data, dict) else None
+    try:
+        return {
+            str(one["name"]): str((one["scaleUp"].get("backoffInfo") or {}).get("errorCode", ""))
+            for one in _groups_of_yaml(text if isinstance(text, str) else "")
+            if one["scaleUp"]["status"] == _BACKOFF
+        }
+    except (yaml_documents.YamlError, AttributeError, KeyError, TypeError, ValueError):
+        return {}
 
 
 def group_of(
@@ -156,8 +175,7 @@ def _of_old_status(text: str) -> dict[str, Limits]:
 
 def _of_yaml_status(text: str) -> dict[str, Limits]:
     try:
-        (status,) = yaml_documents.documents(text)
-        found = {one["name"]: _limits_of_health(one["health"]) for one in status["nodeGroups"]}
+        found = {one["name"]: _limits_of_health(one["health"]) for one in _groups_of_yaml(text)}
     except (yaml_documents.YamlError, KeyError, TypeError, ValueError):
         return {}
     return {
@@ -165,6 +183,12 @@ def _of_yaml_status(text: str) -> dict[str, Limits]:
         for name, limits in found.items()
         if isinstance(name, str) and limits is not None
     }
+
+
+def _groups_of_yaml(text: str) -> list[Any]:
+    (status,) = yaml_documents.documents(text)
+    groups: list[Any] = status["nodeGroups"]
+    return groups
 
 
 def _limits_of_health(health: Any) -> Limits | None:

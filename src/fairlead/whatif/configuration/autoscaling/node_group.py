@@ -37,6 +37,7 @@ from fairlead.whatif.configuration.autoscaling.group_limit import (
     GROUP_LABELS,
     GroupLimits,
     Limits,
+    backed_off_groups,
     group_of,
 )
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
@@ -96,7 +97,8 @@ def groups_of(
         return _with_priorities(groups_of_file(file, nodes), (), manifests)
     limits = GroupLimits.of(parsed, manifests)
     config, notes = _of_labels(nodes, options_of_flags(parsed), limits)
-    notes = (*notes, *_hosted_notes(provider, hosted), *_ignored(parsed))
+    backed_off = _backoff_notes(config.groups, backed_off_groups(manifests))
+    notes = (*notes, *backed_off, *_hosted_notes(provider, hosted), *_ignored(parsed))
     return _with_priorities(config, notes, manifests)
 
 
@@ -187,6 +189,20 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
         _ = one.node  # raises InputError if the node is malformed
     nodes = [one.value for one in found]
     return [node for node in nodes if _read_as(node, _NodeForm) is not None]
+
+
+def _backoff_notes(groups: Iterable[NodeGroupSpec], backed_off: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note about those of `groups` that are in `backed_off` (see `backed_off_groups`)."""
+    named = {
+        one.id: backed_off[one.provider_name] for one in groups if one.provider_name in backed_off
+    }
+    if named:
+        words = (f"{name} ({code})" if code else name for name, code in named.items())
+        yield (
+            f"When the dump was taken, the Cluster Autoscaler could not add nodes to "
+            f"{listed(list(words))}; the answer assumes that it can. out-of-capacity in "
+            "--node-groups FILE states otherwise."
+        )
 
 
 def _hosted_notes(provider: str, flags: Iterable[str]) -> Iterator[str]:

@@ -248,6 +248,31 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
 
 
 @pytest.mark.parametrize(
+    ("scale_up", "named"),
+    [
+        ("{status: NoActivity}", ""),
+        ("{status: Backoff}", "web"),
+        ("{status: Backoff, backoffInfo: {errorCode: QUOTA_EXCEEDED}}", "web (QUOTA_EXCEEDED)"),
+        ("Backoff", ""),
+    ],
+)
+def test_a_note_names_groups_that_could_not_grow(of_labels, scale_up, named):
+    text = f"{STATUS.format(name='eks-web-5ec4')}  scaleUp: {scale_up}\n"
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": text},
+    }
+    found = of_labels({"eks.amazonaws.com/nodegroup": "web"}, more=[status])
+    assert limits(found) == [("web", 3, 12)]
+    notes = [one for one in found.notes if "could not add nodes" in one]
+    assert [f" to {named}; the answer assumes that it can." in one for one in notes] == (
+        [True] if named else []
+    )
+
+
+@pytest.mark.parametrize(
     ("label", "named", "expected"),
     [
         pytest.param("kubernetes.azure.com/agentpool", ["aks-web-1-vmss"], [("web", 3, 12)],
