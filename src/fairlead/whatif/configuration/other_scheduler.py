@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -20,6 +21,13 @@ from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
+
+# https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+_FARGATE: Final = "fargate-scheduler"
+_NO_FARGATE: Final = (
+    "EKS creates a Fargate node for each new pod of a Fargate profile; here, such pods go to "
+    "other nodes."
+)
 
 
 def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) -> tuple[str, ...]:
@@ -66,7 +74,9 @@ def with_other_schedulers(
 
 def rules_note(names: Iterable[str]) -> str:
     """Return the note that pods with the schedulerNames `names` follow kube-scheduler's rules."""
-    return f"Pods with schedulerName {', '.join(names)} follow kube-scheduler's rules here."
+    listed = list(names)
+    note = f"Pods with schedulerName {', '.join(listed)} follow kube-scheduler's rules here."
+    return f"{note} {_NO_FARGATE}" if _FARGATE in listed else note
 
 
 def no_scheduler(name: str) -> str:

@@ -27,7 +27,7 @@ from fairlead.whatif.explain.node_removal import removal_table
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
-from fairlead.whatif.planner.node.drain_exemption import deletion_words
+from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     KEPT,
@@ -187,7 +187,7 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield a sentence for each state or taint that keeps new pods off the node."""
+    """Yield a sentence for each state or taint that ends the node or keeps new pods off it."""
     ready = ready_condition(node)
     if ready is not None and not is_ready_node(node):
         message = ready.message.rstrip(".") or "no message"
@@ -195,8 +195,8 @@ def _state(node: Node) -> Iterator[str]:
     for one in node.status.conditions:
         if one.status == TRUE and one.type in _TAINTED_CONDITIONS:
             yield _condition_sentence(one)
-    if deleted := deletion_words(node):
-        yield f"{deleted[0].upper()}{deleted[1:]}."
+    if why := drain_exemption(node):
+        yield f"{why[0].upper()}{why[1:]}."
     yield from (words for one in node.spec.taints if (words := _REMOVED_BY.get(one.key)))
     if node.spec.unschedulable:
         yield "It is cordoned: no new pods are placed on it."

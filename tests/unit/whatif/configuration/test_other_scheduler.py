@@ -117,3 +117,9 @@ def test_static_pods_are_no_evidence_of_a_scheduler(snapshot, make):
     static = make.pod("etcd-a", schedulerName=MINE, node_name="a")
     static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     assert other_schedulers(SchedulerConfig(), snapshot(make.node("a"), static).manifests) == ()
+
+
+def test_a_note_says_that_no_fargate_nodes_are_created():
+    """Otherwise, the answer seems to claim that EKS places such pods on its other nodes."""
+    assert "EKS creates a Fargate node for each new pod" in rules_note(["fargate-scheduler", MINE])
+    assert "Fargate" not in rules_note([MINE])

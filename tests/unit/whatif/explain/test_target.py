@@ -505,6 +505,12 @@ def test_a_node_that_is_being_deleted_is_explained_with_its_pods(explained, make
     )
 
 
+def test_a_fargate_node_ends_with_its_pod(explained, make):
+    node = make.node("a", **{"eks.amazonaws.com/compute-type": "fargate"})
+    answer = explained("node/a", node, make.node("b"), replica_set(make, 1), replica(make, 1, "a"))
+    assert "A Fargate node ends with its pod." in answer.findings
+
+
 def test_a_pod_waits_for_a_volume_that_a_pod_on_another_node_keeps(explained, make):
     """ContainerCreating alone would not name the cause."""
     meta = {"name": "data", "namespace": "default"}
