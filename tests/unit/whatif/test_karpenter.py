@@ -524,6 +524,16 @@ def test_karpenter_is_off_unless_an_option_enables_it() -> None:
     assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes
 
 
+def test_a_note_names_the_other_autoscaler(tmp_path: Path) -> None:
+    """A cluster may have both, Cluster Autoscaler for a group of system nodes."""
+    other = web(1)
+    other["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler:v1.36.0"
+    for is_noted, objects in ((False, [web(1)]), (True, [other])):
+        notes = ask(tmp_path, [pool(), node("n1"), *objects], ClusterChange()).without.notes
+        named = [one for one in notes if one.startswith("The dump has a Cluster Autoscaler")]
+        assert bool(named) == is_noted
+
+
 def expected(name: str, **meta: Any) -> Json:
     """The NodeClaim `name`, whose machine is launched, but has no Node yet."""
     claim = node_claim(name, **meta)

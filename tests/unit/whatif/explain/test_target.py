@@ -128,12 +128,16 @@ def test_the_explanation_of_a_pod_without_room_names_a_node_to_come(snapshot, ma
     assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == waits
 
 
-def test_the_explanation_of_a_pod_without_room_names_the_autoscaler(snapshot, make):
+def test_the_explanation_of_a_pod_without_room_names_the_autoscalers(snapshot, make):
     deployment = make.workload(name="ca", namespace="kube-system", replicas=0)
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"
-    taken = snapshot(make.node("a"), make.pod("p", cpu="9"), deployment)
-    [note] = explain_pod(taken, "pod/default/p", SchedulerConfig()).notes
-    assert note.startswith("The dump has a Cluster Autoscaler, which is not simulated here")
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "x"}}
+    names = {deployment["kind"]: "a Cluster Autoscaler", "NodePool": "NodePools of Karpenter"}
+    for installed in ([deployment], [pool], [pool, deployment]):
+        taken = snapshot(make.node("a"), make.pod("p", cpu="9"), *installed)
+        notes = explain_pod(taken, "pod/default/p", SchedulerConfig()).notes
+        for note, one in zip(notes, installed, strict=True):
+            assert note.startswith(f"The dump has {names[one['kind']]}, which is not simulated")
 
 
 @pytest.mark.parametrize(("room", "is_named"), [("8", False), ("1", True)])

@@ -66,7 +66,7 @@ _ADD_EXPECTED: Final = "--autoscale karpenter adds it."
 _ADD_EXPECTED_ELSEWHERE: Final = (
     "fairlead whatif and fairlead fit add it with --autoscale karpenter."
 )
-ADDS_NODES: Final = "would add nodes for pods that fit on no node"
+ADDS_NODES: Final = "may add nodes for pods that fit on no node"
 CHOOSES_NODES: Final = "chooses its nodes by its own rules"
 _NOTHING_INSTALLED: Final = (
     "--autoscale auto: the dump has no autoscaler, so none is simulated. If the cloud provider "
@@ -97,7 +97,8 @@ def read_autoscalers(
         files = options.instance_types, options.node_pools
         config, assumed = karpenter_config(source, initial, *files)
         config, copied = with_type_dependents(config, initial)
-        return Autoscaling(None, (*assumed, *copied), config)
+        idle = () if cluster_autoscaler_flags(initial) is None else (_NOT_ACTING,)
+        return Autoscaling(None, (*idle, *assumed, *copied), config)
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
@@ -171,22 +172,21 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
-    """Return notes about the cluster's autoscaler, which plans do not simulate.
+    """Return notes about the cluster's autoscalers, which plans do not simulate.
 
-    `manifests` are the objects of the cluster. One note says what the autoscaler does and the plan
-    does not: `effect`, which is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler does not choose
-    nodes, so it gets no note for CHOOSES_NODES. Another note names nodes that Karpenter has
-    requested but that do not exist yet. Return () if there is nothing to note.
+    `manifests` are the objects of the cluster. One note per autoscaler says what the autoscaler
+    does and the plan does not: `effect`, which is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler
+    does not choose nodes, so it gets no note for CHOOSES_NODES. Another note names nodes that
+    Karpenter has requested but that do not exist yet. Return () if there is nothing to note.
     """
-    expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
+    installed = []
     if has_node_pools(manifests):
-        name, autoscaler = "NodePools of Karpenter", KARPENTER
-    elif effect == ADDS_NODES and cluster_autoscaler_flags(manifests) is not None:
-        name, autoscaler = "a Cluster Autoscaler", CLUSTER_AUTOSCALER
-    else:
-        return expected
-    hint = f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}"
-    return (
-        f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",
-        *expected,
+        installed.append(("NodePools of Karpenter", KARPENTER))
+    if effect == ADDS_NODES and cluster_autoscaler_flags(manifests) is not None:
+        installed.append(("a Cluster Autoscaler", CLUSTER_AUTOSCALER))
+    idle = (
+        f"The dump has {name}, which is not simulated here: it {effect}; "
+        f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}."
+        for name, autoscaler in installed
     )
+    return *idle, *_expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
