@@ -21,13 +21,16 @@ import numpy as np
 from msgspec import Struct
 
 from fairlead.api.node_selector import required_node_affinity_matches
-from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.api.taint import find_untolerated
 from fairlead.engine.framework.interface import Mask
-from fairlead.engine.plugins.taint_toleration import TaintToleration
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
-from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, most_exclusive
+from fairlead.whatif.planner.node.node_bound import (
+    PODS_PER_NODE,
+    most_exclusive,
+    taint_effects,
+)
 
 # Only the groups with the most pods get requirements of their own.
 _GROUPS_MAX: Final = 12
@@ -136,8 +139,7 @@ class NodeSetRequirements:
         """Return, for each offer, whether node selectors and taints allow `pod` on its nodes."""
         spec = pod.shape.spec
         node_affinity = None if spec.affinity is None else spec.affinity.node_affinity
-        filters = {point.name for point in self._model.profile_of(pod).framework.filters}
-        effects = (NO_SCHEDULE, NO_EXECUTE) if TaintToleration.name in filters else (NO_EXECUTE,)
+        effects = taint_effects(self._model, pod)
         key = _encode((spec.node_selector, node_affinity, spec.tolerations, effects))
         if key not in self._allowed:
             self._allowed[key] = np.array(

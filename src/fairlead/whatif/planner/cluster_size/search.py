@@ -63,6 +63,7 @@ from fairlead.whatif.planner.cluster_size.size_result import (
     TodaysLoss,
 )
 from fairlead.whatif.planner.cluster_size.survival import Survival
+from fairlead.whatif.planner.node.node_bound import closed_nodes
 from fairlead.whatif.result.spread_rule import hard_words
 from fairlead.whatif.run.progress import Progress
 
@@ -127,6 +128,7 @@ class SizeSearch:
         self._rooms: list[list[float]] = []
         self._free: list[float] = []  # free amounts of the nodes to keep, before a node is added
         self._kept = 0
+        self._closed: list[str] = []  # nodes to keep whose taints keep off all pods
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
         self._only: tuple[str | None, str] | None = None  # add only this (pool or all, type)
@@ -153,7 +155,8 @@ class SizeSearch:
         pods = self._take_away([self._model.node(name) for name in names])
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
-        self._free, self._kept = self._free_room(), self._model.table.count
+        self._closed = closed_nodes(self._model, pods)
+        self._free, self._kept = self._free_room(), self._model.table.count - len(self._closed)
         self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
         self._unify()
@@ -498,13 +501,13 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the free amounts of all nodes, by column; the last item is the free pod count.
 
-        The nodes in `without` do not count.
+        The nodes in `without` do not count, nor do nodes that no pod may enter.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
         free = np.maximum(table.allocatable - table.requested, 0)
         free_pods = np.maximum(table.allowed_pods - table.pod_count, 0)
-        left_out = [self._model.node(name).row for name in without]
+        left_out = [self._model.node(name).row for name in (*without, *self._closed)]
         free[:, left_out] = free_pods[left_out] = 0
         found = [float(amount) for amount in free.sum(axis=1).tolist()[:columns]]
         found += [0.0] * (columns - len(found))

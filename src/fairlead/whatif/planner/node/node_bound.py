@@ -2,6 +2,10 @@
 
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
+
+A node that no pod may enter, because of its taints, supplies only what the pods on it request. For
+example, a virtual node can state thousands of cores, but only the pods that tolerate its taint can
+use them.
 """
 
 from __future__ import annotations
@@ -12,9 +16,11 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from fairlead.api.objects import PodAffinityTerm
+from fairlead.api.objects import PodAffinityTerm, Taint
 from fairlead.api.selector import selector_matches
+from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.plugins.taint_toleration import TaintToleration
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
@@ -42,15 +48,15 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     held = np.zeros_like(table.allocatable)  # the requests of these pods, by column and row
     held_pods = np.zeros_like(table.allowed_pods)
     alike: list[PodInfo] = []
-    moving = (
-        (info.row, pod)
+    moving = [
+        (info.row, pod, model.anew(pod))
         for info in table.nodes()
         for pod in info.pods.values()
         if is_placed_anew(pod)
-    )
-    for row, pod in moving:
+    ]
+    closed = [model.node(name).row for name in closed_nodes(model, (new for *_, new in moving))]
+    for row, pod, new in moving:
         held_pods[row] += 1
-        new = model.anew(pod)
         load = pod.shape.load
         if new is pod:
             alike.append(pod)
@@ -65,12 +71,34 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     for name, (allocatable, present) in zip(names, amounts, strict=True):
         # The pods of a node that stays do not move, even if they request more than it has.
         sizes = np.maximum(allocatable, present)
+        sizes[closed] = present[closed]
         needed = int(present.sum()) - int(sizes[others].sum())
         found.append(_by_sum(needed, sizes[rows], name))
     workload, count = most_exclusive(alike)
     found.append(NodeBound(count - int(others.sum()), workload))
     largest = max(found, key=lambda one: one.count)  # of equal bounds, that of the first resource
     return min(largest, NodeBound(len(nodes), largest.binds))
+
+
+def closed_nodes(model: ClusterModel, pods: Iterable[PodInfo]) -> list[str]:
+    """Return the nodes whose taints keep off all `pods`."""
+    shapes = {(id(pod.shape), pod.pod.spec.scheduler_name): pod for pod in pods}
+    rules = {(pod.shape.spec.tolerations, taint_effects(model, pod)) for pod in shapes.values()}
+    known: dict[tuple[Taint, ...], bool] = {(): False}
+    closed = []
+    for info in model.table.nodes():
+        taints = info.node.spec.taints
+        if taints not in known:
+            known[taints] = all(find_untolerated(taints, *rule) is not None for rule in rules)
+        if known[taints]:
+            closed.append(info.name)
+    return closed
+
+
+def taint_effects(model: ClusterModel, pod: PodInfo) -> tuple[str, ...]:
+    """Return the effects of taints that keep `pod` off a node, with the plugins of its profile."""
+    filters = {point.name for point in model.profile_of(pod).framework.filters}
+    return (NO_SCHEDULE, NO_EXECUTE) if TaintToleration.name in filters else (NO_EXECUTE,)
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:

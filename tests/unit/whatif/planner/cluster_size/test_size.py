@@ -543,6 +543,16 @@ def test_kept_nodes_keep_their_pods_and_offer_their_free_resources(planner, make
     assert len(made.model.node("gpu").pods) == 4
 
 
+def test_a_kept_node_that_no_pod_tolerates_does_not_lower_the_bound(planner, make):
+    """A virtual node states thousands of cores, but ordinary pods cannot use them."""
+    virtual = make.node("v", cpu="10k")
+    virtual["spec"] = {"taints": [{"key": "virtual-kubelet.io/provider", "effect": "NoSchedule"}]}
+    made = planner(virtual, make.node("a"), *deployment(make, "web", ["a"] * 4))
+    found = sized(made, keep=("v",))
+    assert len(found.nodes) == 1
+    assert found.bound.cost == pytest.approx(found.cost)
+
+
 def test_pools_are_distinguished_by_their_labels(planner, make):
     made = planner(
         make.node("a", pool="x"),

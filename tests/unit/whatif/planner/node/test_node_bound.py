@@ -42,6 +42,24 @@ def test_capacity_of_nodes_that_are_not_candidates_is_used_first(planner, make):
     assert fewest_nodes(model, ["a", "b"]) == NodeBound(1, "cpu")
 
 
+@pytest.mark.parametrize(
+    ("tolerations", "count"),
+    [
+        ([], 2),
+        ([{"key": "virtual-kubelet.io/provider", "operator": "Exists"}], 1),
+        ([{"key": "other", "operator": "Exists"}], 2),
+    ],
+)
+def test_a_node_that_no_pod_tolerates_supplies_nothing(planner, make, tolerations, count):
+    """A virtual node states thousands of cores, but ordinary pods cannot use them."""
+    virtual = make.node("v", cpu="10k")
+    taint = {"key": "virtual-kubelet.io/provider", "value": "azure", "effect": "NoSchedule"}
+    virtual["spec"] = {"taints": [taint]}
+    web = deployment(make, "web", ["a", "a", "b", "b", "c"], tolerations=tolerations)
+    model = planner(*map(make.node, NODES), virtual, *web).model
+    assert fewest_nodes(model, (*NODES, "v")) == NodeBound(count, "cpu")
+
+
 def test_pods_with_mutual_anti_affinity_need_a_node_each(planner, make):
     web = deployment(make, "web", NODES, cpu="100m", affinity=ALONE)
     model = planner(*map(make.node, (*NODES, "d")), *web).model
