@@ -102,7 +102,7 @@ def karpenter_config(
     if instance_type_file is None:
         names = ", ".join(one.name for one in types)
         notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
-    notes += _price_notes(pools, types, zones)
+    notes += (*_unused_pools(pools), *_price_notes(pools, types, zones))
     notes += () if instance_type_file is None else size_notes(nodes, types)
     reserved = SystemReservations(nodes, types)
     notes += reserved.notes(types)
@@ -151,6 +151,25 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
         _of_kind(stated, "NodePool", NodePool)
         _of_kind(stated, "NodeClaim", NodeClaim)
         _of_kind(stated, "NodeOverlay", NodeOverlay)
+
+
+def _unused_pools(pools: Sequence[NodePool]) -> Iterator[str]:
+    """Yield notes about NodePools of which the simulated Karpenter creates no nodes.
+
+    upstream: pkg/controllers/provisioning/provisioner.go: NewScheduler
+    """
+    unready = [one.metadata.name for one in pools if not one.is_ready]
+    if unready:
+        yield (
+            f"The Ready condition of NodePool {listed(unready)} is not True in the dump, so "
+            f"Karpenter creates no nodes from {'it' if len(unready) == 1 else 'them'}."
+        )
+    static = [one.metadata.name for one in pools if one.is_static]
+    if static:
+        yield (
+            "The replicas of static NodePools are not simulated: the number of nodes of "
+            f"{listed(static)} does not follow spec.replicas."
+        )
 
 
 def _price_notes(

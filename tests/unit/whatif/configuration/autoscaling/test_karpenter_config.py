@@ -59,6 +59,30 @@ def test_replacements_that_can_be_launched_need_no_note(spot_notes, given):
 
 
 @pytest.mark.parametrize(
+    ("spec", "status", "words"),
+    [
+        pytest.param({}, "True", [], id="Ready"),
+        pytest.param({}, None, [], id="no condition"),
+        pytest.param({}, "False", ["Ready condition of NodePool p is not True"], id="not Ready"),
+        pytest.param({"replicas": 3}, "True", ["number of nodes of p does not"], id="static"),
+    ],
+)
+def test_pools_without_new_nodes_are_named(found, make, write, spec, status, words):
+    conditions = [] if status is None else [{"type": "Ready", "status": status}]
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "p"},
+        "spec": {"template": {"spec": {"requirements": []}}, **spec},
+        "status": {"conditions": conditions},
+    }
+    types = str(write("types.csv", WITH_SPOT))
+    _, notes = karpenter_config("dump", found(make.node("n"), pool), types)
+    named = [one for one in notes if "Ready condition" in one or "static NodePools" in one]
+    assert [one in note for one, note in zip(words, named, strict=True)] == [True] * len(words)
+
+
+@pytest.mark.parametrize(
     ("types", "labels", "who"),
     [
         (WITH_SPOT, {"node.kubernetes.io/instance-type": "large"}, "n (large on-demand)"),
