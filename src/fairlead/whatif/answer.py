@@ -21,7 +21,7 @@ from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.packing import PackingRow
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.snapshot.node_pool import pool_label
+from fairlead.whatif.snapshot.node_pool import pool_labels
 
 
 class WhatIfAnswer(Struct, frozen=True, kw_only=True):
@@ -74,11 +74,11 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_label(self) -> str:
         """The label key that divides the nodes into pools; "" if there is none.
 
-        It is the label by which the change selects nodes, else the label of managed node pools,
-        else the zone label if the cluster loses a zone.
+        It is the label by which the change selects nodes, else the labels of managed node pools,
+        separated by commas, else the zone label if the cluster loses a zone.
         """
         nodes = (*self.changed.nodes, *self.without.nodes)
-        managed = pool_label(node.labels for node in nodes)
+        managed = ",".join(pool_labels(node.labels for node in nodes))
         zone = ZONE if self.change.failures.fail_zone else ""
         return self.change.node_label or managed or zone
 

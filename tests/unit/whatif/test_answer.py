@@ -546,6 +546,25 @@ def test_node_pools_are_recognised_or_named(snapshot, make):
     assert [one["pool"] for one in named] == ["no pool", "ssd"]
 
 
+def test_a_cluster_has_pools_of_several_kinds(snapshot, make):
+    """Karpenter itself often runs on a node group."""
+    eks, karpenter = "eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool"
+    labels = [{eks: "system"}, {karpenter: "web"}, {karpenter: "web", eks: "x"}, {}]
+    nodes = [make.node(f"n{at}", **one) for at, one in enumerate(labels)]
+    answer = what_if(snapshot(*nodes), ClusterChange(cordon=("n0",)))
+    result = whatif_result(answer)
+    assert result["group_by"] == f"{karpenter},{eks}"
+    assert [(one["pool"], one["nodes"]) for one in result["node_pools"]] == [
+        ("no pool", 1),
+        ("system", 1),
+        ("web", 2),
+    ]
+    assert "NODE POOL (nodepool, nodegroup)" in text_of(answer)
+    same = [make.node("a", **{eks: "web"}), make.node("b", **{karpenter: "web"})]
+    pools = whatif_result(what_if(snapshot(*same), ClusterChange(cordon=("a",))))["node_pools"]
+    assert [one["pool"] for one in pools] == ["nodegroup=web", "nodepool=web"]
+
+
 def test_nodes_that_are_selected_by_a_label_are_grouped_by_it(snapshot, make):
     managed = {"eks.amazonaws.com/nodegroup": "blue"}
     nodes = [make.node("a", pool="mem", **managed), make.node("b", pool="web", **managed)]

@@ -310,7 +310,8 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
-    heading = f"NODE POOL ({label.rpartition('/')[2]})" if label else "NODES"
+    keys = ", ".join(one.rpartition("/")[2] for one in label.split(","))
+    heading = f"NODE POOL ({keys})" if label else "NODES"
     requested: Counter[str] = Counter()
     for pool in pools:
         requested.update(pool.requested)

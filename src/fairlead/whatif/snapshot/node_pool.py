@@ -7,6 +7,7 @@ the same lasting taints and the same labels, except labels about one node or its
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -56,13 +57,51 @@ _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
 _AWS_INTERRUPTION: Final = "aws-node-termination-handler/"
 
 
-def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
-    """Return the first of POOL_LABELS that any node has; "" if no node has one.
+def managed_pool(labels: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return (key, value) of the first of POOL_LABELS in a node's `labels`; None without one."""
+    return _first_of(POOL_LABELS, labels)
 
-    `labels` contains the labels of each node.
+
+def pool_labels(labels: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return those POOL_LABELS that mark the pool of a node (`managed_pool`), in their order.
+
+    `labels` contains the labels of each node. A cluster can have pools of several kinds, for
+    example node groups of EKS beside NodePools of Karpenter.
     """
-    present = {key for one in labels for key in POOL_LABELS if key in one}
-    return next((key for key in POOL_LABELS if key in present), "")
+    found = {pool[0] for one in labels if (pool := managed_pool(one)) is not None}
+    return tuple(key for key in POOL_LABELS if key in found)
+
+
+class PoolNames(Struct, frozen=True):
+    """Names the pools of nodes; a node is in the pool of the first of the labels `keys` it has.
+
+    `shared` are the values that more than one of these labels has.
+    """
+
+    keys: tuple[str, ...]
+    shared: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], nodes: Iterable[Mapping[str, str]]) -> PoolNames:
+        """Return the names for `keys`; `nodes` contains the labels of each node."""
+        pools = {pool for one in nodes if (pool := _first_of(keys, one)) is not None}
+        counts = Counter(value for _, value in pools)
+        return cls(keys, frozenset(value for value, count in counts.items() if count > 1))
+
+    def name(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the pool of a node with `labels`; "" if it has none.
+
+        The name is the value of the label, or `key=value` if another of the labels has this value.
+        """
+        pool = _first_of(self.keys, labels)
+        if pool is None:
+            return ""
+        key, value = pool
+        return f"{key.rpartition('/')[2]}={value}" if value in self.shared else value
+
+
+def _first_of(keys: Iterable[str], labels: Mapping[str, str]) -> tuple[str, str] | None:
+    return next(((key, labels[key]) for key in keys if key in labels), None)
 
 
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:

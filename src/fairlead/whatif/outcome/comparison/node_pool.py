@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, RunOutcome
+from fairlead.whatif.snapshot.node_pool import PoolNames
 
 ALL_NODES: Final = "all nodes"
 NO_POOL: Final = "no pool"
@@ -52,9 +53,14 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
     """Return one pool for each value of the node label `label`, sorted by name.
 
-    If `label` is "", all nodes are one pool.
+    If `label` contains several labels, separated by commas, the first of them that a node has is
+    used (`PoolNames`). If `label` is "", all nodes are one pool.
     """
-    after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
+    names = None
+    if label:
+        every = (node.labels for node in (*changed.nodes, *without.nodes))
+        names = PoolNames.of(tuple(label.split(",")), every)
+    after, before = _by_pool(changed.nodes, names), _by_pool(without.nodes, names)
     return [
         NodePoolOutcome(
             name=name,
@@ -73,10 +79,11 @@ def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[Nod
     ]
 
 
-def _by_pool(nodes: Iterable[NodeEnd], label: str) -> dict[str, list[NodeEnd]]:
+def _by_pool(nodes: Iterable[NodeEnd], names: PoolNames | None) -> dict[str, list[NodeEnd]]:
     pools: dict[str, list[NodeEnd]] = defaultdict(list)
     for node in nodes:
-        pools[(node.labels.get(label) or NO_POOL) if label else ALL_NODES].append(node)
+        name = ALL_NODES if names is None else names.name(node.labels) or NO_POOL
+        pools[name].append(node)
     return pools
 
 

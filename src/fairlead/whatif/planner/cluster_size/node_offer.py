@@ -71,8 +71,8 @@ from fairlead.whatif.planner.node.node_copy import (
 from fairlead.whatif.snapshot.node_pool import (
     NodeTraits,
     labels_in_zone,
+    managed_pool,
     node_traits,
-    pool_label,
 )
 
 _SCALED: Final = ("cpu", "memory")
@@ -267,13 +267,14 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
         by_traits.setdefault(traits, []).append(info)
     every = [traits.labels for traits in by_traits]
     common = frozenset.intersection(*every) if every else frozenset()
-    managed = pool_label(dict(labels) for labels in every)
-    groups = Counter(one for labels in every for one in labels if one[0] == managed)
+    groups = Counter(managed_pool(dict(labels)) for labels in every)
     named: dict[str, list[NodeInfo]] = {}
     for traits, members in sorted(by_traits.items(), key=lambda item: item[0].taints):
         taints = ",".join(traits.taints)
-        own = [one for one in traits.labels if groups[one] == 1]
-        labels = own or sorted(traits.labels - common)
+        own = managed_pool(dict(traits.labels))
+        labels = sorted(traits.labels - common)
+        if own is not None and groups[own] == 1:
+            labels = [own]
         name = ",".join(f"{key}={value}" for key, value in labels) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))

@@ -61,7 +61,7 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, pool_label
+from fairlead.whatif.snapshot.node_pool import NodeTraits, PoolNames, node_traits, pool_labels
 
 SURGE_MAX: Final = 100
 
@@ -72,16 +72,18 @@ Pools = dict[str, list[NodeInfo]]
 def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
-    Nodes with the same value of `label` form a pool. If `label` is "", it defaults to the first of
-    POOL_LABELS (the labels of managed node pools) that any node has. If no node has one of these
-    labels, nodes with equal traits and sizes form a pool.
+    Nodes with the same value of `label` form a pool. If `label` is "", the pools are those of the
+    first of POOL_LABELS (the labels of managed node pools) that each node has. If no node has one
+    of these labels, nodes with equal traits and sizes form a pool.
     """
     infos = model.table.nodes()
-    label = label or pool_label(info.labels for info in infos)
-    if label:
+    every = [info.labels for info in infos]
+    keys = (label,) if label else pool_labels(every)
+    if keys:
+        names = PoolNames.of(keys, every)
         found: Pools = {}
         for info in infos:
-            found.setdefault(info.labels.get(label, ""), []).append(info)
+            found.setdefault(names.name(info.labels), []).append(info)
         return dict(sorted(found.items()))
     by_kind: dict[tuple[NodeTraits, frozenset[tuple[str, str]]], list[NodeInfo]] = {}
     for info in infos:

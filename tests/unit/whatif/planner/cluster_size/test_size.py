@@ -563,6 +563,17 @@ def test_pools_are_distinguished_by_their_labels(planner, make):
     assert sorted(offer.pool for offer in sized(made).nodes.values()) == ["pool=x", "pool=y"]
 
 
+def test_pools_of_several_providers_are_named_by_their_own_labels(planner, make):
+    eks, karpenter = "eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool"
+    nodes = [make.node("a", **{eks: "web", "template": "1"}), make.node("b", **{karpenter: "web"})]
+    pods = [
+        *deployment(make, "one", ["a"], nodeSelector={eks: "web"}),
+        *deployment(make, "two", ["b"], nodeSelector={karpenter: "web"}),
+    ]
+    found = sized(planner(*nodes, *pods)).nodes.values()
+    assert sorted(offer.pool for offer in found) == [f"{eks}=web", f"{karpenter}=web"]
+
+
 def test_pools_of_a_cloud_provider_are_named_by_its_label(planner, make):
     """A pool needs further labels in its name only if another pool has the same value."""
     key = "eks.amazonaws.com/nodegroup"

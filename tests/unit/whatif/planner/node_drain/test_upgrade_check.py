@@ -45,6 +45,22 @@ def test_similar_nodes_are_a_pool(planner, make):
     assert list(pools_of(made.model, "disk")) == ["", "ssd"]
 
 
+def test_node_groups_beside_karpenter_are_pools(planner, make):
+    """In one pool, the surge node for the full node would be like the node with a GPU."""
+    eks = "eks.amazonaws.com/nodegroup"
+    nodes = [
+        make.node("a", **{"karpenter.sh/nodepool": "default"}),
+        make.node("b", **{eks: "web"}),
+        make.node("c", **{eks: "gpu"}),
+    ]
+    pools = pools_of(planner(*nodes).model, "")
+    assert {name: [info.name for info in found] for name, found in pools.items()} == {
+        "default": ["a"],
+        "gpu": ["c"],
+        "web": ["b"],
+    }
+
+
 def test_a_surge_node_adds_room_to_its_pool(planner, make):
     """Both nodes are full; the surge node takes the pods, and a pod of the DaemonSet.
 
