@@ -29,7 +29,8 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.objects import Node, ResourceList
+from fairlead.api.objects import Node, QuantityText, ResourceList
+from fairlead.api.resource_name import is_native_resource
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import (
     ARCH,
@@ -60,6 +61,7 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import (
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
+from fairlead.whatif.snapshot.node_pool import copy_order
 
 OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
@@ -135,7 +137,8 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
 
     Prices from OpenCost replace the prices of the types. If `files` contain only such prices, the
     types are those of `nodes`, the nodes of the cluster. Zones outside the regions of `nodes` are
-    removed from a type if it has other zones. Raises InputError.
+    removed from a type if it has other zones. A type has the extended resources, such as GPUs, of a
+    node of this type, unless the files state them. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -157,7 +160,25 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
         problem = f"has no price of {listed(sorted(one.name for one in found))}"
         raise InputError(tables[0], f"{problem}; rows for regions without nodes are skipped")
     regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
-    return [replace(one, zones=_zones_of(one.zones, regions)) for one in found]
+    newest = {
+        node.metadata.labels.get(INSTANCE_TYPE, ""): node for node in sorted(nodes, key=copy_order)
+    }
+    return [
+        replace(
+            one,
+            zones=_zones_of(one.zones, regions),
+            capacity=_extended_of(newest.get(one.name)) | one.capacity,
+        )
+        for one in found
+    ]
+
+
+def _extended_of(node: Node | None) -> dict[str, QuantityText]:
+    """Return the extended resources of `node`, such as GPUs, with their amounts."""
+    if node is None:
+        return {}
+    capacity = node.status.capacity or node.status.allocatable
+    return {name: amount for name, amount in capacity.items() if not is_native_resource(name)}
 
 
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:

@@ -176,6 +176,30 @@ def test_zones_of_other_regions_do_not_count(
     assert found.zones == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name,cpu,memory\ng,4,16Gi\nm,4,16Gi\n", ["1", None]),
+        ("name,cpu,memory,gpu\ng,4,16Gi,2\nm,4,16Gi,\n", ["2", None]),
+        ("name,cpu,memory,gpu\ng,4,16Gi,0\nm,4,16Gi,\n", ["0", None]),
+    ],
+)
+def test_a_type_has_the_gpus_of_a_node_unless_the_file_states_them(
+    tmp_path: Path, make: Any, text: str, expected: list[str | None]
+) -> None:
+    """gcloud lists no GPUs for machines to which a GPU is attached separately."""
+    path = tmp_path / "types.csv"
+    path.write_text(text)
+    node = make.node("a", **{"node.kubernetes.io/instance-type": "g"})
+    node["status"]["capacity"] = {"cpu": "4", "nvidia.com/gpu": "1", "pods": "58"}
+    old = make.node("b", **{"node.kubernetes.io/instance-type": "g"})
+    old["spec"] = {"unschedulable": True}
+    nodes = [decode_as(Node, one) for one in (node, old)]
+    found = read_instance_types(str(path), nodes)
+    assert [one.capacity.get("nvidia.com/gpu") for one in found] == expected
+    assert not any("pods" in one.capacity for one in found)
+
+
 def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
     """The estimate grows with the size of the type."""
     small, large = read(tmp_path, "name,cpu,memory\na,2,8Gi\nb,4,16Gi\n")
