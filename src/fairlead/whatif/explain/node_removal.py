@@ -7,6 +7,7 @@ Cluster Autoscaler and Karpenter respect annotations and rules that `kubectl dra
     scale-down-disabled, safe-to-evict=false  Cluster Autoscaler               ignores it
     emptyDir or hostPath volumes              Cluster Autoscaler               emptyDir needs a flag
     no controller                             Cluster Autoscaler               needs --force
+    minimum size of the node group            Cluster Autoscaler               ignores it
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go,
 kubectl/pkg/drain/filters.go
@@ -24,7 +25,8 @@ from fairlead.whatif.change.kubectl_drain import DELETE_EMPTY_DIR, FORCE, needed
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import installed_rules
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
-from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable
+from fairlead.whatif.planner.pool_limit import minimum_of_group
+from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _IGNORES: Final = "ignores it"
@@ -68,6 +70,19 @@ def removal_table(
         }
         for (why, cause), found in groups.items()
     ]
+    every = (info.node for info in model.table.nodes())
+    if (group := minimum_of_group(node, every, snapshot.manifests)) is not None:
+        of, low = group
+        rows.append(
+            {
+                "of": f"node group {of}",
+                "pods": [],
+                "why": f"the minimum size of the group, {counted(low, 'node')}",
+                "keeps": "Cluster Autoscaler",
+                "drain": _IGNORES,
+                "edits": [],
+            }
+        )
     title = f"what autoscalers check before they remove {name}"
     return ResultTable("removal", title, _COLUMNS, rows, _SHOWN_MAX)
 

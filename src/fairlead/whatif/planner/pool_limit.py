@@ -69,10 +69,7 @@ def group_size_lines(
     `planned` are the nodes of the plan, and `today` are the nodes before it. If the plan does not
     change the number of a group's nodes, nothing is yielded. `manifests` contain the limits.
     """
-    flags = cluster_autoscaler_flags(manifests)
-    if flags is None:
-        return
-    limits = GroupLimits.of(list(flags_of_command_line(flags)), manifests)
+    limits = _limits(manifests)
     before, after = _groups(today, limits), _groups(planned, limits)
     for full, name in sorted(before.keys() | after.keys()):
         low, high = limits.by_name[full]
@@ -86,18 +83,44 @@ def group_size_lines(
         )
 
 
-def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, str]]:
-    """Return the number of `nodes` in each group of `limits`.
+def minimum_of_group(
+    node: Node, nodes: Iterable[Node], manifests: Sequence[Manifest]
+) -> tuple[str, int] | None:
+    """Return (name, minimum size) of the group of `node` if the group would become too small.
 
-    The keys are (the provider's name of the group, its name in the labels of the nodes).
+    `nodes` are all nodes of the cluster. Return None if Cluster Autoscaler can remove a node of the
+    group, or if `manifests` do not state the limits of the group.
     """
-    found = Counter[tuple[str, str]]()
-    for node in nodes:
-        group = group_of(node.metadata.labels, node.metadata.annotations)
-        if group is None:
-            continue
-        provider, name, labels, _ = group
-        known = limits.find(provider, labels, name)
-        if known is not None:
-            found[known[0], name] += 1
-    return found
+    limits = _limits(manifests)
+    group = _group(node, limits)
+    if group is None:
+        return None
+    full, name = group
+    low, _ = limits.by_name[full]
+    return (name, low) if _groups(nodes, limits)[group] <= low else None
+
+
+def _limits(manifests: Sequence[Manifest]) -> GroupLimits:
+    """Return the limits of node groups; none if the cluster has no Cluster Autoscaler."""
+    flags = cluster_autoscaler_flags(manifests)
+    if flags is None:
+        return GroupLimits()
+    return GroupLimits.of(list(flags_of_command_line(flags)), manifests)
+
+
+def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, str]]:
+    """Return the number of `nodes` in each group of `limits`; the keys are those of `_group`."""
+    return Counter(group for node in nodes if (group := _group(node, limits)) is not None)
+
+
+def _group(node: Node, limits: GroupLimits) -> tuple[str, str] | None:
+    """Return the names of the group of `node`; None if `limits` do not contain the group.
+
+    The names are (the provider's name of the group, its name in the labels of the nodes).
+    """
+    group = group_of(node.metadata.labels, node.metadata.annotations)
+    if group is None:
+        return None
+    provider, name, labels, _ = group
+    known = limits.find(provider, labels, name)
+    return None if known is None else (known[0], name)

@@ -954,6 +954,21 @@ def test_karpenter_removes_nodes_with_pods_that_cluster_autoscaler_keeps(explain
     assert removal(explained("node/a", *nodes, kept_pod(make, "web", owner="rs"))) == []
 
 
+@pytest.mark.parametrize(("minimum", "is_kept"), [(1, False), (2, True)])
+def test_a_group_of_minimum_size_keeps_its_nodes(explained, make, minimum, is_kept):
+    label = {"kubernetes.azure.com/agentpool": "web"}
+    health = f"{{minSize: {minimum}, maxSize: 9}}"
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": f"nodeGroups:\n- name: aks-web-1-vmss\n  health: {health}\n"},
+    }
+    answer = explained("node/a", make.node("a", **label), make.node("b", **label), status)
+    row = "node group web", "the minimum size of the group, 2 nodes", "Cluster Autoscaler"
+    assert removal(answer) == ([(*row, "ignores it")] if is_kept else [])
+
+
 @pytest.mark.parametrize(
     ("strategy", "revision", "found"),
     [
