@@ -44,7 +44,8 @@ _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
-_PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
+_HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
+_FORMS: Final = {"EKS": f"eks-{{}}(-{_HEX})+$", "AKS": r"aks-{}-[0-9]+-vmss", "kops": r"{}\."}
 
 Limits = tuple[int, int]
 
@@ -85,12 +86,13 @@ class GroupLimits(Struct, frozen=True):
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:
         """Return (the provider's name, the limits) of the group `name`, None if unknown.
 
-        `labels` are the labels by which the provider `owner` marks the group's nodes.
+        `labels` are the labels by which the provider `owner` marks the group's nodes. If several
+        names could be that of the group, the shortest is used: the names of `gke-prod-app-pool` end
+        like those of `gke-prod-pool`.
         """
-        for full, limits in self.by_name.items():
-            if _is_called(full, owner, labels, name):
-                return full, limits
-        return None
+        named = (full for full in self.by_name if _is_called(full, owner, labels, name))
+        found = min(named, key=len, default=None)
+        return None if found is None else (found, self.by_name[found])
 
 
 def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
@@ -137,8 +139,10 @@ def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> b
     if owner == "GKE":
         pool = next((value for key, value in labels.items() if key != ZONE), "")
         zone = labels.get(ZONE)
-        return f"-{pool}-" in last and (zone is None or f"/{zone}/" in full)
-    return any(last.startswith(prefix.format(name)) for prefix in _PREFIXES.get(owner, ()))
+        is_of_pool = re.search(f"-{re.escape(pool)}-{_HEX}-grp$", last) is not None
+        return is_of_pool and (zone is None or f"/{zone}/" in full)
+    form = _FORMS.get(owner)
+    return form is not None and re.match(form.format(re.escape(name)), last) is not None
 
 
 def _of_flags(values: Iterable[str]) -> dict[str, Limits]:

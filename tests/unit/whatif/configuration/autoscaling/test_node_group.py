@@ -248,6 +248,30 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
 
 
 @pytest.mark.parametrize(
+    ("label", "form"),
+    [
+        ("eks.amazonaws.com/nodegroup", "eks-{}-5ec4b5a2-3d0f"),
+        ("cloud.google.com/gke-nodepool", "https://x/instanceGroups/gke-prod-{}-7d21ab12-grp"),
+        ("kops.k8s.io/instancegroup", "{}.prod.example.com"),
+    ],
+)
+def test_the_limits_of_a_group_with_a_longer_name_do_not_count(of_labels, label, form):
+    """The group web-gpu of the status has other limits, and stands first."""
+    head, entry = STATUS.split("nodeGroups:\n")
+    longer = [
+        entry.format(name=form.format(one)).replace("12", "99") for one in ("web-gpu", "a-web")
+    ]
+    text = f"{head}nodeGroups:\n{''.join(longer)}{entry.format(name=form.format('web'))}"
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": text},
+    }
+    assert limits(of_labels({label: "web"}, more=[status])) == [("web", 3, 12)]
+
+
+@pytest.mark.parametrize(
     ("scale_up", "named"),
     [
         ("{status: NoActivity}", ""),
