@@ -48,7 +48,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.installed_autoscaler import hosted_flags
+from fairlead.whatif.snapshot.installed_autoscaler import STATUS, hosted_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import (
     node_template,
@@ -290,7 +290,8 @@ def _limit_notes(
             f"{low} to {high} nodes for {_listed(names)}"
             for (low, high), names in sorted(assumed.items())
         )
-        yield f"Assumed limits of {', '.join(parts)}; --node-groups FILE states others."
+        status = "" if limits.source else f"the ConfigMap {STATUS} in the dump or "
+        yield f"Assumed limits of {', '.join(parts)}; {status}--node-groups FILE states others."
 
 
 def _left_out_notes(

@@ -90,7 +90,10 @@ def test_a_note_states_assumed_limits(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"})
     assert found.notes == (
         "Node groups by the labels of kops.",
-        "Assumed limits of 1 to 100 nodes for ig; --node-groups FILE states others.",
+        (
+            "Assumed limits of 1 to 100 nodes for ig; the ConfigMap cluster-autoscaler-status in "
+            "the dump or --node-groups FILE states others."
+        ),
     )
 
 
@@ -100,7 +103,7 @@ def test_a_large_group_without_known_limits_can_double(of_labels):
     assert limits(found) == [("large", 1, 240), ("small", 1, 100)]
     assert found.notes[1] == (
         "Assumed limits of 1 to 100 nodes for small, 1 to 240 nodes for large; "
-        "--node-groups FILE states others."
+        "the ConfigMap cluster-autoscaler-status in the dump or --node-groups FILE states others."
     )
 
 
