@@ -29,6 +29,23 @@ MACHINE_FACTS: Final = frozenset(
 )  # fmt: skip
 """The labels above, which the kubelet and the cloud provider set from facts about the machine."""
 
+_PROVIDER_DOMAINS: Final = frozenset(
+    (
+        "karpenter.sh", "karpenter.k8s.aws", "karpenter.azure.com",
+        "eks.amazonaws.com", "cloud.google.com", "kubernetes.azure.com",
+        "feature.node.kubernetes.io", "nvidia.com",
+    )
+)  # fmt: skip
+
+
+def is_provider_label(key: str) -> bool:
+    """Return whether Karpenter, EKS, GKE, AKS or a discovery of features sets the label `key`.
+
+    Such a label states how the machine was created, or what it contains: for example its node pool,
+    whether it is a spot machine, or the model of its GPU.
+    """
+    return key.partition("/")[0] in _PROVIDER_DOMAINS
+
 
 def region_and_zone(labels: Mapping[str, str]) -> tuple[str, str]:
     """Return (region, zone) in the `labels` of a node; each is "" if the node has no label for it.

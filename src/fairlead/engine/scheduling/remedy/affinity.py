@@ -15,7 +15,7 @@ from fairlead.api.objects import (
     PodAffinityTerm,
 )
 from fairlead.api.selector import requirement_matches
-from fairlead.api.well_known_label import MACHINE_FACTS
+from fairlead.api.well_known_label import MACHINE_FACTS, is_provider_label
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.framework.runtime import Framework
@@ -64,12 +64,13 @@ def propose_for_node_affinity(
 
 
 def _is_known_fact(node: NodeInfo, key: str) -> bool:
-    """Return whether the label `key` of `node` states a fact about the node's machine.
+    """Return whether the label `key` states a fact about the machine of `node`.
 
     Such a label must not be changed: another value would be wrong, and the kubelet would correct it
-    at its next start (kubelet_node_status.go: updateDefaultLabels).
+    at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a provider is not
+    added either: a node does not become a spot machine or a member of a node pool by its label.
     """
-    return key in MACHINE_FACTS and key in node.labels
+    return is_provider_label(key) or (key in MACHINE_FACTS and key in node.labels)
 
 
 def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:

@@ -189,6 +189,14 @@ CASES = {
         {"nodes": [node()], "pods": [], "pending": pod(nodeSelector={ZONE: "z2"})},
         f"label node n1 {ZONE}=z2",
     ),
+    "no spot machine: drop the requirement, because a label makes no spot machine": (
+        {
+            "nodes": [node()],
+            "pods": [],
+            "pending": pod(nodeSelector={"karpenter.sh/capacity-type": "spot"}),
+        },
+        "drop karpenter.sh/capacity-type from the pod's nodeSelector",
+    ),
     "another zone in a term: drop the affinity": (
         {
             "nodes": [node(labels={ZONE: "z1"})],
