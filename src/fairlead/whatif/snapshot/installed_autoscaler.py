@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, GKE_NODE_POOL
@@ -83,6 +84,25 @@ def deployments_of(autoscaler: str, manifests: Iterable[Manifest]) -> Iterator[M
     for manifest, container in installed_containers(manifests):
         if autoscaler in container.image:
             yield manifest
+
+
+def stopped_notes(autoscaler: str, manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return a note if the cluster has `autoscaler`, such as `karpenter`, but no ready pod of it.
+
+    A Deployment without status, such as one that a user has written, counts as ready.
+    """
+    found = list(deployments_of(autoscaler, manifests))
+    if not found or not all(map(_has_no_ready_pod, found)):
+        return ()
+    names = listed(sorted({f"{one.ref.namespace}/{one.ref.name}" for one in found}))
+    effect = "so the autoscaler of the cluster adds and removes no nodes"
+    return (f"Deployment {names} has no ready pod in the dump, {effect}.",)
+
+
+def _has_no_ready_pod(manifest: Manifest) -> bool:
+    value = manifest.value
+    spec, status = value.get("spec") or {}, value.get("status") or {}
+    return spec.get("replicas") == 0 or (bool(status) and not status.get("readyReplicas"))
 
 
 def hosted_flags(manifests: Iterable[Manifest]) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.snapshot.installed_autoscaler import has_status, installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import (
+    has_status,
+    installed_flags,
+    stopped_notes,
+)
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -84,6 +88,7 @@ def read_autoscalers(
     if there are NodePools. Otherwise, it means Cluster Autoscaler if the cluster has the ConfigMap
     with the status of Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
     """
+    stopped = stopped_notes(KARPENTER, initial)
     if is_of_karpenter(options, initial):
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -97,12 +102,12 @@ def read_autoscalers(
         files = options.instance_types, options.node_pools
         config, assumed = karpenter_config(source, initial, *files)
         config, copied = with_type_dependents(config, initial)
-        idle = () if cluster_autoscaler_flags(initial) is None else (_NOT_ACTING,)
-        return Autoscaling(None, (*idle, *assumed, *copied), config)
+        other = () if cluster_autoscaler_flags(initial) is None else (_NOT_ACTING,)
+        return Autoscaling(None, (*stopped, *other, *assumed, *copied), config)
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
-    idle = (KARPENTER_IDLE,) if has_node_pools(initial) else ()
+    idle = (KARPENTER_IDLE, *stopped) if has_node_pools(initial) else ()
     expected = _expected_nodes(initial, _ADD_EXPECTED)
     return Autoscaling(found.config, (*idle, *expected, *found.notes))
 
@@ -120,10 +125,11 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
         hint = known_names(options.autoscale, CHOICES)
         raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
     flags = cluster_autoscaler_flags(manifests)
+    stopped = stopped_notes(CLUSTER_AUTOSCALER, manifests)
     if options.autoscale == OFF:
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
-        return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
+        return Autoscaling(None, () if flags is None else (_NOT_ACTING, *stopped))
     if options.autoscale == AUTO and flags is None and not options.node_groups:
         return Autoscaling(None, (_NOTHING_INSTALLED,))
     from fairlead.whatif.configuration.autoscaling.node_dependent import (  # noqa: PLC0415
@@ -138,7 +144,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     config, copied = with_group_dependents(config, manifests)
     notes = (*notes, *copied)
     config, unpriced = with_prices(config, options.instance_types, manifests)
-    return Autoscaling(config, (*notes, *unpriced))
+    return Autoscaling(config, (*stopped, *notes, *unpriced))
 
 
 def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ...]:
@@ -176,8 +182,9 @@ def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
 
     `manifests` are the objects of the cluster. One note per autoscaler says what the autoscaler
     does and the plan does not: `effect`, which is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler
-    does not choose nodes, so it gets no note for CHOOSES_NODES. Another note names nodes that
-    Karpenter has requested but that do not exist yet. Return () if there is nothing to note.
+    does not choose nodes, so it gets no note for CHOOSES_NODES. Other notes name an autoscaler that
+    has no ready pod, and nodes that Karpenter has requested but that do not exist yet. Return () if
+    there is nothing to note.
     """
     installed = []
     if has_node_pools(manifests):
@@ -189,4 +196,5 @@ def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
         f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}."
         for name, autoscaler in installed
     )
-    return *idle, *_expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
+    stopped = (note for _, one in installed for note in stopped_notes(one, manifests))
+    return *idle, *stopped, *_expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)

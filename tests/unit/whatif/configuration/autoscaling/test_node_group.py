@@ -10,6 +10,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
     Autoscaling,
+    read_autoscalers,
     read_autoscaling,
 )
 from fairlead.whatif.input.document import Document
@@ -433,6 +434,36 @@ def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, m
     assert quiet.notes[0].startswith("The dump has a Cluster Autoscaler, which is not simulated")
     auto = read_autoscaling(AutoscaleOptions("auto"), found(make.node("n")))
     assert (auto.config, len(auto.notes)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "status", "is_stopped"),
+    [
+        (1, {"readyReplicas": 1}, False),
+        (1, {"observedGeneration": 1}, True),
+        (0, {"observedGeneration": 1}, True),
+        pytest.param(1, None, False, id="a Deployment that a user has written"),
+    ],
+)
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+@pytest.mark.parametrize("choice", ["off", "auto"])
+def test_an_autoscaler_without_a_ready_pod_is_named(
+    found, make, *, choice, autoscaler, replicas, status, is_stopped
+):
+    """It may be the reason why pods are pending in the cluster."""
+    deployment = make.workload(name="scaler", namespace="kube-system", replicas=replicas)
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = f"registry/{autoscaler}:v1"
+    if status is not None:
+        deployment["status"] = status
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "x"}}
+    pool["spec"] = {"template": {"spec": {"requirements": []}}}
+    instance = {"node.kubernetes.io/instance-type": "m", "kops.k8s.io/instancegroup": "ig"}
+    objects = [make.node("n", **instance), deployment]
+    objects += [pool] if autoscaler == "karpenter" else []
+    notes = read_autoscalers("dump", found(*objects), AutoscaleOptions(choice)).notes
+    note = "Deployment kube-system/scaler has no ready pod in the dump"
+    assert any(one.startswith(note) for one in notes) == is_stopped
 
 
 @pytest.mark.parametrize(
