@@ -41,6 +41,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
 from fairlead.whatif.planner.job_room import JobRoom
+from fairlead.whatif.planner.node.drain_exemption import virtual_words
 from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
@@ -122,9 +123,10 @@ class Rebalancer:
         )
         self._quotas = QuotaRoom(planner.model)
         table = planner.model.table
-        self._takes_pods = np.zeros(len(table.alive), np.bool_)  # by row
+        self._counts = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
-            self._takes_pods[info.row] = takes_pods(info.node)
+            is_virtual = bool(virtual_words(info.node))
+            self._counts[info.row] = takes_pods(info.node) and not is_virtual
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
@@ -166,13 +168,12 @@ class Rebalancer:
     def _open_rows(self) -> npt.NDArray[np.bool_]:
         """Return, for each row of the table, whether the node counts in the balance.
 
-        A node counts if it is schedulable, takes pods, and has allocatable cpu and memory.
+        A node counts if it is schedulable, takes pods, has allocatable cpu and memory, and is not
+        virtual: the cores that a virtual node states are no cores of a machine.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
-        rows: npt.NDArray[np.bool_] = (
-            table.alive & ~table.unschedulable & self._takes_pods & has_size
-        )
+        rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & self._counts & has_size
         return rows
 
     def _balance(self) -> NodeBalance:
@@ -218,9 +219,10 @@ class Rebalancer:
         """Make the best helpful move of a pod, keep it in the model, and return it.
 
         A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`, and if its
-        target does not become fuller than its origin was. The `_NODES_TRIED_MAX` fullest nodes are
-        tried, the fullest first. On the first node with a helpful move, the move that lowers the
-        sum most is made. Return None if there is no helpful move, or if `_commit` rejects the move.
+        target counts (`_open_rows`) and does not become fuller than its origin was. The
+        `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first node with a
+        helpful move, the move that lowers the sum most is made. Return None if there is no helpful
+        move, or if `_commit` rejects the move.
         """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -231,7 +233,9 @@ class Rebalancer:
             for _, pod in self._movable([info]):
                 with self._model.hypothesis():
                     move = self._moved(info, pod, None)
-                    if move is not None and self._load_of(move.target) <= loads[row]:
+                    if move is None or not self._counts[self._model.node(move.target).row]:
+                        continue
+                    if self._load_of(move.target) <= loads[row]:
                         squares = self._balance().squares
                         if before - squares > _GAIN_MIN and (best is None or squares < best[0]):
                             best = squares, pod

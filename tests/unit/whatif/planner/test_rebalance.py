@@ -82,6 +82,14 @@ def test_a_node_that_is_not_ready_does_not_count(planner, make, ready):
     assert (plan.moves, plan.before.fullest, plan.before.deviation) == ([], 0.25, 0)
 
 
+def test_a_virtual_node_does_not_count(planner, make):
+    """Beside its thousands of cores, every other node would be full."""
+    virtual = make.node("v", cpu="10k", type="virtual-kubelet")
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "b", "b"])]
+    plan = rebalanced(planner(virtual, *objects))
+    assert (plan.moves, plan.before.fullest, plan.before.deviation) == ([], 0.5, 0)
+
+
 def test_no_pod_moves_from_a_node_whose_kubelet_does_not_answer(planner, make):
     """The evicted pod never stops, although another pod would have room in its place."""
     lost, pod = make.node("lost"), make.pod("big", cpu="4")
