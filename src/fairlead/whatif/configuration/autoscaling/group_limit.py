@@ -44,6 +44,9 @@ _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
+_CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
+# A MachineDeployment adds such an end to its name in the names of its MachineSets.
+_CAPI_SET_END: Final = "-[a-z0-9]{5,10}"
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
 _FORMS: Final = {"EKS": f"eks-{{}}(-{_HEX})+$", "AKS": r"aks-{}-[0-9]+-vmss", "kops": r"{}\."}
 
@@ -118,14 +121,20 @@ def group_of(
 ) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
     """Return (provider, name, identifying labels, identifying annotations) of a node's group.
 
-    `labels` and `annotations` are those of the node. Returns None if the node has no group.
+    `labels` and `annotations` are those of the node. Returns None if the node has no group, or if
+    it belongs to a control plane of Cluster API, which Cluster Autoscaler does not scale.
+
+    upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     """
     for owner, key, divider in GROUP_LABELS:
         if key in labels:
             selected = {one: labels[one] for one in (key, divider) if one and one in labels}
             return owner, "-".join(selected.values()), selected, {}
     name = annotations.get(_CAPI_OWNER)
-    return None if name is None else ("Cluster API", name, {}, {_CAPI_OWNER: name})
+    is_control_plane = annotations.get(_CAPI_OWNER_KIND, "").endswith("ControlPlane")
+    if name is None or is_control_plane:
+        return None
+    return "Cluster API", name, {}, {_CAPI_OWNER: name}
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
@@ -141,6 +150,8 @@ def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> b
         zone = labels.get(ZONE)
         is_of_pool = re.search(f"-{re.escape(pool)}-{_HEX}-grp$", last) is not None
         return is_of_pool and (zone is None or f"/{zone}/" in full)
+    if owner == "Cluster API":
+        return re.fullmatch(re.escape(last) + _CAPI_SET_END, name) is not None
     form = _FORMS.get(owner)
     return form is not None and re.match(form.format(re.escape(name)), last) is not None
 

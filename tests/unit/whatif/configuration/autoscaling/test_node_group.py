@@ -436,6 +436,30 @@ def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, m
     assert (auto.config, len(auto.notes)) == (None, 1)
 
 
+def test_nodes_of_cluster_api_name_the_machine_set_of_their_deployment(found, make):
+    """The nodes of the control plane name its KubeadmControlPlane, which has no fixed limits."""
+    owners = [("a", "MachineSet", "md-x7k2p"), ("b", "MachineSet", "md-gpu-9c4dd")]
+    owners.append(("c", "KubeadmControlPlane", "prod-control-plane"))
+    nodes = []
+    for name, kind, owner in owners:
+        node = make.node(name)
+        node["metadata"]["annotations"] = {
+            "cluster.x-k8s.io/owner-kind": kind,
+            "cluster.x-k8s.io/owner-name": owner,
+        }
+        nodes.append(node)
+    entries = [STATUS.format(name=f"MachineDeployment/default/{one}") for one in ("md-gpu", "md")]
+    text = entries[0].replace("12", "99") + entries[1].partition("nodeGroups:\n")[2]
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": text},
+    }
+    read = read_autoscaling(ON, found(*nodes, status))
+    assert limits(read) == [("md-gpu-9c4dd", 3, 99), ("md-x7k2p", 3, 12)]
+
+
 @pytest.mark.parametrize(
     ("replicas", "status", "is_stopped"),
     [
