@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.objects import Node, Pod
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.whatif.change.kubectl_drain import DELETE_EMPTY_DIR, FORCE, needed_flags
@@ -26,7 +27,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import installed_rules
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
 from fairlead.whatif.planner.pool_limit import minimum_of_group
-from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
+from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _IGNORES: Final = "ignores it"

@@ -14,13 +14,13 @@ from typing import Final
 
 from fairlead.api.objects import Node, ResourceList
 from fairlead.api.quantity import amount_text
+from fairlead.api.text.count import counted
 from fairlead.engine.autoscaling.cluster_autoscaler.command_line import flags_of_command_line
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 from fairlead.whatif.configuration.autoscaling.autoscaler import cluster_autoscaler_flags
 from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits, group_of
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NODES: Final = "nodes"
