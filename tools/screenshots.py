@@ -83,12 +83,12 @@ def _take_dashboard(page: Page, link: str) -> None:
     page.send("Page.navigate", url=link)
     _wait(page, "document.documentElement?.dataset.drawn === 'yes'")
     page.js("location.hash = '#node=worker-01'")
-    _press(page, ".clock-buttons", "1 min")
+    _press(page, ".clock-buttons", "1m")
     _wait(page, "document.querySelector('.node-actions') !== null")
     _press(page, ".node-actions", "Stop")
     _wait(page, "document.querySelector('.node-actions').innerText.includes('has stopped')")
     for _ in range(2):
-        _press(page, ".clock-buttons", "5 min")
+        _press(page, ".clock-buttons", "5m")
         time.sleep(1)  # noqa: TID251 - of a real server
     page.type(".ask-field", "--drain worker-02")
     _press(page, "#ask", "Ask")
