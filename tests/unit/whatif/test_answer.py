@@ -650,6 +650,19 @@ def test_a_flapping_node_fails_again_after_a_long_time_in_service(snapshot, node
     assert answer.changed.outage.nodes[0].back_at - answer.changed.started_at > seconds(3000)
 
 
+def test_a_flapping_node_is_down_even_if_the_control_plane_does_not_notice(snapshot, nodes):
+    flap = ClusterChange(failures=Failures(flap=("n0@30s/30s",)))
+    conditions = Conditions(horizon=seconds(140))
+    answer = what_if(snapshot(*nodes, *rollout.at_rest()), flap, conditions)
+    outage, (node,) = answer.changed.outage, answer.changed.outage.nodes
+    assert (node.quiet_at, node.unready_at) == (answer.changed.started_at, None)
+    (lost,) = {one.cause for one in outage.lost}
+    assert lost is LossCause.FLAPPING
+    downs = [one.down > 0 for one in outage.pod_samples]
+    assert downs == [True, False, True, False, True]
+    assert "The control plane did not notice the failure" in text_of(answer)
+
+
 def test_the_answer_can_be_printed_as_json(drained):
     assert json.loads(json.dumps(whatif_result(drained)))["kind"] == "WhatIfResult"
 

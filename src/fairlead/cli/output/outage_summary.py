@@ -49,6 +49,8 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
         del count
         console.print()
         print_line(console, _headline(outage), "bold")
+        if unnoticed := sum(one.is_unnoticed for one in outage.nodes):
+            print_line(console, _unnoticed(unnoticed, len(outage.nodes)))
         for line in _taintings(outage, start):
             print_line(console, line)
         print_line(console, f"{_evictions(outage, start)} {_recovery(outage, start)}")
@@ -135,6 +137,19 @@ def _headline(found: OutageOutcome) -> str:
     if found.preempted:
         parts.append(f"{counted(len(found.preempted), 'other pod')} preempted to make room")
     return ", ".join(parts)
+
+
+def _unnoticed(nodes: int, of: int) -> str:
+    """Return the line about `nodes`, a number of failed nodes that were back in time."""
+    if of == 1:
+        return (
+            "The control plane did not notice the failure: the node and its pods counted as Ready "
+            "in the meantime."
+        )
+    return (
+        f"The control plane did not notice the failures of {counted_of(nodes, of, 'node')}: such a "
+        "node and its pods counted as Ready in the meantime."
+    )
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:

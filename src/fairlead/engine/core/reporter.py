@@ -120,6 +120,18 @@ class PodEvicted(Struct, frozen=True):
     at: Instant
 
 
+class KubeletFlapped(Struct, frozen=True):
+    """The machine of a flapping simulated kubelet stopped, or runs again (`is_running`).
+
+    No object of the cluster shows this: the Node stays Ready until the node lifecycle controller
+    notices that the heartbeats are missing.
+    """
+
+    node: str
+    is_running: bool
+    at: Instant
+
+
 class NodeMarkedUnknown(Struct, frozen=True):
     """The node lifecycle controller marked a node Unknown, because its heartbeat is too old.
 
@@ -268,6 +280,7 @@ Record = (
     | PodUnschedulable
     | PodPreempting
     | PodEvicted
+    | KubeletFlapped
     | NodeMarkedUnknown
     | ZoneAssessed
     | NodeTainted

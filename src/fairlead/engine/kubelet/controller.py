@@ -60,15 +60,16 @@ class Kubelets:
         reporter: Reporter | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """`reporter` receives the evictions.
+        """`reporter` receives the evictions, and the failures and returns of flapping kubelets.
 
         A kubelet admits a pod only if `cluster` shows that the pod fits its node. If `cluster` is
         None, the kubelets admit all pods.
         """
         config = config or KubeletConfig()
+        reporter = reporter or SilentReporter()
         self._nodes = config.nodes
         self._heartbeats = heartbeats = Heartbeats(
-            config.lease_period, config.annotates_renewals, config.renews_leases
+            config.lease_period, config.annotates_renewals, config.renews_leases, reporter=reporter
         )
         self._workers = PodWorkers(config, heartbeats.is_reporting, cluster)
         self._mirrors = MirrorPods()
@@ -76,7 +77,7 @@ class Kubelets:
             config.eviction,
             heartbeats.report_pressures,
             heartbeats.is_reporting,
-            reporter or SilentReporter(),
+            reporter,
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

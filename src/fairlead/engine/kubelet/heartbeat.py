@@ -34,6 +34,7 @@ from fairlead.api.objects import Lease, Node
 from fairlead.api.timestamp import NANOSECONDS_PER_MICROSECOND, format_duration, format_micro_time
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import KubeletFlapped, Reporter, SilentReporter
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
 from fairlead.engine.kubelet.node_condition import HEALTHY, found_conditions, needs_post, post
@@ -54,13 +55,15 @@ class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
     See KubeletConfig for `annotates_renewals` and `renews_leases`. `resumed` lists the kubelets
-    that have resumed; the caller clears it.
+    that have resumed; the caller clears it. `reporter` receives the failures and returns of
+    flapping kubelets.
     """
 
     period: DurationNs
     annotates_renewals: bool = True
     renews_leases: bool = True
     resumed: list[Resumption] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=SilentReporter)
     _kubelets: dict[str, KubeletState] = field(default_factory=dict)
     _leases: dict[str, Lease] = field(default_factory=dict)
     _timers: TimerQueue[KubeletState] = field(default_factory=TimerQueue)
@@ -188,6 +191,7 @@ class Heartbeats(Struct):
             lasts = kubelet.behaviour.on if kubelet.is_reporting else kubelet.behaviour.off
             kubelet.flaps_at = now + lasts
             self._timers.add(kubelet.flaps_at, kubelet)
+            self.reporter.report(KubeletFlapped(kubelet.name, kubelet.is_reporting, now))
 
     # --- changes of nodes ----------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ class LossCause(StrEnum):
     DAEMON = "daemon"
     NOT_YET = "not-yet"
     UNTAINTED = "untainted"
+    FLAPPING = "flapping"
     STOPPED_ZONE = "stopped-zone"
     STICKY = "sticky"
     UNCONFIRMED = "unconfirmed"
@@ -83,6 +84,7 @@ _CAUSES_IN_WORDS: Final = {
     LossCause.DAEMON: "DaemonSet or static pod",
     LossCause.NOT_YET: "still tolerating",
     LossCause.UNTAINTED: "node not tainted",
+    LossCause.FLAPPING: "node flaps",
     LossCause.STOPPED_ZONE: "evictions stopped",
     LossCause.STICKY: "StatefulSet waits for its node",
     LossCause.UNCONFIRMED: "deletion unconfirmed",
@@ -143,13 +145,15 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
     If the node failed several times, the times are those of the failure that led to the first
-    eviction of a pod, or of the first failure if no pod was evicted.
+    eviction of a pod. If no pod was evicted, they are those of the first failure that the control
+    plane noticed, or else of the first failure.
 
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
-    True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
-    `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
-    None if it is out of service at the end. `pods` counts the pods of the node, `evicted` those of
-    them that were deleted. A pod that was on several failed nodes in turn counts for each of them.
+    True, and at `tainted_at` the node got a NoExecute taint. For a slow kubelet, `quiet_at` is
+    `unready_at`. `back_at` is the time at which the node last returned to service; None if it is
+    out of service at the end. `has_returned` is True if it ever returned. `pods` counts the pods of
+    the node, `evicted` those of them that were deleted. A pod that was on several failed nodes in
+    turn counts for each of them.
     """
 
     node: str
@@ -162,6 +166,12 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     back_at: Instant | None
     pods: int
     evicted: int
+    has_returned: bool = False
+
+    @property
+    def is_unnoticed(self) -> bool:
+        """Whether the node always returned before the control plane noticed its failure."""
+        return self.has_returned and self.unready_at is None
 
 
 class LostPod(Struct, frozen=True, kw_only=True):

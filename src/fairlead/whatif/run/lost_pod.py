@@ -140,6 +140,8 @@ class _LossExplainer(Struct, frozen=True, dict=True):
                 return LossCause.DAEMON, "DaemonSet or static pod, which is not evicted"
             case NodeState.UNREADY:
                 return self._untainted(name)
+            case NodeState.UNNOTICED if recorder.is_flapping(name):
+                return LossCause.FLAPPING, "its node flaps, and is down when the simulation ends"
             case NodeState.UNNOTICED:
                 return LossCause.UNTAINTED, "the node controller has not yet noticed the failure"
             case _:

@@ -26,6 +26,7 @@ from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
+    KubeletFlapped,
     NodeTainted,
     PodEvicted,
     Record,
@@ -61,7 +62,9 @@ class FailedNode(Struct):
     """A node that is or was out of service; see `NodeHistory`.
 
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
-    of a pod from the node, or the node's first failure if no pod was evicted.
+    of a pod from the node. If no pod was evicted, it is the first failure that the control plane
+    noticed; if it noticed none, it is the node's first failure. `has_returned` is set once the node
+    has returned to service, even if it failed again later.
     """
 
     failure: FailureTimes
@@ -69,6 +72,7 @@ class FailedNode(Struct):
     zone: str
     evictions: list[Instant] = field(default_factory=list)
     back_at: Instant | None = None
+    has_returned: bool = False
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
@@ -126,6 +130,7 @@ class OutageRecorder(Struct):
     # {uid: eviction} of pods whose nodes had not failed
     _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
     _left_out: frozenset[str] = frozenset()  # node names
+    _flapped_off: set[str] = field(default_factory=set)  # nodes whose flapping machine is off
 
     @property
     def first_back_at(self) -> Instant | None:
@@ -156,6 +161,15 @@ class OutageRecorder(Struct):
                 self.timers.pop(ref.uid, None)
                 if why not in EMPTIES_NODE:
                     self._record_eviction(record)
+            case KubeletFlapped(node, is_running, at):
+                self._record_flap(node, at, is_running=is_running)
+
+    def _record_flap(self, name: str, at: Instant, *, is_running: bool) -> None:
+        """Record that the machine of a flapping node stopped, or runs again."""
+        self.now = at
+        (self._flapped_off.discard if is_running else self._flapped_off.add)(name)
+        if node := self.nodes.get(name):
+            self._record_node(node)
 
     def leave_out(self, nodes: frozenset[str]) -> None:
         """Forget the failures of `nodes`, and do not record them from now on."""
@@ -258,6 +272,7 @@ class OutageRecorder(Struct):
                 self.nodes.pop(gone.metadata.name, None)
                 self.starting.discard(gone.metadata.name)
                 self._is_serving.pop(gone.metadata.name, None)
+                self._flapped_off.discard(gone.metadata.name)
                 self._move(gone.metadata.name, "", None)
             case Pod():
                 self._drop(gone)
@@ -267,14 +282,17 @@ class OutageRecorder(Struct):
     # --- nodes -----------------------------------------------------------------------------
 
     def _record_node(self, node: Node) -> None:
-        name, state = node.metadata.name, state_of(node)
+        name = node.metadata.name
+        is_silent = self._is_silent(node)
+        state = _state_of(node, is_silent=is_silent)
         self.nodes[name] = node
         if is_starting(node):
             self.starting.add(name)
         else:
             self.starting.discard(name)
         before = self._states.get(name)
-        was_serving, self._is_serving[name] = self._is_serving.get(name), _is_serving_node(node)
+        was_serving = self._is_serving.get(name)
+        self._is_serving[name] = not is_silent and _is_ready(node)
         self._move(name, zone_key(node, self.config), state)
         serves_as_before = was_serving == self._is_serving[name]
         if state is before and serves_as_before:
@@ -286,10 +304,24 @@ class OutageRecorder(Struct):
         elif not state.is_in_service:
             concerned = self._record_failure(name, state, there, serves_as_before=serves_as_before)
         elif before is not None and not before.is_in_service:
-            self.failed_nodes[name].back_at = self.now
+            returned = self.failed_nodes[name]
+            returned.back_at, returned.has_returned = self.now, True
         for key in concerned:
             self._update(key)
         self._sample_pods()
+
+    def _is_silent(self, node: Node) -> bool:
+        """Return whether the kubelet of `node` is stopped or paused, or its flapping machine off.
+
+        The Node of a flapping machine does not show whether the machine is off; see KubeletFlapped.
+        """
+        try:
+            behaviour = parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, ""))
+        except ValueError:
+            return False
+        if behaviour.mode is Mode.FLAP:
+            return node.metadata.name in self._flapped_off
+        return behaviour.mode in (Mode.STOPPED, Mode.PAUSED)
 
     def state(self, node: str) -> NodeState | None:
         """Return the current state of `node`; None if it was deleted."""
@@ -301,6 +333,10 @@ class OutageRecorder(Struct):
         Return True for "" and for an unknown node.
         """
         return self._is_serving.get(node, True)
+
+    def is_flapping(self, node: str) -> bool:
+        """Return whether the machine of `node` is off, and runs again by itself."""
+        return node in self._flapped_off
 
     def pods_on(self, node: str) -> list[Pod]:
         """Return the existing pods on `node`, in the order of their binding."""
@@ -369,6 +405,8 @@ class OutageRecorder(Struct):
         failure = failed.latest
         if state in (NodeState.UNREADY, NodeState.TAINTED) and failure.unready_at is None:
             failure.unready_at = self.now
+            if failed.failure.unready_at is None:
+                failed.failure = failure
         if state is NodeState.TAINTED and failure.tainted_at is None:
             failure.tainted_at = self.now
         # The state of an affected pod depends only on pods and on the nodes that serve. It is
@@ -581,32 +619,23 @@ class OutageRecorder(Struct):
             self.pod_samples.append(sample)
 
 
-def state_of(node: Node) -> NodeState:
-    """Return the state of `node` according to its taints, conditions and annotations."""
+def _state_of(node: Node, *, is_silent: bool) -> NodeState:
+    """Return the state of `node` according to its taints and conditions.
+
+    `is_silent` is set if its kubelet does not report.
+    """
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
     if not _is_ready(node):
         return NodeState.UNREADY
-    if _is_silent(node):
+    if is_silent:
         return NodeState.UNNOTICED
     return NodeState.CORDONED if node.spec.unschedulable else NodeState.READY
-
-
-def _is_serving_node(node: Node) -> bool:
-    return not _is_silent(node) and _is_ready(node)
 
 
 def _is_ready(node: Node) -> bool:
     """Return whether `node` counts as Ready, as it also does while it is starting."""
     return is_ready_node(node) or is_starting(node)
-
-
-def _is_silent(node: Node) -> bool:
-    try:
-        behaviour = parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, ""))
-    except ValueError:
-        return False
-    return behaviour.mode in (Mode.STOPPED, Mode.PAUSED)
 
 
 def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:

@@ -45,6 +45,7 @@ from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEve
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
+    KubeletFlapped,
     NominationsWasted,
     PluginFailed,
     PodCollected,
@@ -170,6 +171,9 @@ class Recorder(Struct):
 
     def report(self, record: Record) -> None:
         """Add the content of `record` to the outcome of the run."""
+        if isinstance(record, KubeletFlapped):
+            self._on_flapped(record)
+            return
         timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
         self.outage.report(record)
         match record:
@@ -192,6 +196,25 @@ class Recorder(Struct):
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.errors.setdefault(f"plugin {plugin} ({point})", message)
+
+    def _on_flapped(self, record: KubeletFlapped) -> None:
+        """Record the readiness of pods whose machine stopped, or runs again."""
+        name, self.now = record.node, record.at
+        before = self.outage.is_serving(name)
+        self.outage.report(record)
+        self._see_serving(name, before=before)
+        if node := self.outage.nodes.get(name):
+            is_serving = self.outage.is_serving(name)
+            self.history.update_node(node, self.now, is_serving=is_serving)
+
+    def _see_serving(self, node: str, *, before: bool) -> None:
+        """Record the readiness of the pods of `node` if it started or stopped working.
+
+        `before` is whether it worked before.
+        """
+        after = self.outage.is_serving(node)
+        if before != after:
+            self.workloads.node_changed(self.outage.pods_on(node), self.now, is_serving=after)
 
     def _recurrence(
         self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
@@ -401,9 +424,7 @@ class Recorder(Struct):
                 name = node.metadata.name
                 before = self.outage.is_serving(name)
                 self.outage.observe(stimulus, now)
-                after = self.outage.is_serving(name)
-                if before != after:
-                    self.workloads.node_changed(self.outage.pods_on(name), now, is_serving=after)
+                self._see_serving(name, before=before)
             case ObjectDeleted(Node() as node):
                 pods = self.outage.pods_on(node.metadata.name)
                 self.touched.update(map(original_key, pods))
