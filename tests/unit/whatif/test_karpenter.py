@@ -22,6 +22,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
 )
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
@@ -280,6 +281,30 @@ def test_a_node_that_the_change_names_is_kept_until_the_change(
     answer = ask(tmp_path, objects, change(removed.node))
     assert not answer.changed.skipped
     assert any(f"Until then, it keeps {removed.node}," in note for note in answer.changed.notes)
+
+
+def test_the_failure_of_a_node_that_is_then_removed_is_an_effect(tmp_path: Path) -> None:
+    """Its DaemonSet pod is down until Karpenter removes the node, as it does in both runs."""
+    tolerations = [{"operator": "Exists"}]
+    template = {
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {"tolerations": tolerations, "containers": [{"name": "c", "image": "i"}]},
+    }
+    agent = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default", "uid": "ds"},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": template},
+    }
+    answer = ask(
+        tmp_path,
+        [pool(), node("n1"), agent],
+        ClusterChange(failures=Failures(fail_node=("n1",))),
+    )
+    assert "n1" not in {one.name for one in (*answer.without.nodes, *answer.changed.nodes)}
+    assert not answer.effect.is_none
+    sentences = [one.sentence for one in verdict_of(answer.effect).findings]
+    assert sentences == ["1 pod is down with its node and needs no replacement."]
 
 
 def test_a_removal_that_the_change_does_not_cause_is_no_effect(tmp_path: Path) -> None:

@@ -734,11 +734,19 @@ def _resized(effect: Effect) -> str | None:
     return f"The pods request other amounts of {', '.join(found.reallocated)}."
 
 
+def _needs_no_replacement(pods: int) -> str:
+    if pods == 1:
+        return "1 pod is down with its node and needs no replacement."
+    return f"{_pods(pods)} are down with their nodes and need no replacements."
+
+
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    Waiting pods that are displaced, moved or new are not counted. Return None if the change leaves
-    no pods on failed nodes.
+    If there are none of these, the result is a sentence about pods that are down with their nodes
+    and need no replacement, such as those of DaemonSets on nodes that are removed. Waiting pods
+    that are displaced, moved or new are not counted. Return None if the change leaves no pods on
+    failed nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:
@@ -764,6 +772,9 @@ def _interrupted(effect: Effect) -> str | None:
         longest = for_readers(waited[0].waited)  # the longest wait is first
         pending = _pods_of([one.pod for one in waited], "pending pod")
         sentences.append(f"{pending} {verb} {longest} for a node.")
+    unneeded = sum(not one.cause.is_loss for one in outage.lost)
+    if unneeded and not sentences:
+        sentences.append(_needs_no_replacement(unneeded))
     return " ".join(sentences) or None
 
 
