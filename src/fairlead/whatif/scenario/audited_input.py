@@ -11,7 +11,8 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod whose owner is in neither the log nor the dump
-is created without an owner. A pod that completed in the log has the same runtime in the simulation.
+is created without an owner, as is a pod that the log records without an owner. A pod that completed
+in the log has the same runtime in the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -153,7 +154,7 @@ def audited_input(
     known = {(one.kind.kind, one.ref.namespace, one.ref.name) for one in initial}
     named = with_generated_names(later, known)
     steps = tuple(step for write in named for step in reader.steps(write))
-    notes = tuple(reader.notes(len(log.writes) - len(later)))
+    notes = tuple(reader.notes(len(log.writes) - len(later), has_steps=bool(steps)))
     return AuditedInput(steps, reader.lifecycles(), notes)
 
 
@@ -236,10 +237,12 @@ class _Reader:
         """Return whether `write` is left out, because the simulation's controllers make it.
 
         `obj` is the written object; it must not have an owner. The result is True if `obj` is a
-        provisioned volume, or if a controller made the write. There are two exceptions: writes to
-        the subresource `scale`, and the StatefulSet controller's writes of claims whose StatefulSet
-        is unknown.
+        provisioned volume, or if a controller made the write. There are three exceptions: writes to
+        the subresource `scale`, the StatefulSet controller's writes of claims whose StatefulSet is
+        unknown, and the creation of a pod, which no simulated controller creates without an owner.
         """
+        if write.kind is POD and _is_creation(write):
+            return False
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)
         annotations = (obj or {}).get("metadata", {}).get("annotations") or {}
@@ -274,10 +277,11 @@ class _Reader:
         elif write.kind is not POD and not is_removal:
             self._unrecorded.add(owner["kind"])
 
-    def notes(self, earlier: int) -> Iterator[str]:
+    def notes(self, earlier: int, *, has_steps: bool) -> Iterator[str]:
         """Yield notes about writes that are left out, and about kinds whose writes are not logged.
 
-        `earlier` is the number of writes before the dump.
+        `earlier` is the number of writes before the dump. `has_steps` is set if any write is
+        repeated.
         """
         if earlier:
             yield (
@@ -288,6 +292,12 @@ class _Reader:
             yield (
                 f"{self.source}: {self._left_out:,} writes of controllers, schedulers and kubelets "
                 "are left out, because the simulated ones decide instead."
+            )
+        if not has_steps:
+            yield (
+                f"{self.source}: no write of the log is repeated. The simulation shows only what "
+                "the controllers do with the objects at its start. Add a dump of the cluster to "
+                "cluster.files, or record the writes to pods and workloads."
             )
         if self._moved:
             yield (

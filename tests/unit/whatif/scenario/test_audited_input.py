@@ -137,6 +137,19 @@ def test_writes_of_users_are_repeated_at_their_time(simulate):
     assert ": 5 writes of controllers, schedulers and kubelets" in note
 
 
+def test_pods_that_are_recorded_without_an_owner_are_created(simulate):
+    """A controller created the pod, but no simulated controller would do so."""
+    ownerless = write("create", "pods/web-1", pod("web-1"), 1, f"{ACCOUNT}replicaset-controller")
+    run = simulate([ownerless, bound("web-1", 2)])
+    assert [one.name for one in run.outcome.placed()] == ["web-1"]
+
+
+def test_a_log_without_writes_of_users_has_a_note(simulate):
+    run = simulate([bound("web-1", 1)])
+    [note] = [one for one in run.outcome.notes if "no write of the log is repeated" in one]
+    assert "cluster.files" in note
+
+
 def at_level_request(event, name=""):
     """Return the event without its response; `name` is the recorded name."""
     reference = {**event["objectRef"], "name": name}
