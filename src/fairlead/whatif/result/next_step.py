@@ -14,7 +14,7 @@ import json
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import Final
 
@@ -58,7 +58,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 STEPS_MAX: Final = 5
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
-_TRIES_MAX: Final = 3  # number of node sets to taint that are tried; each takes a simulation
+_TRIES_MAX: Final = 3  # number of remedies of one kind that are tried; each takes a simulation
 _GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
 _HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
@@ -745,19 +745,25 @@ def _data_deleted(case: _Case) -> Iterator[NextStep]:
 
 
 def _unavailable(case: _Case) -> Iterator[NextStep]:
-    """Yield a remedy for the first workload without a ready pod.
+    """Yield a remedy for one of the workloads without a ready pod.
 
     The remedy is the taint out-of-service on the failed nodes if the workload is a StatefulSet, or
     if one of its pods waits for a volume that a pod on a failed node keeps. For other workloads
-    whose pods find a node, the remedy is one more replica.
+    whose pods find a node, the remedy is one more replica. Each kind of remedy is tried for up to
+    _TRIES_MAX workloads.
     """
     effect = case.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
-    for one in down[:1]:
-        if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect):
-            yield from _out_of_service([one], case)
-        elif one.moved and one.budget is not BudgetResult.BREACHED:
-            yield from _standby(one, case)
+    stuck = [
+        one for one in down if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect)
+    ]
+    moved = [
+        one
+        for one in down
+        if one not in stuck and one.moved and one.budget is not BudgetResult.BREACHED
+    ]
+    replicas = (step for one in moved[:_TRIES_MAX] for step in _standby(one, case))
+    yield from islice(chain(_out_of_service(stuck, case), replicas), 1)
 
 
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:

@@ -722,6 +722,16 @@ def test_the_failure_of_every_node_suggests_no_replica(snapshot, make):
     assert options == "--scale rs/default/web=2"
 
 
+def test_a_remedy_is_tried_for_each_workload_without_a_ready_pod(snapshot, make):
+    """The dump lacks the owner of the first pod, so that only the second one can be scaled."""
+    owned = make.pod("a", node_name="a", owner="absent")
+    cluster = [owned, *single(make), make.node("a"), make.node("b")]
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
+    answer = what_if(snapshot(*cluster), change)
+    assert [one.workload.name for one in answer.effect.workloads] == ["absent", "web"]
+    assert [options for _, options in steps_of(answer)] == ["--scale rs/default/web=2"]
+
+
 def test_a_replica_that_would_fail_with_the_nodes_is_not_suggested(snapshot, make):
     """The new replica starts on node c, which has most room and fails, too."""
     busy = make.pod("busy", cpu="2", node_name="b")
