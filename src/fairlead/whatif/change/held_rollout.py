@@ -119,10 +119,19 @@ def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
     """
     if before.kind is not STATEFUL_SET or _replicas(after) == _replicas(before.value):
         return ""
-    unready = _awaited(before, decode_as(StatefulSet, after), inventory)
-    if not unready:
+    if not (unready := awaited_in_order(before, after, inventory)):
         return ""
     return f"{before.title} creates and deletes no pods until its pod {unready} is ready."
+
+
+def awaited_in_order(owner: Manifest, after: Json, inventory: Inventory) -> str:
+    """Return the name of the unready pod for which `owner` waits if `after` scales it up.
+
+    Return "" if there is none, or if `owner` is not a StatefulSet with the policy OrderedReady.
+    """
+    if owner.kind is not STATEFUL_SET:
+        return ""
+    return _awaited(owner, decode_as(StatefulSet, after), inventory)
 
 
 def _replicas(stateful_set: Json) -> int:

@@ -289,10 +289,12 @@ def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
 def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
     """Yield the pod for which a StatefulSet waits before it creates its next pod, if there is one.
 
+    If it has all its pods, this pod would be one of a scale-up.
+
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """
     policy = text(workload.value, "spec", "podManagementPolicy")
-    if workload.kind is not STATEFUL_SET or policy == "Parallel" or len(pods) >= wanted:
+    if workload.kind is not STATEFUL_SET or policy == "Parallel" or len(pods) > wanted:
         return
     ordinals = {
         ordinal: pod

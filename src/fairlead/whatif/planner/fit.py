@@ -231,32 +231,6 @@ def fit_answer(
 
     The answer is no if fewer than `wanted` pods fit.
     """
-    findings = []
-    if result.refused_by == "admission":
-        findings.append(f"The next pod is refused: {result.stop}")
-    elif result.refused_by in ("scheduling", "error"):
-        findings.append(f"The next pod is not placed: {result.stop}")
-    if result.fits_by_preemption:
-        findings.append("With --preempt, it is placed, and pods of lower priority are evicted.")
-    if too_many := source.above_maximum(result.count):
-        findings.append(too_many)
-    if result.group:
-        findings.append(
-            f"The pods name PodGroup {result.group} and start only with it; here, each is placed "
-            "alone."
-        )
-    if result.disks:
-        findings.append(
-            "Only the pods on one node can start, because the volume of claim "
-            f"{result.disks[0]} is attached to one node at a time."
-        )
-    if result.waiting.placed or result.waiting.without_node:
-        findings.append(_waiting(result.waiting))
-    if result.victims:
-        pods = counted(len(result.victims), "pod")
-        findings.append(f"{pods} of lower priority would be evicted.")
-    if result.breached:
-        findings.append(f"This breaches budgets: {_breaches(result.breached)}.")
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,
@@ -277,12 +251,51 @@ def fit_answer(
         "Fit",
         name,
         _verdict(result, source),
-        tuple(findings),
+        tuple(_findings(result, source)),
         (_stops(result, model), _places(result, model), _victims(result)),
         facts,
         notes,
         is_no=result.count < wanted,
     )
+
+
+def _findings(result: FitResult, source: NewPods) -> Iterator[str]:
+    """Yield the sentences below the verdict."""
+    yield from _stop(result)
+    if too_many := source.above_maximum(result.count):
+        yield too_many
+    if source.awaited and result.count:
+        yield (
+            f"The StatefulSet creates no further pod until {source.namespace}/{source.awaited} is "
+            "ready (podManagementPolicy)."
+        )
+    if result.group:
+        yield (
+            f"The pods name PodGroup {result.group} and start only with it; here, each is placed "
+            "alone."
+        )
+    if result.disks:
+        yield (
+            "Only the pods on one node can start, because the volume of claim "
+            f"{result.disks[0]} is attached to one node at a time."
+        )
+    if result.waiting.placed or result.waiting.without_node:
+        yield _waiting(result.waiting)
+    if result.victims:
+        pods = counted(len(result.victims), "pod")
+        yield f"{pods} of lower priority would be evicted."
+    if result.breached:
+        yield f"This breaches budgets: {_breaches(result.breached)}."
+
+
+def _stop(result: FitResult) -> Iterator[str]:
+    """Yield sentences about the next pod, which is refused or not placed."""
+    if result.refused_by == "admission":
+        yield f"The next pod is refused: {result.stop}"
+    elif result.refused_by in ("scheduling", "error"):
+        yield f"The next pod is not placed: {result.stop}"
+    if result.fits_by_preemption:
+        yield "With --preempt, it is placed, and pods of lower priority are evicted."
 
 
 def _verdict(result: FitResult, source: NewPods) -> str:

@@ -35,7 +35,7 @@ from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set, templates_by_name
 from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
-from fairlead.whatif.change.held_rollout import held_scaling
+from fairlead.whatif.change.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -62,7 +62,8 @@ class NewPods(Struct, frozen=True):
     reads the selector of `controller` for default topology spread constraints. `stateful_set`
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
     number of replicas of the workload that --like names. It is None for a Job or CronJob, and for a
-    template from --pod. `autoscaler` is the HorizontalPodAutoscaler of the workload.
+    template from --pod. `autoscaler` is the HorizontalPodAutoscaler of the workload. `awaited` is
+    the name of the unready pod for which a StatefulSet waits before it creates pods.
     """
 
     source: str
@@ -76,6 +77,7 @@ class NewPods(Struct, frozen=True):
     first: int = 0
     replicas: int | None = None
     autoscaler: Manifest | None = None
+    awaited: str = ""
     claim_templates: tuple[Json, ...] = ()
 
     def above_maximum(self, more: int) -> str:
@@ -165,6 +167,7 @@ def pod_source(
             new_pods_of(LIKE, found, inventory),
             replicas=0 if held_scaling(found, inventory) else _replicas(found),
             autoscaler=autoscaler_of(found, inventory),
+            awaited=awaited_in_order(found, found.value, inventory),
         )
     assert pod_file is not None
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)

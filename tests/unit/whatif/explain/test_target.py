@@ -408,9 +408,13 @@ def test_pods_of_a_stateful_set_wait_for_old_pods_on_a_silent_node(explained, ma
     )
 
 
+@pytest.mark.parametrize("replicas", [2, 3])
 @pytest.mark.parametrize(("policy", "is_stated"), [("OrderedReady", True), ("Parallel", False)])
-def test_the_pod_that_a_stateful_set_waits_for_is_named(explained, make, policy, is_stated):
-    web = make.workload("StatefulSet", "web", replicas=3)
+def test_the_pod_that_a_stateful_set_waits_for_is_named(
+    explained, make, policy, is_stated, replicas
+):
+    """With two replicas, it has all its pods, but a third replica would have to wait, too."""
+    web = make.workload("StatefulSet", "web", replicas=replicas)
     web["metadata"]["uid"] = "web"
     web["spec"]["podManagementPolicy"] = policy
     pods = [replica(make, 0, "a"), replica(make, 1, "a")]

@@ -348,6 +348,25 @@ def test_the_answer_says_that_an_autoscaler_allows_fewer_replicas(snapshot, make
     assert [one for one in found["findings"] if "Autoscaler" in one] == findings
 
 
+@pytest.mark.parametrize(("policy", "is_stated"), [("OrderedReady", True), ("Parallel", False)])
+def test_the_answer_names_the_pod_that_a_stateful_set_waits_for(snapshot, make, policy, is_stated):
+    db = make.workload("StatefulSet", "db", replicas=1)
+    db["metadata"]["uid"] = "db"
+    db["spec"]["podManagementPolicy"] = policy
+    pod = make.pod("db-0", node_name="n", owner="db")
+    pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    read = snapshot(make.node(), db, pod)
+    source = pod_source(None, "sts/db", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["count"]
+    sentence = (
+        "The StatefulSet creates no further pod until default/db-0 is ready (podManagementPolicy)."
+    )
+    assert (sentence in found["findings"]) is is_stated
+
+
 def test_the_answer_names_number_reason_and_places(snapshot, make):
     read = snapshot(make.node(), make.workload(replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
