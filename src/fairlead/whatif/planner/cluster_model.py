@@ -30,6 +30,7 @@ from fairlead.api.objects import (
     CSIStorageCapacity,
     Namespace,
     Node,
+    PersistentVolumeClaim,
     Pod,
     PodCondition,
     PodGroup,
@@ -76,7 +77,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Amounts
 from fairlead.engine.workloads.pod_control.pod_template import missing_classes
-from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.engine.workloads.volumes.claim_creation import missing_bindings, missing_storage
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import no_scheduler
 from fairlead.whatif.planner.owner_template import OwnerTemplates
@@ -167,8 +168,9 @@ class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
     `objects` are the objects of the snapshot, plus the storage objects and PriorityClasses that the
-    snapshot lacks (`missing_storage`, `missing_classes`); `now` is the time of the snapshot. If
-    `preempts` is set, pods that fit nowhere try preemption. Extenders are not called.
+    snapshot lacks (`missing_storage`, `missing_classes`), and with complete bindings of claims
+    (`missing_bindings`). `now` is the time of the snapshot. If `preempts` is set, pods that fit
+    nowhere try preemption. Extenders are not called.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -219,7 +221,20 @@ class ClusterModel:
         loaded = self._polled()
         for command in (*missing_storage(loaded), *_missing_classes(loaded)):
             world.perform(Issued(command, API_SERVER), self.now)
-        return _as_namespaces_end((*loaded, *self._polled()))
+        loaded = (*loaded, *self._polled())
+        return _as_namespaces_end(self._with_bindings(loaded))
+
+    def _with_bindings(self, loaded: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
+        """Return `loaded` with the claims whose bindings are completed (`missing_bindings`)."""
+        for command in missing_bindings(loaded):
+            self._world.perform(Issued(command, API_SERVER), self.now)
+        bound = {one.key: one for one in self._polled()}
+        if not bound:
+            return loaded
+        return tuple(
+            bound.get(one.key, one) if isinstance(one, PersistentVolumeClaim) else one
+            for one in loaded
+        )
 
     def _polled(self) -> tuple[ApiObject, ...]:
         """Return the objects of the store that changed since the last call."""

@@ -220,6 +220,42 @@ def test_claims_that_are_bound_immediately_have_volumes(snapshot, planner, make,
         assert fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count == 7
 
 
+@pytest.mark.parametrize(
+    ("phase", "of_claim", "is_drained"),
+    [("Bound", {}, True), ("Pending", {}, False), ("Bound", {"name": "other"}, False)],
+)
+def test_a_bound_claim_without_its_annotation_is_bound(planner, make, phase, of_claim, is_drained):
+    """The claim is not bound if its phase is Pending, or if its volume is that of another claim."""
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "d", "uid": "d"}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "d", "namespace": "default", "uid": "d"},
+        "spec": {**CLAIM_SPEC, "storageClassName": "", "volumeName": "pv"},
+        "status": {"phase": phase},
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "claimRef": reference | of_claim,
+            "csi": {"driver": "csi.example", "volumeHandle": "v"},
+        },
+        "status": {"phase": "Bound"},
+    }
+    rs = make.workload("ReplicaSet", "web", replicas=1)
+    rs["metadata"]["uid"] = "web"
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}]
+    rs["spec"]["template"]["spec"]["volumes"] = volumes
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["spec"]["volumes"] = volumes
+    plan = planner(make.node("a"), make.node("b"), claim, volume, rs, pod)
+    assert isinstance(plan.empty("a"), PlannedDrain) is is_drained
+
+
 def test_fit_shares_a_claim_that_is_not_allocated(snapshot, make):
     """The first pod allocates the claim on a node; three more pods of one core join it there."""
     claim = {

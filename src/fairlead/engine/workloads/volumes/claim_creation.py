@@ -24,13 +24,17 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import claim_name, is_claimed, named_claims
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
-from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, is_bound
 from fairlead.engine.workloads.identity import claim_created, object_ref, ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
-from fairlead.engine.workloads.volumes.command import claim_ref
-from fairlead.engine.workloads.volumes.volume_index import IS_DEFAULT, VolumeIndex
+from fairlead.engine.workloads.volumes.command import BOUND, claim_ref
+from fairlead.engine.workloads.volumes.volume_index import (
+    IS_DEFAULT,
+    VolumeIndex,
+    is_volume_bound_to_claim,
+)
 
 DELETE: Final = "Delete"
 WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
@@ -276,6 +280,26 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
             meta = one.metadata
             commands.append(_volume(meta.namespace, meta.name, one.spec.volume_name))
     return [*commands, *_missing_classes(known)]
+
+
+def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
+    """Yield writes that complete the bindings of the Bound claims in `objects`.
+
+    The scheduler takes a claim without the annotation for unbound. The volume controller sets the
+    annotation again if a dump lacks it, for example because a program has removed annotations.
+
+    upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
+    """
+    index = VolumeIndex()
+    for one in objects:
+        index.see(one)
+    for _, claim in sorted(index.claims.items()):
+        volume = index.volumes.get(claim.spec.volume_name)
+        if volume is None or claim.status.phase != BOUND or is_bound(claim):
+            continue
+        if volume.spec.claim_ref is None or is_volume_bound_to_claim(volume, claim):
+            patch = {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}}
+            yield PatchObject(claim_ref(claim), patch)
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
