@@ -45,6 +45,7 @@ _WORKLOAD_COLUMNS: Final = (
     ResultColumn("what", "what happened"),
 )
 _UNTOUCHED: Final = "untouched"
+_ABSENT: Final = "has no pods"  # for example because only another alternative creates the workload
 
 
 class Alternative(Struct, frozen=True):
@@ -201,9 +202,7 @@ def _workload_rows(found: Sequence[Alternative]) -> list[dict[str, object]]:
     for ref in order:
         of_all = [each.get(ref) for each in effects]
         if len({_facts(one) for one in of_all}) > 1:
-            rows += [
-                _workload_row(ref, each.name, one) for each, one in zip(found, of_all, strict=True)
-            ]
+            rows += [_workload_row(ref, each, one) for each, one in zip(found, of_all, strict=True)]
     return rows
 
 
@@ -211,10 +210,14 @@ def _facts(one: WorkloadEffect | None) -> tuple[object, ...]:
     return () if one is None else (one.readiness, one.words)
 
 
-def _workload_row(ref: WorkloadRef, name: str, one: WorkloadEffect | None) -> dict[str, object]:
-    row: dict[str, object] = {"workload": str(ref), "alternative": name}
+def _workload_row(
+    ref: WorkloadRef, alternative: Alternative, one: WorkloadEffect | None
+) -> dict[str, object]:
+    row: dict[str, object] = {"workload": str(ref), "alternative": alternative.name}
     if one is None:
-        return {**row, "wanted": None, "lowest": None, "at_end": None, "what": _UNTOUCHED}
+        pods = alternative.answer.changed.pods.values()
+        what = _UNTOUCHED if any(pod.workload == ref for pod in pods) else _ABSENT
+        return {**row, "wanted": None, "lowest": None, "at_end": None, "what": what}
     ready = one.readiness
     return {
         **row,

@@ -142,6 +142,16 @@ def test_alternatives_of_equal_rank_with_different_outcomes_are_both_stated(ask,
     assert found["verdict"].startswith(start)
 
 
+def test_a_workload_that_an_alternative_does_not_create_is_not_untouched(ask, tmp_path):
+    """Only `add` creates `new`; it leaves the pods of `web` untouched."""
+    new = {**REPLICA_SET, "metadata": {"name": "new", "namespace": "x"}}
+    (tmp_path / "new.json").write_text(json.dumps(new))
+    _, found, _ = ask("--change", "add:--apply new.json", "--change", "drain:--drain a")
+    what = {(one["workload"], one["alternative"]): one["what"] for one in found["workloads"]}
+    assert what["rs/x/new", "drain"] == "has no pods"
+    assert what["rs/x/web", "add"] == "untouched"
+
+
 def test_the_nodes_of_alternatives_are_side_by_side(ask, tmp_path, capsys):
     changes = ("--change", "more:--add-nodes 2 --like a", "--change", "fewer:--delete node/c")
     _, found, _ = ask(*changes)
