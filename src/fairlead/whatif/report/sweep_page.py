@@ -59,7 +59,7 @@ def render_sweep(answer: Json, worst_report: str) -> str:
             "<section><h2>Distribution over the cases</h2>",
             _distributions(answer["measures"], cases),
             "</section>\n<section><h2>Cases</h2>",
-            _cases(cases, list(answer["parameters"]), answer["measures"], worst, worst_report),
+            _cases(cases, list(answer["parameters"]), worst, worst_report),
             "</section>",
         ),
     )
@@ -116,12 +116,12 @@ def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     )
 
 
-def _cases(
-    cases: Sequence[Json], parameters: Sequence[str], measures: Sequence[Json], worst: int,
-    worst_report: str,
-) -> str:  # fmt: skip
-    names = [one["measure"] for one in measures]
-    differing = [name for name in names if len({row[name] for row in cases}) > 1]
+def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_report: str) -> str:
+    """Return the table of the cases, with the same measures as in the text: those that differ.
+
+    A measure can differ although no value is above 0, if some cases lack it.
+    """
+    differing = [name for name in BY_NAME if len({row[name] for row in cases}) > 1]
     head = "".join(
         (
             '<th class="number">case</th>',

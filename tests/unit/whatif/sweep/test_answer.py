@@ -51,6 +51,16 @@ def test_the_page_says_how_many_cases_have_a_measure():
     assert "<td>the same in all cases</td>" in render_sweep(answer(2, 2), "worst.html")
 
 
+def test_the_page_has_the_measures_of_the_text():
+    """No pod is lost in the one case with a failure, and the other case lacks the measure."""
+    cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]
+    rows = [{**dict.fromkeys(BY_NAME, 0), "lost": lost} for lost in (None, 0)]
+    found = sweep_answer("s.yaml", cases, rows, "pending")
+    [shown] = [one for one in found.tables if one.name == "cases"]
+    assert "lost" in [one.key for one in shown.columns]
+    assert '<th class="number">lost</th>' in render_sweep(found.to_json(), "worst.html")
+
+
 @pytest.mark.parametrize(("number", "rest"), [(4, "1 more note"), (5, "2 more notes")])
 def test_each_note_of_the_cases_is_stated_once(number, rest):
     cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]
