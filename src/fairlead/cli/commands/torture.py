@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 from rich.console import Console
 
+from fairlead.api.text.count import counted
 from fairlead.cli.exit_code import DIFFERENCE
 from fairlead.cli.options.parameter import integer
 from fairlead.whatif.input.error import InputError
@@ -154,7 +155,7 @@ def _problem(result: Result) -> str:
 
 def _line(summary: CampaignSummary) -> str:
     commands = summary.tally["commands"]
-    return f"{summary.runs} seeds, {commands:,} commands, {summary.faults:,} faults"
+    return f"{counted(summary.runs, 'seed')}, {commands:,} commands, {summary.faults:,} faults"
 
 
 def _report(summary: CampaignSummary) -> list[str]:
