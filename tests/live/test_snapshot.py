@@ -65,7 +65,9 @@ def test_the_printed_roles_suffice_and_notes_name_the_unreadable_kinds(cluster, 
     done = fairlead("snapshot", str(file), "--kubeconfig", cluster, "--context", "alice")
     assert done.returncode == 0
     assert done.stderr.splitlines()[1:] == [
-        "no leases could be read: an outage under way seems to begin earlier than it did"
+        "no leases could be read: an outage under way seems to begin earlier than it did",
+        "if you lack the permission to read these, `fairlead snapshot --rbac` prints the role that "
+        "is needed",
     ]
     annotations = json.loads(file.read_text())["metadata"]["annotations"]
     assert annotations["fairlead.dev/unreadable"] == "leases.coordination.k8s.io"

@@ -46,7 +46,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -268,7 +268,7 @@ def _without_change(
         loads=loads,
         other_schedulers=other_schedulers(scheduler, snapshot.manifests),
         notes=(
-            *unreadable_lines(snapshot.unreadable),
+            *unreadable_notes(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
             *_leaving(snapshot, autoscaling),

@@ -99,7 +99,7 @@ def snapshot(
     from fairlead.cli.output.distinct_outputs import require_distinct
     from fairlead.cli.output.result_file import print_notice
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.snapshot.live.live_resource import rbac_manifest, unreadable_lines
+    from fairlead.whatif.snapshot.live.live_resource import rbac_manifest, unreadable_notes
 
     if rbac:
         if (
@@ -135,6 +135,6 @@ def snapshot(
     else:
         write_texts(file, list(live.texts()), live.metadata(), as_list=as_list)
         print_notice(f"snapshot: {file} ({len(live):,} objects of {live.name})")
-    for line in unreadable_lines(live.unreadable_resources()):
+    for line in unreadable_notes(live.unreadable_resources()):
         print_notice(line)
     return exit_code.SUCCESS

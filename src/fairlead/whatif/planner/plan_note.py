@@ -18,7 +18,7 @@ from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
-from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (
     leaving_nodes,
     leaving_note,
@@ -53,7 +53,7 @@ def plan_notes(
     others = [name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)]
     return (
         *([words] if words else []),
-        *unreadable_lines(snapshot.unreadable),
+        *unreadable_notes(snapshot.unreadable),
         *dump_notes(snapshot),
         *leaving_note(_leaving(snapshot, autoscale)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),

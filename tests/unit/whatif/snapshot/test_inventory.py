@@ -8,7 +8,7 @@ import pytest
 from fairlead.apiserver.kind import POD
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_lines, unreadable_notes
 from fairlead.whatif.snapshot.snapshot import UNREADABLE, parse_snapshot
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -145,6 +145,12 @@ def test_resources_of_one_name_are_named_once():
     assert unreadable_lines(groups) == [
         "no podgroups could be read: gangs of kube-batch are scheduled pod by pod"
     ]
+
+
+def test_notes_about_unreadable_resources_name_the_command_that_prints_the_role():
+    notes = unreadable_notes(["jobs.batch", "poddisruptionbudgets.policy"])
+    assert ["snapshot --rbac" in note for note in notes] == [False, False, True]
+    assert unreadable_notes([]) == []
 
 
 def test_blank_text_selects_nothing(inventory):

@@ -71,7 +71,7 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.snapshot.absent_owner import with_absent_owners
-from fairlead.whatif.snapshot.live.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10
@@ -282,7 +282,7 @@ def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseC
 
 
 def _print_unreadable(snapshot: Snapshot) -> None:
-    for line in unreadable_lines(snapshot.unreadable):
+    for line in unreadable_notes(snapshot.unreadable):
         print_notice(line)
 
 

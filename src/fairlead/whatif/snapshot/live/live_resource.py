@@ -116,6 +116,10 @@ def _resources(text: str) -> tuple[LiveResource, ...]:
 
 
 LIVE_RESOURCES: Final = _resources(_RESOURCES)
+_ROLE: Final = (
+    "if you lack the permission to read these, `fairlead snapshot --rbac` prints the role that is "
+    "needed"
+)
 
 
 def unreadable_lines(resources: Iterable[str]) -> list[str]:
@@ -131,6 +135,12 @@ def unreadable_lines(resources: Iterable[str]) -> list[str]:
         f"no {_joined(list(dict.fromkeys(plurals)))} could be read: {meaning}"
         for meaning, plurals in by_meaning.items()
     ]
+
+
+def unreadable_notes(resources: Iterable[str]) -> list[str]:
+    """Return the lines of `unreadable_lines`, and a line that says how to get the permissions."""
+    lines = unreadable_lines(resources)
+    return [*lines, _ROLE] if lines else []
 
 
 def _joined(words: list[str]) -> str:
