@@ -470,16 +470,10 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         victims: list[PodInfo] = []
         after = _schedule_with_preemption(model, pod, victims)
     if isinstance(after, Placement):
-        breached = _breached(planner, victims)
-        return _OneMore(after, decision.message, refusals, victims, breached)
+        breached = planner.budgets.breached(victim.pod for victim in victims)
+        keys = [limit.key for limit, _ in breached]
+        return _OneMore(after, decision.message, refusals, victims, keys)
     return _OneMore(message=after.message, refusals=refusals)
-
-
-def _breached(planner: DrainPlanner, victims: Iterable[PodInfo]) -> list[str]:
-    """Return the keys of the budgets that do not allow the disruption of all their `victims`."""
-    limits = [limit for victim in victims for limit in planner.budgets.of(victim.pod)]
-    counts = Counter(limit.key for limit in limits)
-    return sorted({limit.key for limit in limits if counts[limit.key] > limit.now})
 
 
 def _schedule_with_preemption(

@@ -10,7 +10,6 @@ source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' p
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -104,7 +103,7 @@ def fit(
     budgets = BudgetRoom(model.current_objects(), model.now) if preempts else None
     _place_new_pods(model, source, progress, pods_max, result)
     if budgets is not None:
-        result.breached = _breached(budgets, result.victims)
+        result.breached = budgets.breached(victim.pod for victim in result.victims)
     return result
 
 
@@ -154,21 +153,6 @@ def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
         decision = place(model, pod, [])
         model.preempts = False
     return isinstance(decision, Placement)
-
-
-def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
-    """Return (budget, number of its victims) for each budget with too many victims.
-
-    The victims of a budget are those of `victims` that it protects. There are too many
-    if the budget allows fewer evictions.
-    """
-    limits: dict[str, BudgetLimit] = {}
-    evicted: Counter[str] = Counter()
-    for victim in victims:
-        for limit in budgets.guarding(victim.pod):
-            limits[limit.key] = limit
-            evicted[limit.key] += 1
-    return [(limits[key], evicted[key]) for key in sorted(limits) if evicted[key] > limits[key].now]
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:

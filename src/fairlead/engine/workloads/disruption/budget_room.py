@@ -14,6 +14,7 @@ upstream: pkg/registry/core/pod/storage/eviction.go, pkg/controller/disruption/d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -138,6 +139,19 @@ class BudgetRoom:
         if len(found) == 1 and not is_ready(pod) and self._spares(found[0]):
             return []
         return found
+
+    def breached(self, victims: Iterable[Pod]) -> list[tuple[BudgetLimit, int]]:
+        """Return (budget, number of victims) for each budget that the preemption breaches.
+
+        The pods `victims` are preempted, and each budget that selects one of them counts it, even
+        if it is not ready. A budget is breached if it allows fewer disruptions than it counts. The
+        result is sorted by the keys of the budgets.
+        """
+        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
+        limits = [limit for victim in victims for limit in self.of(victim)]
+        counts = Counter(limit.key for limit in limits)
+        by_key = {limit.key: limit for limit in limits}
+        return [(by_key[key], n) for key, n in sorted(counts.items()) if n > by_key[key].now]
 
     def permits(self, pod: Pod, limit: BudgetLimit) -> bool:
         """Return whether the budget of `limit` permits an eviction of `pod` now.

@@ -145,3 +145,11 @@ def test_two_budgets_also_guard_an_unready_pod(build):
     made = pods(build, 2, unready=1)
     room = room_of(build.budget("a", minAvailable=1), build.budget("b", minAvailable=1), *made)
     assert len(room.guarding(decode(made[-1]))) == 2
+
+
+def test_a_preemption_breaches_a_budget_by_unready_victims_too(build):
+    """Unlike the eviction API, preemption never spares a budget because a victim is not ready."""
+    room = room_of(build.budget(minAvailable=1), *pods(build, 2, 2))
+    victims = [decode(one) for one in pods(build, 0, 2)]
+    assert not room.breached(victims[:1])
+    assert [(limit.key, limit.now, n) for limit, n in room.breached(victims)] == [("ns/pdb", 1, 2)]
