@@ -24,7 +24,7 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
-from fairlead.engine.scheduling.decision import Decision, Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -468,22 +468,13 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
         if isinstance(decision, Placement):
             return _OneMore(decision, "", refusals)
         victims: list[PodInfo] = []
-        after = _schedule_with_preemption(model, pod, victims)
+        with model.preempting():
+            after = place(model, pod, victims)
     if isinstance(after, Placement):
         breached = planner.budgets.breached(victim.pod for victim in victims)
         keys = [limit.key for limit, _ in breached]
         return _OneMore(after, decision.message, refusals, victims, keys)
     return _OneMore(message=after.message, refusals=refusals)
-
-
-def _schedule_with_preemption(
-    model: ClusterModel, pod: PodInfo, victims: list[PodInfo]
-) -> Decision:
-    """Place `pod` in `model`, by preemption if necessary; add the preempted pods to `victims`."""
-    model.preempts = True
-    decision = place(model, pod, victims)
-    model.preempts = False
-    return decision
 
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
@@ -556,15 +547,13 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
     return held
 
 
-def _preemption_words(planner: DrainPlanner, pod: PodInfo, reason: str) -> str:
+def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     """Return what to add to `reason`, why `pod` fits no node: whether it may and would preempt.
 
     The result begins with "; ", or is "".
     """
-    model = planner.model
-    model.preempts = True
-    decision = model.schedule(pod)
-    model.preempts = False
+    with model.preempting():
+        decision = model.schedule(pod)
     if isinstance(decision, Placement):
         return ""
     if decision.post_filter_result is not None:
@@ -595,7 +584,7 @@ def _why_pending(
             return f"{reason}; waits for the end of pods that it has preempted", ""
         equal = (pod.namespace, new.shape.id, new.priority, new.pod.spec.preemption_policy, reason)
         if equal not in known:
-            known[equal] = _preemption_words(planner, new, reason)
+            known[equal] = _preemption_words(model, new, reason)
         return f"{reason}{known[equal]}", ""
     is_tried = condition(pod.pod, "PodScheduled") is not None
     why = "there is room now" if is_tried else "the scheduler has not tried it yet"

@@ -479,6 +479,15 @@ class ClusterModel:
             elif not self._hypotheses:
                 self._changes.clear()
 
+    @contextmanager
+    def preempting(self) -> Iterator[None]:
+        """Let pods that fit nowhere try preemption in the `with` block; set `preempts` there."""
+        before, self.preempts = self.preempts, True
+        try:
+            yield
+        finally:
+            self.preempts = before
+
     def changes_since(self, supposed: Hypothesis) -> Changes:
         """Return the changes that were made since the beginning of `supposed`, an open hypothesis.
 

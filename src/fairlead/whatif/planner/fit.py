@@ -98,12 +98,14 @@ def fit(
     result = FitResult()
     progress.begin("placing waiting pods", 0)
     result.waiting = place_waiting_pods(model)
-    model.preempts = preempts
     progress.begin(f"placing {source.title}", 0)
-    budgets = BudgetRoom(model.current_objects(), model.now) if preempts else None
-    _place_new_pods(model, source, progress, pods_max, result)
-    if budgets is not None:
-        result.breached = budgets.breached(victim.pod for victim in result.victims)
+    if not preempts:
+        _place_new_pods(model, source, progress, pods_max, result)
+        return result
+    budgets = BudgetRoom(model.current_objects(), model.now)
+    with model.preempting():
+        _place_new_pods(model, source, progress, pods_max, result)
+    result.breached = budgets.breached(victim.pod for victim in result.victims)
     return result
 
 
@@ -148,10 +150,8 @@ def _place_new_pods(
 
 def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
     """Return whether `pod`, which fits no node, fits after a preemption; the model is unchanged."""
-    with model.hypothesis():
-        model.preempts = True
+    with model.hypothesis(), model.preempting():
         decision = place(model, pod, [])
-        model.preempts = False
     return isinstance(decision, Placement)
 
 

@@ -33,9 +33,8 @@ class WaitingPodCounts(Struct):
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
-    Pods are placed in descending order of priority, by preemption if necessary; afterwards, `model`
-    allows no preemption. When the first pod of a gang has its turn, all waiting pods of the gang
-    are placed, but only if enough of them fit.
+    Pods are placed in descending order of priority, by preemption if necessary. When the first pod
+    of a gang has its turn, all waiting pods of the gang are placed, but only if enough of them fit.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
@@ -48,13 +47,13 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     for pod in waiting:
         if (gang := model.gang_of(pod)) is not None:
             gangs[gang.key].append(pod)
-    model.preempts = True
     while queue:
         _, number, pod = heappop(queue)
         victims: list[PodInfo] = []
         gang = model.gang_of(pod) if number < len(waiting) else None
         members = [pod] if gang is None else gangs.pop(gang.key, [])
-        placed = _place_together(model, members, gang, victims)
+        with model.preempting():
+            placed = _place_together(model, members, gang, victims)
         if pod.id in waited:
             counts.placed += placed
             counts.without_node -= placed
@@ -70,7 +69,6 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
                 replacement = model.replacement(victim)
                 waited.update([replacement.id] if has_waited else ())
                 heappush(queue, (-victim.priority, next(numbers), replacement))
-    model.preempts = False
     return counts
 
 

@@ -437,9 +437,8 @@ class DrainPlanner:
 
         Return None if preemption makes no room.
         """
-        self.model.preempts = True
-        decision = self.model.schedule(pod)
-        self.model.preempts = False
+        with self.model.preempting():
+            decision = self.model.schedule(pod)
         return None if isinstance(decision, Placement) else decision.post_filter_result
 
     def lacking_elsewhere(self, node: str) -> str:
