@@ -103,14 +103,17 @@ class LoopDetector:
         self._warn(victim, "PreemptionLoop", cycle_text(record))
 
     def _starving(self, workload: str, times: int, victim: ObjectRef, at: Instant) -> None:
-        self._reporter.report(WorkloadStarving(workload, times, victim, at))
-        if is_doubled((times - 1) // STARVING_AFTER):
+        record = WorkloadStarving(workload, times, victim, at)
+        self._reporter.report(record)
+        if causes_warning(record):
             self._warn(victim, "Starving", f"pods of {workload} have been displaced {times} times")
 
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
-        if times:
-            self._reporter.report(NominationsWasted(pod, times, at))
-        if times and is_doubled(times // WASTED_AFTER):
+        if not times:
+            return
+        record = NominationsWasted(pod, times, at)
+        self._reporter.report(record)
+        if causes_warning(record):
             note = f"nominated {times} times in a row, but never placed on the nominated node"
             self._warn(pod, "NominationsWasted", note)
 
@@ -142,13 +145,19 @@ class LoopDetector:
         return warnings
 
 
-def is_doubled(number: int) -> bool:
-    """Return whether the finding with this number (1, 2, 4, 8, …) causes a warning.
+def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
+    """Return whether `record` is the 1st, 2nd, 4th, 8th, … of its kind about its workload or pod.
 
-    Warnings become rarer, because a pod can be nominated again and again without a pause, if the
-    API server forbids the eviction of its victims, and because one preemption after another can
-    displace thousands of pods of a large workload.
+    The `times` of such a record are 6, 11, 21, 41, … (starving) or 3, 6, 12, 24, … (wasted). The
+    warnings become rarer, because one preemption after another can displace thousands of pods of a
+    large workload, and because a pod can be nominated again and again without a pause if the API
+    server forbids the eviction of its victims.
     """
+    match record:
+        case WorkloadStarving(times=times):
+            number = (times - 1) // STARVING_AFTER
+        case NominationsWasted(times=times):
+            number = times // WASTED_AFTER
     return number & (number - 1) == 0
 
 

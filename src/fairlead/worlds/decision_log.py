@@ -35,7 +35,7 @@ from fairlead.engine.core.reporter import (
     WorkloadStarving,
     ZoneAssessed,
 )
-from fairlead.engine.loop_detector import STARVING_AFTER, WASTED_AFTER, is_doubled
+from fairlead.engine.loop_detector import causes_warning
 from fairlead.worlds.log_entry import LogEntry, Pairs, clock_text
 
 Logging = Callable[[Reporter, Callable[[], Instant]], "DecisionLog"]
@@ -158,8 +158,7 @@ def _findings(
 ) -> Iterator[LogEntry]:
     """Yield a warning about `record`, a finding of the LoopDetector.
 
-    A NominationsWasted causes a warning if its `times` is 3, 6, 12, 24, …, and a WorkloadStarving
-    if its `times` is 6, 11, 21, 41, … (see `is_doubled`).
+    `causes_warning` decides which WorkloadStarving and NominationsWasted records cause one.
     """
     pairs: Pairs
     match record:
@@ -172,12 +171,10 @@ def _findings(
             yield LogEntry(
                 0, _SCHEDULER, "Workloads displace each other", pairs, severity="warning"
             )
-        case WorkloadStarving(workload=workload, times=times) if is_doubled(
-            (times - 1) // STARVING_AFTER
-        ):
+        case WorkloadStarving(workload=workload, times=times) if causes_warning(record):
             pairs = {"workload": workload, "times": times, "pod": _key(record.pod)}
             yield LogEntry(0, _SCHEDULER, "Workload is starving", pairs, severity="warning")
-        case NominationsWasted(pod=pod, times=times) if is_doubled(times // WASTED_AFTER):
+        case NominationsWasted(pod=pod, times=times) if causes_warning(record):
             pairs = {"pod": _key(pod), "times": times}
             yield LogEntry(0, _SCHEDULER, "Nominations are not used", pairs, severity="warning")
 
