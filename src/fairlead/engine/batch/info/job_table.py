@@ -267,12 +267,11 @@ class JobTable:
         if known is not None:
             if _is_older_than_decision(known, task.status):
                 task.status, task.node = known.status, known.node
-            known.job.remove(known)
+            self._remove(known)
         self.tasks[info.id] = task
         job.add(task)
-        if _has_priority_of_members(job):
-            others = job.priority if len(job.tasks) > 1 else task.priority
-            job.priority = max(others, task.priority)
+        if _has_priority_of_members(job) and (len(job.tasks) == 1 or task.priority > job.priority):
+            job.priority = task.priority
         if known is not None and known.job is not job:
             self.touched[known.job.id] = None
             self._drop_if_empty(known.job)
@@ -297,9 +296,19 @@ class JobTable:
     def _drop(self, pod_id: str) -> None:
         task = self.tasks.pop(pod_id, None)
         if task is not None:
-            task.job.remove(task)
+            self._remove(task)
             self.touched[task.job.id] = None
             self._drop_if_empty(task.job)
+
+    def _remove(self, task: TaskInfo) -> None:
+        """Remove `task` from its job, and adapt the priority of the job."""
+        job = task.job
+        job.remove(task)
+        # Usually the first remaining task has the same priority, which ends the search.
+        if _has_priority_of_members(job) and all(
+            one.priority < task.priority for one in job.tasks.values()
+        ):
+            self._set_priority(job)
 
     # --- outcomes --------------------------------------------------------------------------
 
@@ -362,7 +371,7 @@ class JobTable:
         if group is None:
             return
         if _has_priority_of_members(job):
-            job.priority = max((task.priority for task in job.tasks.values()), default=0)
+            job.priority = _highest_priority(job)
             return
         if group.priority is not None:
             job.priority = group.priority
@@ -379,6 +388,8 @@ class JobTable:
             fresh = JobInfo(job.id, job.group)
             for task in job.tasks.values():
                 fresh.add(task)
+            if _has_priority_of_members(job):
+                assert job.priority == _highest_priority(job), job
             assert _trimmed(fresh.held) == _trimmed(job.held), job
             assert _trimmed(fresh.pending) == _trimmed(job.pending), job
             for mine, theirs in zip(fresh.by_status, job.by_status, strict=True):
@@ -389,6 +400,10 @@ class JobTable:
 
 def _has_priority_of_members(job: JobInfo) -> bool:
     return job.group is not None and job.group.api_group == COSCHEDULING_API
+
+
+def _highest_priority(job: JobInfo) -> int:
+    return max((task.priority for task in job.tasks.values()), default=0)
 
 
 def _preference(group: GroupInfo) -> int:

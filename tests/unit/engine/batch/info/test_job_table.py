@@ -227,8 +227,11 @@ def test_a_group_of_coscheduling_has_the_highest_priority_of_its_pods(harness, g
     harness.put(make_priority_class("other", 3, default=True))
     harness.put(*([group, *pods] if group_first else [*pods, group]))
     assert harness.job("g").priority == -5
-    harness.put(make_task("high", "g", priority=7))
+    high = make_task("high", "g", priority=7)
+    harness.put(high)
     assert harness.job("g").priority == 7
+    delete(harness, high)
+    assert harness.job("g").priority == -5
 
 
 def test_a_group_of_upstream_sets_its_own_priority(harness):
