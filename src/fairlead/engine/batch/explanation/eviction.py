@@ -29,13 +29,14 @@ _WHY: Final = {
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     """Yield a sentence about each of reclaim and preempt that could evict pods for `job`.
 
-    The actions of `session` have run, and `job` still has pending tasks. An action has no sentence
-    if no pods run that it could evict: for reclaim, pods of other queues; for preempt, pods of
-    other jobs in the queue of `job`.
+    The actions of `session` have run. An action has no sentence if no pods run that it could evict:
+    for reclaim, pods of other queues; for preempt, pods of other jobs in the queue of `job`. There
+    are no sentences if all pending tasks of `job` request nothing, or with the defect
+    `tier-first-wins`, because the reasons assume that every tier counts.
     """
     waiting = job.with_status(TaskStatus.PENDING)
-    asking = [task for task in waiting if not task.request.is_best_effort]
-    task = min(asking, key=session.tiers.task_key, default=None)
+    requesting = (task for task in waiting if not task.request.is_best_effort)
+    task = min(requesting, key=session.tiers.task_key, default=None)
     if task is None or session.defects.has(Defect.TIER_FIRST_WINS):
         return
     others = [one for one in session.jobs.values() if one is not job]
@@ -57,10 +58,10 @@ def _why_no_reclaim(session: Session, task: TaskInfo, foreign: Sequence[TaskInfo
     queue = session.queues[task.job.queue]
     if session.tiers.is_overused(queue) or not session.tiers.may_reclaim(queue, task):
         return "its queue is not below its share of all resources that its pods request"
-    open_to = [one for one in foreign if session.queues[one.job.queue].reclaimable]
-    if not open_to:
+    reclaimable = [one for one in foreign if session.queues[one.job.queue].reclaimable]
+    if not reclaimable:
         return "the other queues are not reclaimable"
-    return _why_no_victims(session, RECLAIM, task, open_to)
+    return _why_no_victims(session, RECLAIM, task, reclaimable)
 
 
 def _why_no_victims(

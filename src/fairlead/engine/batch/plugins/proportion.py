@@ -76,7 +76,8 @@ class Proportion:
         self._lines: dict[str, list[QueueShare]] = {}
         # {queue: its tasks that this session allocated or pipelined, by id; some may be bound now}
         self._placed: dict[str, dict[str, TaskInfo]] = {}
-        self._bound: dict[str, list[int]] = {}  # cache of `_bound_of`
+        # {queue: the result of `_held`}, until a task of the queue is allocated or deallocated
+        self._bound: dict[str, list[int]] = {}
 
     # --- the session -----------------------------------------------------------------------
 
