@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-BE: Final = ("is", "are")
-
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return `count` with its noun, such as `2,000 pods`; `plural` defaults to `noun` plus `s`."""
@@ -13,7 +9,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def counted_of(
-    count: int, total: int, noun: str, verbs: tuple[str, str] = BE, plural: str = ""
+    count: int, total: int, noun: str, verbs: tuple[str, str] = ("is", "are"), plural: str = ""
 ) -> str:
     """Return words for `count` of `total` things, with their verb: `2 of 9 nodes are`.
 

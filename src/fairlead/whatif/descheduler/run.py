@@ -20,6 +20,7 @@ from msgspec import Struct
 from fairlead.api.codec import DecodeError, decode
 from fairlead.api.objects import ApiObject, LabelSelector, Node, Pod
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     NODE,
@@ -117,7 +118,7 @@ class DescheduleResult(Struct, frozen=True):
         kept = Counter(one.refused_by for one in self.evictions if one.refused_by)
         found = [f"{count:,} by {name}" for name, count in made.items()]
         total = made.total()
-        pods = "1 pod" if total == 1 else f"{total:,} pods"
+        pods = counted(total, "pod")
         by = f": {', '.join(found)}" if found else ""
         notes = [f"The descheduler evicts {pods} in one run{by}.", *self.reasons]
         notes += [

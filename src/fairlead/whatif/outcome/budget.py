@@ -13,6 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.text.count import counted
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome, UndrainedCause
 
 
@@ -87,12 +88,12 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         """
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
-            return f"is deleted (it allowed {_disruptions(before or 0)})"
+            return f"is deleted (it allowed {counted(before or 0, 'disruption')})"
         if before is None:
-            return f"is new and allows {_disruptions(now)}"
+            return f"is new and allows {counted(now, 'disruption')}"
         if now == before:
-            return f"still allows {_disruptions(now)}"
-        return f"allows {_disruptions(now)} instead of {before:,}"
+            return f"still allows {counted(now, 'disruption')}"
+        return f"allows {counted(now, 'disruption')} instead of {before:,}"
 
     @property
     def _state_words(self) -> str:
@@ -100,24 +101,16 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
             case BudgetResult.BREACHED:
                 # The shortage agrees with `needed` and `lowest_healthy` in the same row.
                 if self.shortage:
-                    return f"breached, {_pods(self.shortage)} too few"
-                return f"breached, {_pods(self.breaches)} displaced"
+                    return f"breached, {counted(self.shortage, 'pod')} too few"
+                return f"breached, {counted(self.breaches, 'pod')} displaced"
             case BudgetResult.BLOCKS:
-                return f"blocks {_pods(self.blocked)}"
+                return f"blocks {counted(self.blocked, 'pod')}"
             case BudgetResult.UNMET:
-                return f"not met, {_pods(self.shortage)} too few"
+                return f"not met, {counted(self.shortage, 'pod')} too few"
             case BudgetResult.DELAYED:
-                return f"held, delayed {_pods(self.delayed)}"
+                return f"held, delayed {counted(self.delayed, 'pod')}"
             case _:
                 return "held"
-
-
-def _disruptions(count: int) -> str:
-    return "1 disruption" if count == 1 else f"{count:,} disruptions"
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count:,} pods"
 
 
 def budget_outcomes(

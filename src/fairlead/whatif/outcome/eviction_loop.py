@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from fairlead.api.text.count import counted
 from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -33,7 +34,7 @@ def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
         loops = [chain for chain in pods.values() if len(chain) > EVICTIONS_MAX]
         if loops:
             count = sum(map(len, loops))
-            which = "1 pod" if len(loops) == 1 else f"{len(loops):,} pods"
+            which = counted(len(loops), "pod")
             message = (
                 f"{which} of {workload} evicted and replaced {count:,} times for the same reason: "
                 f"{reason}"

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import mapping
 from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
@@ -539,7 +540,7 @@ def _pods(rules: Iterable[SpreadRule]) -> int:
 
 def _whose_pods(rules: Sequence[SpreadRule]) -> str:
     """Return "3 pods of deploy/a/b", or the number of workloads, of which the largest are named."""
-    pods = "1 pod" if _pods(rules) == 1 else f"{_pods(rules):,} pods"
+    pods = counted(_pods(rules), "pod")
     if len(rules) == 1:
         return f"{pods} of {rules[0].workload}"
     names = [str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)]

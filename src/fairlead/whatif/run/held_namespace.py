@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import DeleteObject
@@ -27,7 +28,7 @@ def held_namespaces(
         nodes = [pod["spec"].get("nodeName", "") for pod in store.list(POD, name)]
         held = [node for node in nodes if not is_serving(node)]
         if held:
-            pods = "1 pod" if len(held) == 1 else f"{len(held):,} pods"
+            pods = counted(len(held), "pod")
             first, *others = sorted(set(held))
             where = f"{first} and {len(others):,} more" if others else first
             yield (

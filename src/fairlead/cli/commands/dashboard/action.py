@@ -17,6 +17,7 @@ from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
@@ -94,7 +95,7 @@ class Actions:
                 evicted += 1
             else:
                 refused.append(f"{namespace}/{name}: {_message(answer)}")
-        head = f"{node} is cordoned, {evicted} pod{'' if evicted == 1 else 's'} evicted."
+        head = f"{node} is cordoned, {counted(evicted, 'pod')} evicted."
         return head if not refused else f"{head} Refused: {'; '.join(refused)}"
 
     def _evictable(self, node: str) -> list[Pod]:

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json, text
+from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
     KINDS,
@@ -59,15 +60,13 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
         orphans += len(present) < len(owners)
         objects.append(manifest.content if present == owners else _with_owners(manifest, present))
     if orphans:
-        have = "object has an owner" if orphans == 1 else "objects have owners"
+        have = counted(orphans, "object has an owner", "objects have owners")
         problem = f"{have} outside of the dump; the references are removed"
-        print_notice(f"{snapshot.source}: {orphans:,} {problem}")
+        print_notice(f"{snapshot.source}: {problem}")
     accounts = list(_missing_accounts(kept))
     if accounts:
-        are = "ServiceAccount is" if len(accounts) == 1 else "ServiceAccounts are"
-        problem = (
-            f"the dump has no serviceaccounts; {len(accounts):,} {are} added for its workloads"
-        )
+        are = counted(len(accounts), "ServiceAccount is", "ServiceAccounts are")
+        problem = f"the dump has no serviceaccounts; {are} added for its workloads"
         print_notice(f"{snapshot.source}: {problem}")
     return [*_missing_namespaces(kept), *accounts, *objects]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.quantity import milli_value
+from fairlead.api.text.count import counted
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.state.node_info import NodeInfo
@@ -57,7 +58,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
         raise InputError("--survive", f"zone: no node has a zone (label {ZONE})")
     most = max(nodes, _NODES_OF_ANY_CLUSTER)
     if survival.nodes > most:
-        size = "1 node" if nodes == 1 else f"{nodes:,} nodes"
+        size = counted(nodes, "node")
         problem = f"nodes={survival.nodes} is more than {most:,}, the most for a cluster of {size}"
         raise InputError("--survive", problem)
 

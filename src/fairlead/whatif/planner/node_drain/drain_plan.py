@@ -552,7 +552,7 @@ def wait_findings(plan: DrainPlan) -> Iterator[str]:
     count = sum(len(one.pods) for one in found.values())
     down = _down(plan, [node for one in found.values() for node in one.nodes])
     lasts = "" if down is None else f" ({for_readers(down)}{' at most' if count > 1 else ''})"
-    which = "1 pod" if count == 1 else f"{count:,} pods"
+    which = counted(count, "pod")
     fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
     until = f"{are} down until {their} node is back{lasts}"
     owners = " and ".join(found) if len(found) == 2 else listed(list(found), 2)

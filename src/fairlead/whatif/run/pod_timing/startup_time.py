@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.text.count import counted
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
@@ -80,7 +81,7 @@ class StartupTimes(Struct, frozen=True):
         what = f"{pods} become ready {_span(times)} after they are scheduled, as in the dump"
         if assumed:
             rest = len(assumed) - 1
-            more = f" and {rest:,} more workload{'' if rest == 1 else 's'}" if rest else ""
+            more = f" and {counted(rest, 'more workload')}" if rest else ""
             what += f"; {default} is assumed for {assumed[0]}{more}"
         return f"{what} (--startup-time)."
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
@@ -64,7 +65,7 @@ def priority_class_notes(before: Mapping[str, Manifest], inventory: Inventory) -
         yield _new_default(default, pods)
     elif default is None and was is not None:
         yield (
-            f"PriorityClass {was.ref.name} is no longer the default: new pods without a class get "
+            f"{was.title} is no longer the default: new pods without a class get "
             f"priority 0.{_kept(pods.of(was.ref.name))}"
         )
 
@@ -97,20 +98,19 @@ def _policy_of(one: Manifest) -> str:
 def _new_values(old: Manifest, new: Manifest, pods: _PodsByClass) -> Iterator[str]:
     """Yield a note if the value, and a note if the preemptionPolicy of a class changes."""
     own = pods.of(old.ref.name)
-    has = "1 pod has it and keeps" if len(own) == 1 else f"{len(own):,} pods have it and keep"
     before, after = old.value.get("value", 0), new.value.get("value", 0)
     if before != after:
         head = f"{old.title}: {before} becomes {after}. "
         if own:
             yield (
-                f"{head}{has} priority {_priorities(own)}, because the priority of an existing pod "
-                f"does not change. New pods get {after}."
+                f"{head}{_pods_keep(own)} priority {_priorities(own)}, because the priority of an "
+                f"existing pod does not change. New pods get {after}."
             )
         else:
             default = " without a class" if old.value.get("globalDefault") else " of this class"
             yield f"{head}No pod of the dump names it; pods{default} created from now on get it."
     if _policy_of(old) != _policy_of(new):
-        kept = f" {has} {_policy_of(old)}." if own else ""
+        kept = f" {_pods_keep(own)} {_policy_of(old)}." if own else ""
         yield (
             f"{old.title}: the preemptionPolicy {_policy_of(old)} becomes {_policy_of(new)} for "
             f"new pods.{kept}"
@@ -139,7 +139,7 @@ def _deletion(old: Manifest, pods: _PodsByClass, inventory: Inventory) -> Iterat
 
 def _new_default(new: Manifest, pods: _PodsByClass) -> str:
     without = pods.of("")
-    keeps = "1 present pod keeps" if len(without) == 1 else f"{len(without):,} present pods keep"
+    keeps = counted(len(without), "present pod keeps", "present pods keep")
     present = f" {keeps} priority {_priorities(without)} until replaced." if without else ""
     preempts = _policy_of(new) != "Never"
     effect = " and may preempt pods of lower priority" if preempts else ""
@@ -153,8 +153,11 @@ def _kept(own: Sequence[Pod]) -> str:
     """Return a sentence, with a space before it, about the priority of existing pods of a class."""
     if not own:
         return ""
-    has = "1 pod has it and keeps" if len(own) == 1 else f"{len(own):,} pods have it and keep"
-    return f" {has} priority {_priorities(own)}."
+    return f" {_pods_keep(own)} priority {_priorities(own)}."
+
+
+def _pods_keep(own: Sequence[Pod]) -> str:
+    return counted(len(own), "pod has it and keeps", "pods have it and keep")
 
 
 def _priorities(pods: Iterable[Pod]) -> str:
