@@ -12,8 +12,8 @@ from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,
-    waiting_times_json,
     waiting_totals_json,
+    waits_by_workload_json,
 )
 
 LINES_MAX: Final = 7
@@ -74,7 +74,6 @@ def autoscaling_section(
     moves = {one.at for run in runs for one in run.transitions}
     instants = sorted({outcome.started_at, end, *moves})
     result = autoscaling_json(found, outcome.started_at, before)["autoscaling"]
-    waiting = waiting_times_json(outcome.waits, has_autoscaler=True)
     section: AutoscalingSection = {
         "autoscaler": found.autoscaler,
         "figures": {
@@ -97,7 +96,7 @@ def autoscaling_section(
         "cost_without": None if before is None else _cost(before, instants),
         "spent": _spent(_cost(found, instants), instants),
         "spent_without": None if before is None else _spent(_cost(before, instants), instants),
-        "waiting": waiting["by_workload"],
+        "waiting": waits_by_workload_json(outcome.waits),
         "groups": result["groups"],
         "nodes": result["nodes"],
         "no_scale_up": result["no_scale_up"],

@@ -44,7 +44,7 @@ from fairlead.whatif.report.data import (
 from fairlead.whatif.report.next_step_row import next_step_rows
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
-from fairlead.whatif.result.autoscaling_json import waiting_times_json
+from fairlead.whatif.result.autoscaling_json import waits_by_workload_json
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
 from fairlead.whatif.result.table import cell_text
 
@@ -87,10 +87,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
 
 def _waits(outcome: RunOutcome) -> Sequence[Json]:
     """Return the waits for a node by workload, if they are worth a table of their own."""
-    if not outcome.has_long_waits:
-        return ()
-    found: list[Json] = waiting_times_json(outcome.waits, has_autoscaler=True)["by_workload"]
-    return found
+    return waits_by_workload_json(outcome.waits) if outcome.has_long_waits else ()
 
 
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:

@@ -59,11 +59,16 @@ def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Jso
     waits = list(waits)
     return {
         **waiting_totals_json(waits),
-        "by_workload": [
-            {"workload": str(workload), **_waiting(found)}
-            for workload, found in waiting_times_by_workload(waits if has_autoscaler else ())
-        ],
+        "by_workload": waits_by_workload_json(waits) if has_autoscaler else [],
     }
+
+
+def waits_by_workload_json(waits: Iterable[PodWait]) -> list[Json]:
+    """Return the distribution of `waits` for each workload; times are in seconds."""
+    return [
+        {"workload": str(workload), **_waiting(found)}
+        for workload, found in waiting_times_by_workload(waits)
+    ]
 
 
 def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
