@@ -72,11 +72,10 @@ def with_other_schedulers(
     return dataclasses.replace(scheduler, profiles=profiles_of_all), rules_note(missing)
 
 
-def rules_note(names: Iterable[str]) -> str:
+def rules_note(names: Collection[str]) -> str:
     """Return the note that pods with the schedulerNames `names` follow kube-scheduler's rules."""
-    listed = list(names)
-    note = f"Pods with schedulerName {', '.join(listed)} follow kube-scheduler's rules here."
-    return f"{note} {_NO_FARGATE}" if _FARGATE in listed else note
+    note = f"Pods with schedulerName {', '.join(names)} follow kube-scheduler's rules here."
+    return f"{note} {_NO_FARGATE}" if _FARGATE in names else note
 
 
 def no_scheduler(name: str) -> str:

@@ -73,10 +73,10 @@ class Releases(Struct, frozen=True):
         """
         if self == CURRENT_RELEASES:
             return ""
-        line = f"Behaves like Kubernetes {self.general.version}."
-        if set(self.parts.values()) != {NEWEST}:
-            parts = ", ".join(f"{part} {version}" for part, version in self.parts.items())
-            line = f"{line[:-1]}: {parts}; all else {NEWEST}."
+        parts = ", ".join(f"{part} {version}" for part, version in self.parts.items())
+        is_newest = set(self.parts.values()) == {NEWEST}
+        rest = "" if is_newest else f": {parts}; all else {NEWEST}"
+        line = f"Behaves like Kubernetes {self.general.version}{rest}."
         gates = ", ".join(f"{name}={str(on).lower()}" for name, on in self.gates.items())
         return f"{line} Feature gates: {gates}." if gates else line
 
