@@ -243,15 +243,14 @@ def _eviction_note(pod: Pod, node: Node) -> str:
     upstream: pkg/controller/tainteviction/taint_eviction.go: processPodOnNode
     """
     taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
-    limits = {taint: tolerated_s((taint,), pod.spec.tolerations) for taint in taints}
-    ends = [(limit, taint) for taint, limit in limits.items() if limit is not ENDLESS]
     if not taints:
         return ""
+    limits = {taint: tolerated_s((taint,), pod.spec.tolerations) for taint in taints}
+    ends = [(limit, taint) for taint, limit in limits.items() if limit is not ENDLESS]
     if not ends:
-        names = listed([taint.key for taint in taints])
-        return (
-            f"The pod tolerates the NoExecute taint {names} of its node without limit, and stays."
-        )
+        noun = "taint" if len(taints) == 1 else "taints"
+        which = f"NoExecute {noun} {listed([taint.key for taint in taints])}"
+        return f"The pod tolerates the {which} of its node without limit, and stays."
     limit, taint = min(ends, key=lambda end: end[0])
     if limit < 0:
         return (

@@ -534,10 +534,12 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     best = found.plan.best
     if best is not None and found.going:
         pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
-        count = len(found.plan.to_cordon)
-        which = "them all" if count == len(found.going) else f"the {count:,} not cordoned yet"
-        cordon = f"Cordon {which}, then drain" if count else "Drain"
-        steps = f"{cordon} them {pace} in the order of the commands."
+        count, total = len(found.plan.to_cordon), len(found.going)
+        steps = f"Cordon them all, then drain them {pace} in the order of the commands."
+        if count < total:
+            still = counted(count, "node that is", "nodes that are")
+            cordon = f"Cordon the {still} not cordoned yet, then drain" if count else "Drain"
+            steps = f"{cordon} all {total:,} nodes {pace} in the order of the commands."
         if len(found.going) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")

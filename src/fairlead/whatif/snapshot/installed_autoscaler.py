@@ -94,9 +94,12 @@ def stopped_notes(autoscaler: str, manifests: Iterable[Manifest]) -> tuple[str, 
     found = list(deployments_of(autoscaler, manifests))
     if not found or not all(map(_has_no_ready_pod, found)):
         return ()
-    names = listed(sorted({f"{one.ref.namespace}/{one.ref.name}" for one in found}))
+    names = sorted({f"{one.ref.namespace}/{one.ref.name}" for one in found})
+    have = f"Deployment {listed(names)} has"
+    if len(names) > 1:
+        have = f"Deployments {listed(names)} have"
     effect = "so the autoscaler of the cluster adds and removes no nodes"
-    return (f"Deployment {names} has no ready pod in the dump, {effect}.",)
+    return (f"{have} no ready pod in the dump, {effect}.",)
 
 
 def _has_no_ready_pod(manifest: Manifest) -> bool:

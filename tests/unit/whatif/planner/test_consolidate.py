@@ -356,7 +356,9 @@ def test_nodes_that_are_cordoned_already_are_not_cordoned_again(planner, make):
     found = consolidated(made)
     found.plan.runs = [safe_run(1, 1)]
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
-    assert answer["findings"][0].startswith("Cordon the 1 not cordoned yet, then drain them ")
+    assert answer["findings"][0].startswith(
+        "Cordon the 1 node that is not cordoned yet, then drain all 2 nodes "
+    )
     assert commands(answer)[0] == f"kubectl cordon {second}"
 
 

@@ -160,9 +160,10 @@ def _unused_pools(pools: Sequence[NodePool]) -> Iterator[str]:
     """
     unready = [one.metadata.name for one in pools if not one.is_ready]
     if unready:
+        which, them = ("NodePool", "it") if len(unready) == 1 else ("NodePools", "them")
         yield (
-            f"The Ready condition of NodePool {listed(unready)} is not True in the dump, so "
-            f"Karpenter creates no nodes from {'it' if len(unready) == 1 else 'them'}."
+            f"The Ready condition of {which} {listed(unready)} is not True in the dump, so "
+            f"Karpenter creates no nodes from {them}."
         )
     static = [one.metadata.name for one in pools if one.is_static]
     if static:
