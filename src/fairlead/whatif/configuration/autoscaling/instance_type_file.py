@@ -55,6 +55,7 @@ from fairlead.whatif.configuration.autoscaling.aws_type_label import labels_of_l
 from fairlead.whatif.configuration.autoscaling.new_node_validation import amount_problems
 from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     PRICE_MAX,
+    Prices,
     is_price_table,
     read_prices,
 )
@@ -144,21 +145,10 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     if not all(path.strip() for path in paths):
         raise InputError(OPTION, f"{files!r} has no file before or after a comma")
     texts = {path: _text(path) for path in paths}
-    tables = [path for path in paths if is_price_table(texts[path])]
+    tables = {path: text for path, text in texts.items() if is_price_table(text)}
     found = _types_in({path: text for path, text in texts.items() if path not in tables})
-    if not found and tables:
-        found = types_of_nodes(nodes)
-        if not found:
-            problem = "has prices only; name a file of instance types before it: TYPES,PRICES"
-            raise InputError(tables[0], problem)
-    priced: set[str] = set()
-    for path in tables:
-        prices = read_prices(path, texts[path], nodes)
-        priced.update(prices)
-        found = [replace(one, prices=prices.get(one.name, one.prices)) for one in found]
-    if tables and priced.isdisjoint(one.name for one in found):
-        problem = f"has no price of {listed(sorted(one.name for one in found))}"
-        raise InputError(tables[0], f"{problem}; rows for regions without nodes are skipped")
+    if tables:
+        found = _with_prices(tables, found or types_of_nodes(nodes), nodes)
     regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
     newest = {
         node.metadata.labels.get(INSTANCE_TYPE, ""): node for node in sorted(nodes, key=copy_order)
@@ -171,6 +161,28 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
         )
         for one in found
     ]
+
+
+def _with_prices(
+    tables: Mapping[str, str], types: Sequence[StatedType], nodes: Sequence[Node]
+) -> list[StatedType]:
+    """Return `types` with the prices in `tables`, the texts of files from OpenCost by path.
+
+    `nodes` are the nodes of the cluster. Raises InputError if `types` is empty or if no price is
+    for one of `types`.
+    """
+    first = next(iter(tables))
+    if not types:
+        problem = "has prices only; name a file of instance types before it: TYPES,PRICES"
+        raise InputError(first, problem)
+    prices: dict[str, Prices] = {}
+    for path, text in tables.items():
+        prices.update(read_prices(path, text, nodes))
+    names = sorted(one.name for one in types)
+    if prices.keys().isdisjoint(names):
+        problem = f"has no price of {listed(names)}; rows for regions without nodes are skipped"
+        raise InputError(first, problem)
+    return [replace(one, prices=prices.get(one.name, one.prices)) for one in types]
 
 
 def _extended_of(node: Node | None) -> dict[str, QuantityText]:
