@@ -9,18 +9,13 @@ from msgspec.structs import replace
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
-    CRON_JOB,
     DAEMON_SET,
-    DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
     NODE,
     POD,
     POD_DISRUPTION_BUDGET,
     POD_GROUP,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    STATEFUL_SET,
 )
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -57,11 +52,8 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
-from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workloads
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS, refuse_invalid_workloads
 
-WORKLOADS: Final = (
-    DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
-)  # fmt: skip
 _EXPLAINED: Final = (
     POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER,
 )  # fmt: skip

@@ -19,9 +19,10 @@ from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_WORKLOADS: Final = (
+WORKLOADS: Final = (
     DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
 )  # fmt: skip
+"""The kinds of the built-in workloads."""
 
 
 def refuse_invalid_workloads(written: Iterable[Manifest]) -> None:
@@ -31,7 +32,7 @@ def refuse_invalid_workloads(written: Iterable[Manifest]) -> None:
     cannot exist. Pods are not checked here, because they are created.
     """
     for one in written:
-        if one.kind not in _WORKLOADS:
+        if one.kind not in WORKLOADS:
             continue
         meta = {**one.value["metadata"], "namespace": one.ref.namespace}
         try:
