@@ -105,7 +105,6 @@ def consolidate(
     )
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
-    from fairlead.whatif.planner.pool_limit import group_size_lines
 
     require_pace("--max", most)
     require_pace("--max-unavailable", max_unavailable)
@@ -127,9 +126,7 @@ def consolidate(
     idle = read.idle_autoscaler(CHOOSES_NODES)
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
-    going, today = set(found.going), [info.node for info in model.table.nodes()]
-    staying = [node for node in today if node.metadata.name not in going]
-    sizes = group_size_lines(staying, today, read.snapshot.manifests)
+    sizes = read.group_size_lines(set(found.going))
     notes = tuple(dict.fromkeys((*sizes, *priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairlead.api.objects import Node, ResourceList
@@ -37,7 +37,7 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.node_drain.due_cron_job import due_cron_job_notes
-from fairlead.whatif.planner.pool_limit import limit_lines
+from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -62,7 +62,7 @@ class PlanInput:
     notes: tuple[str, ...]
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
-        """Return a note that the autoscaler is not simulated, or (); see `idle_in_plan`."""
+        """Return notes about the autoscalers, which are not simulated; see `idle_in_plan`."""
         return idle_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment | None = None) -> tuple[str, ...]:
@@ -92,8 +92,17 @@ class PlanInput:
         return node_pools(self.snapshot.manifests)
 
     def limit_lines(self, planned: Sequence[tuple[Node, ResourceList]]) -> tuple[str, ...]:
-        """Return a sentence for each limit that the nodes `planned` violate; see `limit_lines`."""
+        """Return a sentence for each limit that `planned`, nodes with their capacity, violate.
+
+        The limits are those of NodePools and node groups (`planner.pool_limit`). Raises InputError
+        for an invalid NodePool.
+        """
         return limit_lines(planned, self._nodes, self.node_pools, self.snapshot.manifests)
+
+    def group_size_lines(self, removed: Collection[str]) -> tuple[str, ...]:
+        """Return a sentence for each node group that is too small without the nodes `removed`."""
+        staying = [one for one in self._nodes if one.metadata.name not in removed]
+        return tuple(group_size_lines(staying, self._nodes, self.snapshot.manifests))
 
     def planner(self) -> DrainPlanner:
         """Place the pending pods in `model`, and return a planner of drains for `model`."""
