@@ -72,6 +72,7 @@ def subresource(name: str, kind: str) -> Subresource:
 
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+WRITE_VERBS: Final = ("create", "delete", "deletecollection", "patch", "update")
 POSTED_VERBS: Final = ("create",)
 MEASURED_VERBS: Final = ("get", "list")
 # upstream: pkg/kubeapiserver/default_storage_factory_builder.go:NewStorageFactoryConfig

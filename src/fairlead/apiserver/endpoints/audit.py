@@ -28,6 +28,7 @@ from fairlead.apiserver.endpoints.request.body import media_type_of, parsed_yaml
 from fairlead.apiserver.endpoints.request.options import is_true
 from fairlead.apiserver.endpoints.request.request_info import request_info_of, verb_of
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import WRITE_VERBS
 from fairlead.apiserver.negotiation.media_type import PROTOBUF
 from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.protobuf.decoder import decode
@@ -35,10 +36,7 @@ from fairlead.apiserver.request import Request, Response, User
 
 AUDIT_ID: Final = "audit-id"
 KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
-_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
-
-
-# Resources whose bodies contain secrets.
+# (resource, subresource) whose bodies contain secrets.
 _CONFIDENTIAL: Final = (("secrets", ""), ("serviceaccounts", "token"), ("tokenreviews", ""))
 
 
@@ -63,7 +61,7 @@ class AuditBackend(Struct, frozen=True):
 def level_of(level: AuditLevel, verb: str, resource: str, subresource: str) -> AuditLevel:
     """Return the level of an event: `level`, or Metadata for reads and confidential resources."""
     is_confidential = (resource, subresource) in _CONFIDENTIAL
-    return AuditLevel.METADATA if is_confidential or verb not in _WRITES else level
+    return AuditLevel.METADATA if is_confidential or verb not in WRITE_VERBS else level
 
 
 def audit_line(
@@ -109,16 +107,19 @@ def audit_line(
             "subresource": target.subresource,
         }
         event["objectRef"] = {key: value for key, value in named.items() if value}
-        own = level_of(level, event["verb"], target.resource, target.subresource)
-        if own is not AuditLevel.METADATA:
-            event |= _bodies(request, answer, own)
+        found = level_of(level, event["verb"], target.resource, target.subresource)
+        if found is not AuditLevel.METADATA:
+            event |= _bodies(request, answer, found)
     if request.notes:
         event["annotations"] = request.notes
     return encode(event) + b"\n"
 
 
 def _bodies(request: Request, answer: Response | Watch, level: AuditLevel) -> Json:
-    """Return the level and the bodies of a write. A body that cannot be decoded is left out."""
+    """Return the fields of an event at `level`: the level, and the bodies of the write.
+
+    A body that cannot be decoded is left out.
+    """
     found: Json = {"level": level.value}
     sent = _decoded(request.body, request.headers.get("content-type", ""))
     if sent is not None:

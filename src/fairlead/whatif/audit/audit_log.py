@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.kind import WRITE_VERBS, Kind, find_kind
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.error import InputError
 
@@ -27,7 +27,6 @@ API_VERSION: Final = "audit.k8s.io/v1"
 _COMPLETE: Final = "ResponseComplete"
 _CREATED: Final = 201
 _BODY_LEVELS: Final = ("Request", "RequestResponse")
-_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _SUBRESOURCES: Final = ("", "status", "binding", "eviction", "resize", "ephemeralcontainers")
 _RESOURCES: Final = (
     "pods",
@@ -204,7 +203,7 @@ def _writes(
     Raises InputError if the event was recorded without bodies, or is malformed.
     """
     ref, status = event.object_ref, event.response_status
-    if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
+    if ref is None or event.stage != _COMPLETE or event.verb not in WRITE_VERBS:
         return
     kinds = _ALL_KINDS if has_workloads else _KINDS
     subresources = (*_SUBRESOURCES, SCALE) if has_workloads else _SUBRESOURCES

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.endpoints.audit import KIND, AuditBackend, AuditLevel, level_of, shown_user
@@ -37,8 +39,16 @@ from fairlead.worlds.component_identity import user_of
 
 _OK: Final = 200
 _CREATED: Final = 201
-# (verb, subresource, status code, request, response)
-_Written = tuple[str, str, int, Json, Json]
+
+
+class _Write(Struct, frozen=True):
+    """A change as a request to the API server: its verb, its status code and both bodies."""
+
+    verb: str
+    subresource: str
+    code: int
+    request: Json
+    response: Json
 
 
 class WriteAudit:
@@ -52,9 +62,9 @@ class WriteAudit:
     def see(self, issued: Issued, change: StoredChange) -> None:
         """Write the event about `change`, which the command in `issued` made."""
         now = self._clock()
-        verb, subresource, code, request, response = _written(issued, change, now)
+        write = _write_of(issued, change, now)
         meta, kind = change.object["metadata"], change.kind
-        level = level_of(self._backend.level, verb, kind.plural, subresource)
+        level = level_of(self._backend.level, write.verb, kind.plural, write.subresource)
         reference = {
             "resource": kind.plural,
             "namespace": meta.get("namespace", ""),
@@ -62,50 +72,50 @@ class WriteAudit:
             "uid": meta.get("uid", ""),
             "apiGroup": kind.group,
             "apiVersion": kind.version,
-            "subresource": subresource,
+            "subresource": write.subresource,
         }
         event: Json = {
             **KIND,
             "level": level.value,
             "auditID": f"{meta.get('uid', '')}-{change.version}",
             "stage": "ResponseComplete",
-            "verb": verb,
+            "verb": write.verb,
             "user": shown_user(user_of(issued, change.previous)),
             "objectRef": {key: value for key, value in reference.items() if value},
-            "responseStatus": {"metadata": {}, "code": code},
+            "responseStatus": {"metadata": {}, "code": write.code},
             "requestReceivedTimestamp": format_micro_time(now),
             "stageTimestamp": format_micro_time(now),
         }
         if level is not AuditLevel.METADATA:
-            event["requestObject"] = request
+            event["requestObject"] = write.request
         if level is AuditLevel.REQUEST_RESPONSE:
-            event["responseObject"] = response
+            event["responseObject"] = write.response
         self._backend.write(encode(event) + b"\n")
 
 
-def _written(issued: Issued, change: StoredChange, now: Instant) -> _Written:
+def _write_of(issued: Issued, change: StoredChange, now: Instant) -> _Write:
     new, before = change.object, change.previous
     if change.type is ChangeType.ADDED:
-        return "create", "", _CREATED, new, new
+        return _Write("create", "", _CREATED, new, new)
     is_gone = change.type is ChangeType.DELETED
     if is_gone or (_is_terminating(new) and before is not None and not _is_terminating(before)):
         last = _as_removed(new, now) if is_gone else new
         if isinstance(issued.command, EvictPod):
             eviction = _about_pod(new, "policy/v1", "Eviction")
-            return "create", "eviction", _CREATED, eviction, done(_CREATED)
-        return "delete", "", _OK, _delete_options(last), last
+            return _Write("create", "eviction", _CREATED, eviction, done(_CREATED))
+        return _Write("delete", "", _OK, _delete_options(last), last)
     match issued.command:
         case Bind(_, node):
             binding = _about_pod(new, "v1", "Binding") | {"target": {"kind": "Node", "name": node}}
-            return "create", "binding", _CREATED, binding, done(_CREATED)
+            return _Write("create", "binding", _CREATED, binding, done(_CREATED))
         case DeleteObject():  # a shorter grace period
-            return "delete", "", _OK, _delete_options(new), new
+            return _Write("delete", "", _OK, _delete_options(new), new)
         case PatchStatus() | ApplyStatus() | UpdateQuotaStatus() | EvictPod():
-            return "update", "status", _OK, new, new
+            return _Write("update", "status", _OK, new, new)
         case PatchObject(_, _, subresource):
-            return "update", subresource, _OK, new, new
+            return _Write("update", subresource, _OK, new, new)
         case _:
-            return "update", "", _OK, new, new
+            return _Write("update", "", _OK, new, new)
 
 
 def _is_terminating(obj: Json) -> bool:
