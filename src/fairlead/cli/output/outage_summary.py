@@ -37,8 +37,8 @@ ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
 WIDTH_MIN: Final = 20  # A narrower sparkline shows too little.
 _LABEL: Final = 20
-_REPEATED: Final = "Pods that were on several failed nodes in turn count for each of these nodes."
 _COUNT: Final = 8
+_REPEATED: Final = "Pods that were on several failed nodes in turn count for each of these nodes."
 
 
 def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Section]:

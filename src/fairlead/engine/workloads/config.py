@@ -29,10 +29,9 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     controller reads the status of Jobs. Every simulation sets `starts_from_dump`, because a dump
     may lack objects; a simulation without CronJobs ignores this setting. `follow_up_interval` (ns)
     is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
-    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial
-    numbers in the generated names of each owner begin after `first_serial`. A process that
-    continues with stored objects must set it to a larger number than before, because otherwise
-    names repeat.
+    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial numbers
+    in the generated names of each owner begin after `first_serial`. A process that continues with
+    stored objects must set it to a larger number than before, because otherwise names repeat.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT

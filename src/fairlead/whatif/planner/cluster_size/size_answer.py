@@ -63,8 +63,8 @@ def size_answer(
 ) -> TabularAnswer:
     """Return the answer to `question`; `found` is the result of the search.
 
-    `limits` are sentences about limits of NodePools and node groups that the nodes violate.
-    The answer is no if a pod fits no node, or if the nodes do not survive the failures.
+    `limits` are sentences about limits of NodePools and node groups that the nodes violate. The
+    answer is no if a pod fits no node, or if the nodes do not survive the failures.
     """
     facts: Json = {
         "nodes_today": question.replaced,

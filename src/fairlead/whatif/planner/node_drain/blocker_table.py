@@ -11,11 +11,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCause, Blocker
-from fairlead.whatif.result.tabular_answer import (
-    NAME,
-    ResultColumn,
-    ResultTable,
-)
+from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable
 
 _ITSELF: Final = "the node itself"
 _OWNER: Final = "\0"

@@ -84,11 +84,11 @@ class DrainPlan(Struct):
 
     `flags` are the flags that kubectl needs for the `drains`. `to_cordon` are the nodes of the
     `drains` that are not cordoned yet. `slow` has, for each workload whose pods take long to stop,
-    the longest time that one takes (`completed` sets these three). `left_out` are
-    selected nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that
-    could be drained alone, with all other nodes in service. `returnable` are the nodes that no
-    single change unblocks, but that could be drained if they returned to the cluster afterwards.
-    Their pods would wait for them.
+    the longest time that one takes (`completed` sets these three). `left_out` are selected nodes
+    that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
+    drained alone, with all other nodes in service. `returnable` are the nodes that no single change
+    unblocks, but that could be drained if they returned to the cluster afterwards. Their pods would
+    wait for them.
     """
 
     nodes: tuple[str, ...]

@@ -85,9 +85,9 @@ class NodeAddresses(ReactiveController):
         if stored is None or stored["metadata"]["uid"] != meta.uid:
             return False
         given, address = stored["spec"].get("podCIDR", ""), _address(stored)
-        runtime = node.status.node_info.container_runtime_version
-        is_simulated = runtime == SIMULATED_RUNTIME and not (given and address)
-        if is_simulated or self._lacks_information(stored):
+        is_simulated = node.status.node_info.container_runtime_version == SIMULATED_RUNTIME
+        lacks_address = is_simulated and not (given and address)
+        if lacks_address or self._lacks_information(stored):
             return True
         self._numbers.pop(meta.uid, None)
         self._known[meta.uid] = given, address
