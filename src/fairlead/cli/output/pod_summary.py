@@ -124,9 +124,7 @@ def displaced(difference: Difference, start: Instant) -> Section:
     listed, elsewhere = {row[0] for row in rows}, {pod.key for pod in difference.elsewhere}
     rows += [
         (one.pod.key, one.origin, one.target, "",
-         NODE_DELETED if one.pod.key not in elsewhere
-         else "deleted and created again" if one.is_recreated
-         else "stays on a failed node" if one.is_staying else "placed elsewhere")
+         one.how if one.pod.key in elsewhere else NODE_DELETED)
         for one in difference.moved
         if one.pod.key not in listed
     ]  # fmt: skip

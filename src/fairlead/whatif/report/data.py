@@ -162,8 +162,7 @@ class HistoryRows(TypedDict, total=False):
 MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str, "how": str})
 """A pod that runs on a different node than in the run without the change.
 
-`how` is `displaced`, `created again` (after a deletion), `placed elsewhere` (a new pod), or `stays
-on a failed node`.
+`how` is `displaced`, or `Move.how`.
 """
 
 

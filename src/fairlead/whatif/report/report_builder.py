@@ -304,9 +304,7 @@ def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[Resource
 def _moves(found: Difference) -> Iterator[MovedRow]:
     elsewhere = {pod.key for pod in found.elsewhere}
     for move in found.moved:
-        how = "stays on a failed node" if move.is_staying else "placed elsewhere"
-        how = "created again" if move.is_recreated else how
-        yield _moved(move, how if move.pod.key in elsewhere else DISPLACED)
+        yield _moved(move, move.how if move.pod.key in elsewhere else DISPLACED)
 
 
 def _moved(move: Move, how: str) -> MovedRow:

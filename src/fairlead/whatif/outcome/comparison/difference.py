@@ -53,6 +53,13 @@ class Move(Struct, frozen=True):
     is_recreated: bool = False
     is_staying: bool = False
 
+    @property
+    def how(self) -> str:
+        """How the pod came to `target`, in words, if it was not displaced."""
+        if self.is_recreated:
+            return "deleted and created again"
+        return "stays on a failed node" if self.is_staying else "placed elsewhere"
+
 
 class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
