@@ -71,16 +71,17 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
         return f"{words} with {plugins}{batch}" if plugins else f"{words}{batch}"
 
     @property
-    def pool_label(self) -> str:
-        """The label key that divides the nodes into pools; "" if there is none.
+    def pool_labels(self) -> tuple[str, ...]:
+        """The label keys that divide the nodes into pools; () if there are none.
 
-        It is the label by which the change selects nodes, else the labels of managed node pools,
-        separated by commas, else the zone label if the cluster loses a zone.
+        These are the label by which the change selects nodes, else the labels of managed node
+        pools, else the zone label if the cluster loses a zone.
         """
+        if self.change.node_label:
+            return (self.change.node_label,)
         nodes = (*self.changed.nodes, *self.without.nodes)
-        managed = ",".join(pool_labels(node.labels for node in nodes))
-        zone = ZONE if self.change.failures.fail_zone else ""
-        return self.change.node_label or managed or zone
+        zone = (ZONE,) if self.change.failures.fail_zone else ()
+        return pool_labels(node.labels for node in nodes) or zone
 
     @property
     def without(self) -> RunOutcome:

@@ -82,7 +82,7 @@ def print_answer(
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
-    node's pool; if it is "", `answer.pool_label` is used.
+    node's pool; if it is "", `answer.pool_labels` are used.
     """
     sections = _sections(answer, conditions, group_by, has_details=has_details)
     print_screen(console or stdout_console(), sections, has_details=has_details)
@@ -307,11 +307,11 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     If the change affects no pool, the section shows all pools. `group_by` has the same meaning as
     in `print_answer`.
     """
-    label = group_by or answer.pool_label
-    pools = node_pools(answer.without, answer.changed, label)
+    labels = (group_by,) if group_by else answer.pool_labels
+    pools = node_pools(answer.without, answer.changed, labels)
     differing = [one for one in pools if one.differs]
-    keys = ", ".join(one.rpartition("/")[2] for one in label.split(","))
-    heading = f"NODE POOL ({keys})" if label else "NODES"
+    keys = ", ".join(one.rpartition("/")[2] for one in labels)
+    heading = f"NODE POOL ({keys})" if labels else "NODES"
     requested: Counter[str] = Counter()
     for pool in pools:
         requested.update(pool.requested)
@@ -333,7 +333,7 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
         if rest := len(rows) - len(shown):
             print_line(console, f"... and {rest:,} more", "dim")
-        if label and differing and (same := len(pools) - len(differing)):
+        if labels and differing and (same := len(pools) - len(differing)):
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
 

@@ -31,7 +31,7 @@ def markdown_answer(
     """Return the verdict and the table of workloads, then all other tables in closed <details>.
 
     `conditions` are the results of --fail-on. `group_by` is the key of the node label whose value
-    names the node's pool. If `group_by` is "", `answer.pool_label` is used.
+    names the node's pool. If `group_by` is "", `answer.pool_labels` are used.
     """
     result = whatif_result(answer, conditions, group_by)
     return "\n".join([*_head(result), *_tables(result)]) + "\n"

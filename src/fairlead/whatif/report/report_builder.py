@@ -108,7 +108,7 @@ def whatif_report(
     """Return the report of a what-if: its verdict, and the lists that its JSON contains.
 
     `conditions` are those of `--fail-on`. `group_by` is the label that divides nodes into pools, ""
-    for the pool label of `answer`.
+    for the pool labels of `answer`.
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed

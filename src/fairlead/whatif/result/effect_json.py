@@ -24,9 +24,10 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
 
     Lists start with their worst entries.
 
-    `group_by` is the label that divides nodes into pools, "" for the pool label of `answer`.
+    `group_by` is the label that divides nodes into pools, "" for the pool labels of `answer`.
     """
-    effect, label, conditions = answer.effect, group_by or answer.pool_label, list(conditions)
+    effect, conditions = answer.effect, list(conditions)
+    labels = (group_by,) if group_by else answer.pool_labels
     return {
         "verdict": _verdict(answer.verdict),
         "fail_on": [
@@ -36,8 +37,8 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
         "next_steps": [one.to_json() for one in answer.next_steps_if(conditions)],
         "workloads": [_workload(one) for one in effect.workloads],
         "untouched_workloads": effect.untouched_workloads,
-        "group_by": label,
-        "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, label)],
+        "group_by": ",".join(labels),
+        "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, labels)],
         "budgets": [_budget(one) for one in effect.budgets],
         "packing": [
             {

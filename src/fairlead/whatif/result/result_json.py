@@ -51,7 +51,7 @@ def whatif_result(
     """Return the result of a what-if: the difference between the runs with and without the change.
 
     `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label that
-    divides nodes into pools; if it is "", the pool label of `answer` is used.
+    divides nodes into pools; if it is "", the pool labels of `answer` are used.
     """
     # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one
     # run are in RunOutcome, which `ExperimentRun` fills from its recorders.

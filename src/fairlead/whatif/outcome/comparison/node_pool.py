@@ -50,16 +50,18 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
         )
 
 
-def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
-    """Return one pool for each value of the node label `label`, sorted by name.
+def node_pools(
+    without: RunOutcome, changed: RunOutcome, labels: tuple[str, ...]
+) -> list[NodePoolOutcome]:
+    """Return one pool for each value of the node labels `labels`, sorted by name.
 
-    If `label` contains several labels, separated by commas, the first of them that a node has is
-    used (`PoolNames`). If `label` is "", all nodes are one pool.
+    Of several labels, the first one that a node has is used (`PoolNames`). If `labels` is (), all
+    nodes are one pool.
     """
     names = None
-    if label:
+    if labels:
         every = (node.labels for node in (*changed.nodes, *without.nodes))
-        names = PoolNames.of(tuple(label.split(",")), every)
+        names = PoolNames.of(labels, every)
     after, before = _by_pool(changed.nodes, names), _by_pool(without.nodes, names)
     return [
         NodePoolOutcome(
