@@ -301,6 +301,13 @@ def count_lines(folder: Path) -> int:
     return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
 
 
+def test_changelog_fragments_have_no_issue_number() -> None:
+    """Towncrier prints the part of a name before the kind as an issue, unless it begins with +."""
+    form = re.compile(r"\+[a-z0-9-]+\.(added|changed|fixed|removed)\.md")
+    names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md"}
+    assert [name for name in sorted(names) if not form.fullmatch(name)] == []
+
+
 def test_size_report(capsys: pytest.CaptureFixture[str]) -> None:
     """Sizes are printed, not enforced."""
     source, tests = count_lines(SOURCE), count_lines(ROOT / "tests")
