@@ -8,6 +8,9 @@ from typing import Final
 
 from fairlead.api.objects import PersistentVolumeClaim, Pod, Volume
 
+BOUND: Final = "Bound"
+"""The phase of a PersistentVolumeClaim or PersistentVolume that is bound."""
+
 
 def is_claimed(volume: Volume) -> bool:
     """Return True if the volume uses a PersistentVolumeClaim, either named or ephemeral."""

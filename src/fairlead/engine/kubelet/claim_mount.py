@@ -15,14 +15,13 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Pod, Volume
-from fairlead.api.pods.volumes import claim_name, is_claimed, is_made_for
+from fairlead.api.pods.volumes import BOUND, claim_name, is_claimed, is_made_for
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, not_made_for
 from fairlead.engine.state.related_objects import RelatedObjects
 
 FAILED_MOUNT: Final = "FailedMount"
 RETRY: Final[DurationNs] = seconds(10)  # upstream: kubelet.go: backOffPeriod
-BOUND: Final = "Bound"
 
 
 def mount_error(pod: Pod, related: RelatedObjects) -> str:

@@ -16,11 +16,11 @@ from typing import Final
 from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN, TERMINATION
 from fairlead.api.objects import OwnerReference
 from fairlead.api.pods.facts import is_terminal
-from fairlead.api.pods.volumes import all_claims
+from fairlead.api.pods.volumes import BOUND, all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.command import Command, PatchObject
-from fairlead.engine.workloads.deletion.in_use_protection import BOUND, FINALIZERS
+from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
 from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory

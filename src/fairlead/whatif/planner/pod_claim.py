@@ -34,7 +34,7 @@ from fairlead.api.objects import (
     ResourceClaimStatus,
     StorageClass,
 )
-from fairlead.api.pods.volumes import claim_name
+from fairlead.api.pods.volumes import BOUND, claim_name
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
@@ -190,10 +190,10 @@ def with_volume(
         return
     volume = decode_as(PersistentVolume, dict(provision(claim, found, None, None).manifest))
     bound = {**claim.metadata.annotations, BIND_COMPLETED: "yes"}
-    yield replace(volume, status=PersistentVolumeStatus(phase="Bound"))
+    yield replace(volume, status=PersistentVolumeStatus(phase=BOUND))
     yield replace(
         claim,
         metadata=replace(claim.metadata, annotations=bound),
         spec=replace(claim.spec, volume_name=volume.metadata.name),
-        status=PersistentVolumeClaimStatus(phase="Bound"),
+        status=PersistentVolumeClaimStatus(phase=BOUND),
     )

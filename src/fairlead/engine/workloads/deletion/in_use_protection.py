@@ -28,7 +28,7 @@ from fairlead.api.objects import (
     Unstructured,
 )
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.pods.volumes import all_claims, is_claimed, named_claims
+from fairlead.api.pods.volumes import BOUND, all_claims, is_claimed, named_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -53,7 +53,6 @@ FINALIZERS: Final = {
 # VolumeAttributesClasses are Unstructured.
 _READ: Final = (Pod, PersistentVolumeClaim, PersistentVolume, PodGroup, Unstructured)
 _API_GROUPS: Final = {CLASS_KIND: "storage.k8s.io", GROUP_KIND: "scheduling.k8s.io"}
-BOUND: Final = "Bound"
 RETRY_AFTER: Final = seconds(1)
 Key = tuple[str, str, str]  # kind, namespace, name
 

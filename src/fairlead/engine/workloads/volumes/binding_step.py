@@ -17,6 +17,7 @@ from enum import Enum
 from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fairlead.api.pods.volumes import BOUND
 from fairlead.engine.core.command import Command
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
@@ -26,7 +27,6 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
 )
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.command import (
-    BOUND,
     bind,
     provision,
     remove_selected_node,

@@ -18,6 +18,7 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from fairlead.api.pods.volumes import BOUND
 from fairlead.api.well_known_label import BETA_ZONE, ZONE
 from fairlead.engine.core.command import (
     Command,
@@ -32,7 +33,6 @@ from fairlead.engine.plugins.volume_lookup.in_tree_volume import IN_TREE_KINDS
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, class_name
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 
-BOUND: Final = "Bound"
 RELEASED: Final = "Released"
 FAILED: Final = "Failed"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, ResourceList
+from fairlead.api.pods.volumes import BOUND
 from fairlead.api.quantity import parse_quantity
 from fairlead.engine.core.command import Command, PatchObject, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -30,7 +31,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import VolumesConfig
-from fairlead.engine.workloads.volumes.command import BOUND, PROVISIONED_BY, claim_ref, volume_ref
+from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, claim_ref, volume_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     VolumeIndex,
     claim_key,
