@@ -110,7 +110,17 @@ def _limits(manifests: Sequence[Manifest]) -> GroupLimits:
 
 def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, str]]:
     """Return the number of `nodes` in each group of `limits`; the keys are those of `_group`."""
-    return Counter(group for node in nodes if (group := _group(node, limits)) is not None)
+    sizes: Counter[tuple[str, str]] = Counter()
+    members: dict[tuple[str, str], Node] = {}
+    for node in nodes:
+        if (found := group_of(node.metadata.labels, node.metadata.annotations)) is not None:
+            sizes[found[:2]] += 1
+            members[found[:2]] = node
+    groups: Counter[tuple[str, str]] = Counter()
+    for key, node in members.items():  # one node of each group, because `_group` is slow
+        if (group := _group(node, limits)) is not None:
+            groups[group] += sizes[key]
+    return groups
 
 
 def _group(node: Node, limits: GroupLimits) -> tuple[str, str] | None:
