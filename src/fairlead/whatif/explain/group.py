@@ -267,7 +267,7 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
         "is_too_large": found.is_too_large,
         "victims": list(found.victims),
         "rule": found.rule or None,
-        "evictions": list(found.evictions),
+        "no_evictions": list(found.no_evictions),
         "remedies": list(found.remedies),
         "plugin_failures": list(explained.failures),
         "notes": list(explained.notes),

@@ -46,7 +46,7 @@ def print_group(
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")
     print_line(console, _obstacle(found))
-    for why in found.evictions:
+    for why in found.no_evictions:
         print_line(console, why)
     if found.queue is not None:
         _print_queue(console, found.queue)

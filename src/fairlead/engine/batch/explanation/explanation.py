@@ -82,7 +82,7 @@ class GroupExplanation(Struct, frozen=True):
     lack only resources come first, in ascending order of what they lack. `starts_at` is the
     estimated start, None if unknown. `is_too_large` is set if the missing members of the group
     would not fit even if all pods ended. `victims` are the pods that the next session evicts for
-    the group, and `rule` is the action that evicts them. `evictions` are sentences that say why
+    the group, and `rule` is the action that evicts them. `no_evictions` are sentences that say why
     the actions reclaim and preempt evict no pods for it. `remedies` are changes that would let the
     group start. `title` is the group's namespace and name, or the name of the pods' controller if
     the pods have no PodGroup.
@@ -107,7 +107,7 @@ class GroupExplanation(Struct, frozen=True):
     remedies: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     rule: str = ""
-    evictions: tuple[str, ...] = ()
+    no_evictions: tuple[str, ...] = ()
 
 
 def explain_group(

@@ -59,7 +59,7 @@ def with_next_session(
     elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
     elif found.obstacle is Obstacle.NO_NODE:
-        return replace(found, evictions=tuple(decided.evictions))
+        return replace(found, no_evictions=decided.no_evictions)
     else:
         return found
     return replace(
@@ -74,7 +74,7 @@ class _NextSession:
         self._job = job
         self.is_ready = self.is_waiting = False
         self.victims: list[str] = []
-        self.evictions: list[str] = []
+        self.no_evictions: tuple[str, ...] = ()
         self.rule = self.refusal = ""
 
     def opened(self, session: Session) -> None:
@@ -86,7 +86,7 @@ class _NextSession:
     def closing(self, session: Session) -> None:
         self.is_ready = self._job.is_ready
         self.is_waiting = any(self._job.by_status[status] for status in _WAITING)
-        self.evictions = list(why_no_eviction(session, self._job))
+        self.no_evictions = tuple(why_no_eviction(session, self._job))
         if (objection := session.objections.get(self._job.id)) is not None:
             self.refusal = objection.message
         elif (held := len(self._job.by_status[TaskStatus.ALLOCATED])) and self.is_ready:

@@ -213,7 +213,7 @@ def test_an_explanation_says_why_no_pods_are_evicted(make_harness, more, put, wh
     harness.put(make_gang("old", 4, node="n1", queue="a"), own)
     harness.put(make_gang("g", 2, queue="b", priority_class="p"))
     found = next_session(harness)
-    assert (found.obstacle, found.evictions) == (Obstacle.NO_NODE, why)
+    assert (found.obstacle, found.no_evictions) == (Obstacle.NO_NODE, why)
 
 
 @pytest.mark.parametrize(
