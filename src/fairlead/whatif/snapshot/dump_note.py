@@ -243,16 +243,16 @@ def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequen
 
 def _missing(manifests: Sequence[Manifest], unreadable: Iterable[str]) -> Iterator[str]:
     """Yield a note about missing kinds. The `unreadable` resources have other notes."""
-    listed = {one.kind.resource for one in manifests} | set(unreadable)
+    known = {one.kind.resource for one in manifests} | set(unreadable)
     wanted = (*_referred(manifests), *_kinds_of_storage(manifests))
-    found = {one: None for one in wanted if one.resource not in listed}
-    has_leases = LEASE.resource in listed
+    found = {one: None for one in wanted if one.resource not in known}
+    has_leases = LEASE.resource in known
     if not has_leases and any(one.kind is NODE and _is_out(one) for one in manifests):
         found = {LEASE: None, **found}
-    has_budgets = POD_DISRUPTION_BUDGET.resource in listed
+    has_budgets = POD_DISRUPTION_BUDGET.resource in known
     if found or not (has_leases or has_budgets):
         untraceable = (POD_DISRUPTION_BUDGET, RESOURCE_QUOTA)
-        found.update({one: None for one in untraceable if one.resource not in listed})
+        found.update({one: None for one in untraceable if one.resource not in known})
     if found:
         words = [f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in found]
         others, last = words[:-1], words[-1]

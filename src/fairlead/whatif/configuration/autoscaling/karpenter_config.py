@@ -208,9 +208,9 @@ def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) ->
         )
     ]
     if names:
-        verb = "allows" if len(names) == 1 else "allow"
+        which, allow = ("NodePool", "allows") if len(names) == 1 else ("NodePools", "allow")
         yield (
-            f"NodePool {', '.join(names)} {verb} spot and on-demand, but no instance type has a "
+            f"{which} {', '.join(names)} {allow} spot and on-demand, but no instance type has a "
             "spot offering. Karpenter replaces an on-demand node there only by a spot node, so "
             "replacements by consolidation fail for lack of capacity. Require "
             f"{CAPACITY_TYPE} on-demand in the NodePool, or state spotPrice in --instance-types."

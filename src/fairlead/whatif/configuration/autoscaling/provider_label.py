@@ -117,10 +117,12 @@ def unchecked_requirements(pools: Iterable[NodePool], types: Sequence[StatedType
     for key, of_pools in names.items():
         missing = sorted(one.name for one in types if key not in one.labels)
         if missing:
-            subject = ", ".join(dict.fromkeys(of_pools))
-            verb = "requires" if len(set(of_pools)) == 1 else "require"
+            which, require = "NodePool", "requires"
+            if len(set(of_pools)) > 1:
+                which, require = "NodePools", "require"
+            subject = f"{which} {', '.join(dict.fromkeys(of_pools))}"
             yield (
-                f"NodePool {subject} {verb} the label {key}, but its value is not known for the "
+                f"{subject} {require} the label {key}, but its value is not known for the "
                 f"instance type {listed(missing, _TYPES_SHOWN)}. Fairlead assumes that these types "
                 "meet the requirement. To state values, add a column with the name of the label to "
                 "the CSV file of --instance-types."
