@@ -548,9 +548,9 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 
 
 def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
-    """Return what to add to `reason`, why `pod` fits no node: whether it may and would preempt.
+    """Return what to add to `reason`, why `pod` fits no node: the result of a preemption.
 
-    The result begins with "; ", or is "".
+    The result begins with "; ", or is "" if preemption has no other reason to fail.
     """
     with model.preempting():
         decision = model.schedule(pod)
@@ -558,7 +558,7 @@ def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
         return ""
     if decision.post_filter_result is not None:
         return "; would preempt pods of lower priority"
-    return short_reason(decision.message).removeprefix(reason)  # preemptionPolicy is Never
+    return short_reason(decision.message).removeprefix(reason)  # why preemption does not help
 
 
 def _why_pending(

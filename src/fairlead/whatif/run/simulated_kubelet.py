@@ -70,10 +70,8 @@ def simulated_kubelets(
     not simulated.
     """
     stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
-    config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES
     failing, stuck = NO_FAILURES, stuck_pods(cluster, taken_at)
-    if stuck.deleted_at:
-        config = replace(config, never_stops=stuck)
+    config, times = stuck.in_config(KubeletConfig(renews_leases=renews_leases)), NO_TIMES
     longest = startup or 0
     if startup is None:
         times = startup_times(cluster)

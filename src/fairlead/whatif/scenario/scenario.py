@@ -185,9 +185,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     if scenario.duration is not None:
         late = tuple(late_event_notes(path, scenario.events, scenario.duration))
     stuck = stuck_pods(initial, start)
-    kubelet = _kubelet(path, settings, releases, cluster, seed)
-    if stuck.deleted_at:
-        kubelet = replace(kubelet, never_stops=stuck)
+    kubelet = stuck.in_config(_kubelet(path, settings, releases, cluster, seed))
     if duration is not None and settings.cron_jobs and kubelet.run_durations is None:
         late += tuple(endless_cron_job_notes(initial, start, start + duration))
     elif duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.node_readiness import TRUE, ready_status
 from fairlead.api.objects import Node, Pod
@@ -19,6 +20,7 @@ from fairlead.api.pods.facts import foreign_finalizers, is_static, is_terminal, 
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of
 from fairlead.whatif.snapshot.samples import matching_pods
@@ -29,7 +31,8 @@ _PATIENCE: Final = seconds(600)
 class StuckPods(Struct, frozen=True):
     """The pods that do not stop, each with its deletionTimestamp.
 
-    The object is used as `KubeletConfig.never_stops`, which kubelets call like a function.
+    The object is used as `KubeletConfig.never_stops` (`in_config`), which kubelets call like a
+    function.
     """
 
     deleted_at: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +40,10 @@ class StuckPods(Struct, frozen=True):
     def __call__(self, pod: Pod) -> bool:
         """Return whether `pod` is one of the stuck pods, and not a later pod of the same name."""
         return self.deleted_at.get(pod.key) == pod.metadata.deletion_timestamp
+
+    def in_config(self, config: KubeletConfig) -> KubeletConfig:
+        """Return `config` with these pods as `never_stops`; `config` itself without pods."""
+        return replace(config, never_stops=self) if self.deleted_at else config
 
     @property
     def notes(self) -> tuple[str, ...]:
