@@ -224,7 +224,7 @@ class Rebalancer:
         helpful move, the move that lowers the sum most is made. Return None if there is no helpful
         move, or if `_commit` rejects the move.
         """
-        before, loads = self._balance().squares, self._loads()
+        before, loads, is_open = self._balance().squares, self._loads(), self._open_rows()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
             if not loads[row]:
                 return None
@@ -233,7 +233,7 @@ class Rebalancer:
             for _, pod in self._movable([info]):
                 with self._model.hypothesis():
                     move = self._moved(info, pod, None)
-                    if move is None or not self._counts[self._model.node(move.target).row]:
+                    if move is None or not is_open[self._model.node(move.target).row]:
                         continue
                     if self._load_of(move.target) <= loads[row]:
                         squares = self._balance().squares

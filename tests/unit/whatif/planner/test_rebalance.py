@@ -90,6 +90,15 @@ def test_a_virtual_node_does_not_count(planner, make):
     assert (plan.moves, plan.before.fullest, plan.before.deviation) == ([], 0.5, 0)
 
 
+def test_no_pod_moves_to_a_cordoned_node_for_the_balance(planner, make):
+    """The pods tolerate the cordon, and the loads of cordoned nodes do not count."""
+    cordoned = make.node("c")
+    cordoned["spec"] = {"unschedulable": True}
+    tolerations = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+    pods = deployment(make, "web", ["a", "a", "b", "b"], tolerations=tolerations)
+    assert rebalanced(planner(cordoned, *map(make.node, "ab"), *pods)).moves == []
+
+
 def test_no_pod_moves_from_a_node_whose_kubelet_does_not_answer(planner, make):
     """The evicted pod never stops, although another pod would have room in its place."""
     lost, pod = make.node("lost"), make.pod("big", cpu="4")
