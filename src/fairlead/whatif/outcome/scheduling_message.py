@@ -7,6 +7,8 @@ from typing import Final
 
 from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
+from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
+from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS
 
 NOT_TRIED: Final = "not tried yet"
 
@@ -16,12 +18,8 @@ _COUNT: Final = re.compile(r"[0-9]+ ")
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
 _NEVER: Final = "preemptionPolicy=Never"
-# upstream: framework/preemption/preemption.go: Preempt, SelectVictimsOnDomain; the node has no
-# possible victims, or no victim would change why it refuses the pod.
-_WITHOUT_VICTIMS: Final = (
-    "No preemption victims found for incoming pod",
-    "Preemption is not helpful for scheduling",
-)
+# The node has no possible victims, or no victim would change why it refuses the pod.
+_WITHOUT_VICTIMS: Final = (NO_VICTIMS.message, NOT_HELPFUL.message)
 
 
 def short_reason(message: str) -> str:
