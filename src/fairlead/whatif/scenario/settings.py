@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.text.name_list import listed
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.eviction_config import (
@@ -122,20 +121,10 @@ def autoscaling_of(
         hint = known_names(choice, _AUTOSCALERS)
         problem = f"no autoscaler {choice!r}; {hint}"
         raise InputError(source, problem, field="settings.autoscale")
-    unused = []
-    for name, stated, owners in (
-        ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
-        ("instance-types", settings.instance_types, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
-        ("node-pools", settings.node_pools, (AUTO, KARPENTER)),
-        ("provision-time", settings.provision_time, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
-    ):
-        if stated is not None and choice not in owners:
-            unused.append(f"settings.{name}")
-            if settings.autoscale is None:
-                known = " or ".join(one for one in owners if one != AUTO)
-                raise InputError(source, f"needs autoscale: {known}", field=unused[0])
+    unused = _unused_settings(source, settings, choice)
     verb = "has" if len(unused) == 1 else "have"
-    notes = (f"{listed(unused)} {verb} no effect with autoscale: {choice}.",) if unused else ()
+    names = ", ".join(unused)
+    notes = (f"{names} {verb} no effect with autoscale: {choice}.",) if unused else ()
     if choice == OFF:  # the author of a scenario chooses its controllers; all others are off
         return Autoscaling(notes=notes)
     options = AutoscaleOptions(
@@ -147,6 +136,27 @@ def autoscaling_of(
     with _named_settings(source, folder, settings):
         found = read_autoscalers(source, initial, options)
     return replace(found, notes=(*notes, *found.notes))
+
+
+def _unused_settings(source: str, settings: Settings, choice: str) -> list[str]:
+    """Return the names of the stated settings that the autoscaler `choice` does not read.
+
+    Raises InputError, which names the scenario `source`, if `settings` name no autoscaler.
+    """
+    unused = []
+    for name, stated, readers in (
+        ("node-groups", settings.node_groups, (AUTO, CLUSTER_AUTOSCALER)),
+        ("instance-types", settings.instance_types, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
+        ("node-pools", settings.node_pools, (AUTO, KARPENTER)),
+        ("provision-time", settings.provision_time, (CLUSTER_AUTOSCALER, AUTO, KARPENTER)),
+    ):
+        if stated is None or choice in readers:
+            continue
+        unused.append(f"settings.{name}")
+        if settings.autoscale is None:
+            known = " or ".join(one for one in readers if one != AUTO)
+            raise InputError(source, f"needs autoscale: {known}", field=unused[0])
+    return unused
 
 
 @contextmanager

@@ -138,7 +138,11 @@ def test_without_autoscale_no_node_is_added(tmp_path):
 @pytest.mark.parametrize(
     ("choice", "note"),
     [
-        (False, "settings.node-groups, settings.instance-types, "),
+        (
+            False,
+            "settings.node-groups, settings.instance-types, settings.node-pools, "
+            "settings.provision-time have no effect with autoscale: off.",
+        ),
         ("cluster-autoscaler", "settings.node-pools has no effect with autoscale: cluster-autosc"),
         ("karpenter", "settings.node-groups has no effect with autoscale: karpenter."),
     ],
