@@ -140,8 +140,10 @@ def test_without_autoscale_no_node_is_added(tmp_path):
     [
         (
             False,
-            "settings.node-groups, settings.instance-types, settings.node-pools, "
-            "settings.provision-time have no effect with autoscale: off.",
+            (
+                "settings.node-groups, settings.instance-types, settings.node-pools, "
+                "settings.provision-time have no effect with autoscale: off."
+            ),
         ),
         ("cluster-autoscaler", "settings.node-pools has no effect with autoscale: cluster-autosc"),
         ("karpenter", "settings.node-groups has no effect with autoscale: karpenter."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -50,15 +50,7 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
-    uids = {uid for one in kept if (uid := _uid(one))}
-    served = _SERVED | {_defined(one) for one in kept if one.kind is CUSTOM_RESOURCE_DEFINITION}
-    objects: list[Json | DumpedObject] = []
-    orphans = 0
-    for manifest in kept:
-        owners = _owners(manifest)
-        present = [one for one in owners if one.uid in uids or one.group_kind not in served]
-        orphans += len(present) < len(owners)
-        objects.append(manifest.content if present == owners else _with_owners(manifest, present))
+    objects, orphans = _with_present_owners(kept)
     if orphans:
         have = counted(orphans, "object has an owner", "objects have owners")
         problem = f"{have} outside of the dump; the references are removed"
@@ -69,6 +61,20 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
         problem = f"the dump has no serviceaccounts; {are} added for its workloads"
         print_notice(f"{snapshot.source}: {problem}")
     return [*_missing_namespaces(kept), *accounts, *objects]
+
+
+def _with_present_owners(kept: Sequence[Manifest]) -> tuple[list[Json | DumpedObject], int]:
+    """Return the objects of `kept` without references to absent owners, and how many had some."""
+    uids = {uid for one in kept if (uid := _uid(one))}
+    served = _SERVED | {_defined(one) for one in kept if one.kind is CUSTOM_RESOURCE_DEFINITION}
+    objects: list[Json | DumpedObject] = []
+    orphans = 0
+    for manifest in kept:
+        owners = _owners(manifest)
+        present = [one for one in owners if one.uid in uids or one.group_kind not in served]
+        orphans += len(present) < len(owners)
+        objects.append(manifest.content if present == owners else _with_owners(manifest, present))
+    return objects, orphans
 
 
 def _uid(manifest: Manifest) -> str:
