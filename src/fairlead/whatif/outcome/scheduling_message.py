@@ -7,8 +7,6 @@ from typing import Final
 
 from fairlead.engine.framework.diagnosis import GROUP_UNSCHEDULABLE
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
-from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
-from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS
 
 NOT_TRIED: Final = "not tried yet"
 
@@ -18,8 +16,13 @@ _COUNT: Final = re.compile(r"[0-9]+ ")
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
 _NEVER: Final = "preemptionPolicy=Never"
-# The node has no possible victims, or no victim would change why it refuses the pod.
-_WITHOUT_VICTIMS: Final = (NO_VICTIMS.message, NOT_HELPFUL.message)
+# upstream: framework/preemption/preemption.go: Preempt, SelectVictimsOnDomain; the node has no
+# possible victims, or no victim would change why it refuses the pod. Copies of the engine's reasons
+# (`engine.scheduling.preemption`), because small what-ifs do not import preemption.
+_WITHOUT_VICTIMS: Final = (
+    "No preemption victims found for incoming pod",
+    "Preemption is not helpful for scheduling",
+)
 
 
 def short_reason(message: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
+from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 
 GROUP = "pod group is unschedulable"
 NONE = "0/5 nodes are available: "
 TAINT = "node(s) had taint {a: b}, that the pod didn't tolerate"
 PREEMPTION = "no new claims to deallocate, preemption: "
-NO_VICTIMS = "No preemption victims found for incoming pod"
+WITHOUT_VICTIMS = NO_VICTIMS.message
 AFFINITY = "node(s) didn't match pod affinity rules"
 NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
 
@@ -30,15 +32,15 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
         (
-            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}1 Insufficient cpu, 3 {NO_VICTIMS}.",
+            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}1 Insufficient cpu, 3 {WITHOUT_VICTIMS}.",
             "Insufficient cpu",
         ),
         (
-            f"{NONE}2 x. {PREEMPTION}{NONE}2 Preemption is not helpful for scheduling.",
+            f"{NONE}2 x. {PREEMPTION}{NONE}2 {NOT_HELPFUL.message}.",
             "x",
         ),
         (
-            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}2 {AFFINITY}, 3 {NO_VICTIMS}.",
+            f"{NONE}5 Insufficient cpu. {PREEMPTION}{NONE}2 {AFFINITY}, 3 {WITHOUT_VICTIMS}.",
             f"Insufficient cpu; after preemption: {AFFINITY}",
         ),
         (f'{GROUP}, one or more plugins asked to wait and no plugin rejected pod "p"', GROUP),
