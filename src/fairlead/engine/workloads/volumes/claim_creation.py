@@ -23,13 +23,13 @@ from fairlead.api.objects import (
     StorageClass,
 )
 from fairlead.api.pods.facts import is_terminal
-from fairlead.api.pods.volumes import claim_name, is_claimed, named_claims
+from fairlead.api.pods.volumes import BOUND, claim_name, is_claimed, named_claims
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.plugins.volume_lookup.volume_lookup import BIND_COMPLETED, is_bound
 from fairlead.engine.workloads.identity import claim_created, object_ref, ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
-from fairlead.engine.workloads.volumes.command import BOUND, claim_ref
+from fairlead.engine.workloads.volumes.command import claim_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     IS_DEFAULT,
     VolumeIndex,
