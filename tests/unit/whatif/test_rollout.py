@@ -94,6 +94,38 @@ def test_a_rollout_whose_new_pods_stay_pending_does_not_finish(cluster):
     )
 
 
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "pods", "namespace": "store"},
+    "spec": {"hard": {"pods": "1"}},
+}
+
+
+def test_a_rollout_whose_new_pods_a_quota_refuses_does_not_finish(cluster):
+    """No pod has the new revision: only the refused creations show that there is a rollout."""
+    change = ClusterChange(set_resources=("deploy/web=cpu=2",))
+    answer = what_if(cluster([*rollout.at_rest(), QUOTA]), change)
+    (row,) = answer.effect.workloads
+    assert (row.outdated, row.missing) == (6, 4)
+    assert "6 not updated" in row.words
+    assert answer.verdict.first.sentence.endswith(
+        "The rollout of deploy/store/web does not finish: 6 pods keep the old template."
+    )
+
+
+def test_a_rollout_that_a_quota_had_stopped_before_is_no_effect_of_the_change(cluster):
+    stopped = [
+        rollout.deployment("web", 8, image="web:2", revision=2),
+        rollout.replica_set("web", rollout.NEW, 2, image="web:2", revision=2),
+        *rollout.at_rest()[1:],
+    ]
+    change = ClusterChange(set_resources=("deploy/api=cpu=2",))
+    answer = what_if(cluster([*stopped, QUOTA]), change)
+    assert [one.missing > 0 for one in answer.without.errors if one.workload == WEB] == [True]
+    assert not any(one.outdated for one in answer.effect.workloads if one.workload == WEB)
+
+
 def test_fewer_replicas_remove_pods_but_lose_none(cluster):
     found = what_if(cluster(rollout.at_rest()), ClusterChange(scale=("deploy/web=5",))).difference
     assert len(found.removed) == 3

@@ -192,6 +192,11 @@ class Workloads:
                 pods = self._pod_sets.sets[key]
                 yield pods.ref, rule.wanted(len(pods.active))
 
+    def update_revision(self, key: str) -> str:
+        """Return the name of the newest revision of the StatefulSet or DaemonSet `key`, or ""."""
+        history = self._histories.find(key)
+        return "" if history is None else history.update
+
     def next_job_deadline(self) -> Instant | None:
         """Return the next time at which an unfinished Job exceeds its deadline, or None."""
         rules = (rule for rule in self._pod_sets.rules.values() if isinstance(rule, JobRule))

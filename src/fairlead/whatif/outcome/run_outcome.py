@@ -322,7 +322,8 @@ class ObjectError(Struct, frozen=True):
     """The last failure of `subject` to create an object; `message` states the reason.
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
-    `workload` is their workload. `is_failed_job` means that the subject is a failed Job, which
+    `workload` is their workload. `revision` is the template revision of these pods, "" if the
+    workload has no revisions. `is_failed_job` means that the subject is a failed Job, which
     creates no more pods.
     """
 
@@ -330,6 +331,7 @@ class ObjectError(Struct, frozen=True):
     message: str
     missing: int = 0
     workload: WorkloadRef | None = None
+    revision: str = ""
     is_failed_job: bool = False
 
     @property

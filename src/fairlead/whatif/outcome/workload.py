@@ -16,6 +16,7 @@ ReplicaSets of Deployments and the Jobs of CronJobs:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -156,5 +157,10 @@ def _workload_of_owner(kind: str, api_version: str, namespace: str, name: str) -
 def revision_of(pod: Pod) -> str:
     """Return the template revision of `pod`; "" if its workload has no revisions."""
     labels = pod.metadata.labels
+    return revision_in(labels) or labels.get(REVISION_LABEL, "")
+
+
+def revision_in(labels: Mapping[str, str]) -> str:
+    """Return the template revision in the labels of a ReplicaSet or its pod; "" if none."""
     hashes = (labels.get(label) for label, _ in _OWNER_BY_HASH)
-    return next(filter(None, hashes), "") or labels.get(REVISION_LABEL, "")
+    return next(filter(None, hashes), "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
@@ -26,7 +26,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
 from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
-from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, revision_in, workload_of
 from fairlead.whatif.run.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
@@ -145,8 +145,17 @@ def allocations(
     )
 
 
-def object_error(store: Store, pods: Iterable[Pod], subject: str, message: str) -> ObjectError:
+def object_error(
+    store: Store,
+    pods: Iterable[Pod],
+    update_revision: Callable[[str], str],
+    subject: str,
+    message: str,
+) -> ObjectError:
     """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
+
+    `update_revision` returns the name of the newest revision of a StatefulSet, by its uid, and ""
+    for other owners.
 
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
     not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and
@@ -163,7 +172,9 @@ def object_error(store: Store, pods: Iterable[Pod], subject: str, message: str) 
     if controller is not None and controller["kind"] in _OWNERS:
         known = controller["kind"], controller["name"]
     workload = WorkloadRef(known[0], namespace, known[1])
-    return ObjectError(subject, message, _missing(owner, pods), workload)
+    metadata = owner["metadata"]
+    revision = update_revision(metadata["uid"]) or revision_in(metadata.get("labels") or {})
+    return ObjectError(subject, message, _missing(owner, pods), workload, revision)
 
 
 def _owners(owner: Json) -> list[Json]:

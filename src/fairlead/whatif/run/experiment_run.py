@@ -532,10 +532,11 @@ class ExperimentRun:
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
         existing = list(recorder.existing_pods()) if recorder.errors else []
+        revision_of = self._controllers.workloads.update_revision
         errors = (
             *self._failed_jobs(since),
             *(
-                object_error(world.store, existing, subject, message)
+                object_error(world.store, existing, revision_of, subject, message)
                 for subject, message in recorder.errors.items()
             ),
         )
@@ -595,7 +596,7 @@ class ExperimentRun:
             yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():
             message = f"{finished.message} ({finished.reason})"
-            found = object_error(self._world.store, (), f"Job {ref.key}", message)
+            found = object_error(self._world.store, (), lambda _: "", f"Job {ref.key}", message)
             yield replace(found, missing=0, is_failed_job=True)
 
     def _recurrences(

@@ -271,12 +271,13 @@ def _pending(effect: Effect) -> str | None:
         are = "is" if len(pods) == 1 else "are"
         acting = effect.changed.acting_autoscaler
         stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
-    return f"{_pods_of(pods)} {stay}: {why}{more}.{_stopped_rollouts(effect)}"
+    rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
+    return f"{_pods_of(pods)} {stay}: {why}{more}.{rollouts}"
 
 
-def _stopped_rollouts(effect: Effect) -> str:
-    """Return a sentence about rollouts whose new pods are pending; "" if there are none."""
-    rows = [one for one in effect.workloads if one.outdated]
+def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
+    """Return a sentence about those rollouts of `workloads` that do not finish; "" if none."""
+    rows = [one for one in workloads if one.outdated]
     if not rows:
         return ""
     count = sum(one.outdated for one in rows)
@@ -301,7 +302,9 @@ def _error(effect: Effect) -> str | None:
         whose = str(rows[0].workload) if len(rows) == 1 else f"{len(rows):,} workloads"
         first = next((one for one in errors if one.workload == rows[0].workload), first)
         verb = "is" if count == 1 else "are"
-        return f"{_pods(count)} of {whose} {verb} not created: {first.message}"
+        rollouts = _stopped_rollouts(one for one in rows if not one.pending)
+        message = first.message.rstrip(".") + "." if rollouts else first.message
+        return f"{_pods(count)} of {whose} {verb} not created: {message}{rollouts}"
     return f"{counted(len(errors), 'error')}: {first.subject}: {first.message}"
 
 
@@ -330,7 +333,9 @@ def _not_created(effect: Effect) -> str | None:
     why = f": the StatefulSet waits for {_names(awaited)}" if awaited else ""
     if not why and all(_is_ordered(one.pod) and one.pod.workload not in refused for one in pods):
         why = f": {WAITS_FOR_LOWER}"
-    return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}."
+    others = (one for one in effect.workloads if one.not_created)
+    rollouts = _stopped_rollouts(one for one in others if not (one.pending or one.missing))
+    return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}.{rollouts}"
 
 
 def _is_ordered(pod: PodEnd) -> bool:

@@ -46,9 +46,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
-    pending. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
-    `waited` counts the displaced pods that found a node only after WAITED_MIN or more;
-    `waited_for` is the longest of these waits.
+    pending or cannot be created. `budgets` are the outcomes of the budgets that cover the displaced
+    or undrained pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
+    more; `waited_for` is the longest of these waits.
     """
 
     workload: WorkloadRef
@@ -339,18 +339,25 @@ def _add_waits(
 def _add_outdated(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """For each workload with pending pods of a new revision, count its pods of old revisions.
+    """For each workload whose rollout does not finish, count its pods of old revisions.
 
-    A revision is new if no pod has it at the end of the run `without` the change.
+    Pods of a new revision are pending, or cannot be created. A revision is new if, at the end of
+    the run `without` the change, no pod has it and no workload lacks pods of it.
     """
     waiting = {ref for ref, tally in tallies.items() if tally.counts["pending"]}
+    refused = {
+        (one.workload, one.revision)
+        for one in changed.errors
+        if one.missing and one.revision and one.workload in tallies
+    }
+    waiting.update(ref for ref, _ in refused if ref is not None)
     if not waiting:
         return
     known = {(pod.owner, pod.revision) for pod in without.pods.values()}
+    known |= {(one.workload, one.revision) for one in without.errors}
     pods = [pod for pod in changed.pods.values() if pod.owner in waiting]
-    rolled_out = {
-        pod.owner for pod in pods if pod.is_pending and (pod.owner, pod.revision) not in known
-    }
+    wanted = {(pod.owner, pod.revision) for pod in pods if pod.is_pending} | refused
+    rolled_out = {ref for ref, _ in wanted - known}
     for pod in pods:
         is_old = pod.owner in rolled_out and (pod.owner, pod.revision) in known
         if is_old and pod.is_placed and not (pod.is_completed or pod.is_terminating):
