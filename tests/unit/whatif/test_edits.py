@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from tests.unit.whatif import rollout
 
 from fairlead.api.well_known_label import region_and_zone
 from fairlead.engine.core.instant import seconds
@@ -823,6 +824,67 @@ def test_other_resources_than_the_recommended_ones_can_be_set(ask, make):
     answer = ask([*running(make, 1), vpa(recommended={"cpu": "250m"})], apply_vpa=True, **edits)
     (pod,) = answer.changed.pods.values()
     assert (pod.requests["cpu"], pod.requests["memory"]) == (250, 2**30)
+
+
+# --- the admission of VerticalPodAutoscalers -----------------------------------------------------
+
+
+def vpa_in_mode(mode):
+    """A VerticalPodAutoscaler of Deployment web with the update mode `mode`, None for no mode."""
+    found = vpa(recommended={"cpu": "250m"})
+    found["spec"]["updatePolicy"] = {"updateMode": mode} if mode else {}
+    return found
+
+
+@pytest.mark.parametrize("mode", ["Initial", "Recreate", "InPlaceOrRecreate", None])
+@pytest.mark.parametrize("field", ["requests.cpu=2", "requests.memory=1Gi"])
+def test_a_vpa_sets_the_requests_of_pods_of_a_changed_template(ask, make, mode, field):
+    change = f"deploy/web:spec.template.spec.containers[c].resources.{field}"
+    answer = ask([*running(make, 1), vpa_in_mode(mode)], set=(change,))
+    (pod,) = answer.changed.pods.values()
+    assert pod.requests["cpu"] == 250
+    (note,) = [one for one in answer.changed.notes if one.startswith("VerticalPodAutoscaler")]
+    assert f"web-vpa (update mode {mode or 'Auto'}) sets the requests of new pods of" in note
+    assert note.endswith("add --delete verticalpodautoscaler/default/web-vpa.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "change"),
+    [
+        ("Off", {"set_resources": ("deploy/web=cpu=2",)}),
+        ("Auto", {"set_resources": ("deploy/web=cpu=250m",)}),
+        ("Auto", {"set": ("deploy/web:spec.template.spec.containers[c].image=web:2",)}),
+        (
+            "Auto",
+            {
+                "set_resources": ("deploy/web=cpu=2",),
+                "delete": ("verticalpodautoscaler/default/web-vpa",),
+            },
+        ),
+    ],
+    ids=["mode Off", "the recommended amount", "another image", "the VPA is deleted"],
+)
+def test_a_vpa_does_not_replace_requests(ask, make, mode, change):
+    answer = ask([*running(make, 1), vpa_in_mode(mode)], **change)
+    (pod,) = answer.changed.pods.values()
+    wanted = {"deploy/web=cpu=2": 2000, "deploy/web=cpu=250m": 250}
+    (text,) = change.get("set_resources", ("",))
+    assert pod.requests["cpu"] == wanted.get(text, 1000)
+    assert not any("VerticalPodAutoscaler" in one for one in answer.changed.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "has_note"), [("resources.requests.cpu=2", True), ("image=web:2", False)]
+)
+def test_a_vpa_that_the_dump_lacks_is_named(ask, make, change, has_note):
+    """The pods have an annotation of the VPA's webhook."""
+    objects = rollout.at_rest()
+    pod = next(one for one in objects if one["kind"] == "Pod")
+    pod["metadata"]["annotations"] = {"vpaUpdates": "Pod resources updated by web"}
+    change = f"deploy/web:spec.template.spec.containers[c].{change}"
+    answer = ask([make.node("n0"), *objects], set=(change,))
+    found = [one for one in answer.changed.notes if one.startswith("A VerticalPodAutoscaler")]
+    assert bool(found) is has_note
 
 
 BUDGET = {

@@ -9,8 +9,13 @@ With `controlledValues: RequestsOnly`, limits do not change, and a request is at
 Containers with mode Off do not change. A VPA is applied whatever its update mode is, unless another
 VPA of the same workload takes precedence (`_controlling`).
 
+Without --apply-vpa, the admission webhook of a VPA whose update mode is not Off still replaces the
+requests of new pods by the recommendation. If another option changes the resources in the template
+of such a VPA's workload, `admitted_edit` therefore does the same in the template.
+
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
-capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go
+capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go,
+pkg/admission-controller/resource/pod/patch/resource_updates.go
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.objects import CrossVersionObjectReference, QuantityText, ResourceList
 from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity
+from fairlead.apiserver.admission.observed_mutation import OF_VERTICAL_AUTOSCALER
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -104,10 +110,15 @@ class _Form(msgspec.Struct):
         return [] if found is None else found.container_recommendations
 
     @property
+    def update_mode(self) -> str:
+        """The update mode; upstream: api.go: GetUpdateMode."""
+        policy = self.spec.update_policy
+        return (policy.update_mode if policy is not None else None) or "Auto"
+
+    @property
     def is_off(self) -> bool:
         """Whether the update mode is Off."""
-        policy = self.spec.update_policy
-        return policy is not None and policy.update_mode == "Off"
+        return self.update_mode == "Off"
 
     def target(self, namespace: str) -> _Target:
         """Return (namespace, kind, name) of the workload that this VPA refers to.
@@ -146,14 +157,81 @@ def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[Recommen
     caller must store the edited workload in `inventory` before it requests the next edit. Raises
     InputError if no VPA has a recommendation, and for a malformed VPA.
     """
-    vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
-    read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
+    read = _read(inventory, namespace)
     if not any(form.recommendations for _, form in read):
         where = f"namespace {namespace}" if namespace else "the dump"
         raise InputError(OPTION, f"{where} has no VerticalPodAutoscaler with a recommendation")
     controlling = _controlling(read)
     for manifest, form in read:
         yield _edit(manifest, form, controlling, inventory)
+
+
+def admitted_edit(
+    before: Manifest | None, after: Manifest, inventory: Inventory
+) -> RecommendedEdit | None:
+    """Return the edit that gives new pods of the workload `after` the recommended requests.
+
+    `before` is the workload before the change, None if the change creates it. Return None if the
+    change does not set resources in the pod template, or if no VPA whose update mode is not Off
+    changes the new resources. Raises InputError for a malformed VPA.
+    """
+    if not _changes_resources(before, after):
+        return None
+    read = _read(inventory, after.ref.namespace)
+    target = (after.ref.namespace, after.kind.kind, after.ref.name)
+    vpa = _controlling(read).get(target)
+    form = next((form for one, form in read if one is vpa), None)
+    if vpa is None or form is None or form.is_off:
+        return None
+    content = copy.deepcopy(after.value)
+    limits = container_range(inventory, after.ref.namespace)
+    changes = list(_changes(vpa, form, content, limits, {}))
+    if not changes:
+        return None
+    named = f"{vpa.kind.kind.lower()}/{vpa.ref.namespace}/{vpa.ref.name}"
+    note = (
+        f"{vpa.title} (update mode {form.update_mode}) sets the requests of new pods of "
+        f"{after.title}: {'; '.join(changes)}. To ask without it, add --delete {named}."
+    )
+    return RecommendedEdit(after, content, note)
+
+
+def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inventory) -> str:
+    """Return a note if a VPA that the dump lacks sets the requests of new pods of `after`.
+
+    `before` is the workload before the change. `inventory` has the objects before the change. The
+    pods of `before` show by their annotations that a VPA changed them. Return "" if the change does
+    not set resources in the pod template, or if the dump has any VPA.
+    """
+    if before is None or not _changes_resources(before, after) or _read(inventory, ""):
+        return ""
+    owned = [one for one in inventory.of_kind(REPLICA_SET) if one.is_controlled_by(before)]
+    pods = (pod for owner in (before, *owned) for pod in inventory.pods_of(owner))
+    if not any(key in pod.metadata.annotations for pod in pods for key in OF_VERTICAL_AUTOSCALER):
+        return ""
+    return (
+        f"A VerticalPodAutoscaler sets the requests of pods of {after.title}. The dump lacks it, "
+        "so new pods get the requests of their template here; add kubectl get vpa -A -o json to it."
+    )
+
+
+def _changes_resources(before: Manifest | None, after: Manifest) -> bool:
+    """Return whether `after` is a workload whose pod template has other resources than `before`."""
+    if after.kind not in _TEMPLATED.values():
+        return False
+    return before is None or _stated_resources(before) != _stated_resources(after)
+
+
+def _stated_resources(workload: Manifest) -> list[Json | None]:
+    """Return the resources of each container in the pod template of `workload`."""
+    spec = workload.value.get("spec", {}).get("template", {}).get("spec", {})
+    return [one.get("resources") for one in spec.get("containers", [])]
+
+
+def _read(inventory: Inventory, namespace: str) -> list[tuple[Manifest, _Form]]:
+    """Return the VPAs of `namespace`; "" means every namespace."""
+    vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
+    return [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
 
 
 def _form(manifest: Manifest) -> _Form:
