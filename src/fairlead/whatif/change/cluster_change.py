@@ -243,6 +243,7 @@ class _Steps(Struct):
     new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     written: dict[ObjectRef, Manifest] = field(default_factory=dict)
+    deleted: list[Manifest] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
@@ -299,6 +300,7 @@ def script_of_change(
     _add_nodes(collected, model, new_node)
     _scale(collected)
     _add_notes_on_writes(collected)
+    _add_notes_on_owners(collected)
     for name in _nodes_to_cordon("--cordon", change.cordon, collected):
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
@@ -324,6 +326,16 @@ def _add_notes_on_writes(collected: _Steps) -> None:
 
         writes = collected.written.values()
         collected.notes += admission_notes((collected.before(one), one) for one in writes)
+
+
+def _add_notes_on_owners(collected: _Steps) -> None:
+    """Add notes about written and deleted objects that a custom resource owns."""
+    if collected.written or collected.deleted:
+        from fairlead.whatif.change.owned_object import ownership_notes  # noqa: PLC0415
+
+        before = map(collected.before, collected.written.values())
+        existing = [one for one in before if one is not None]
+        collected.notes += ownership_notes(existing, collected.deleted)
 
 
 def _deschedule(collected: _Steps, path: str) -> None:
@@ -404,7 +416,7 @@ def _delete(collected: _Steps) -> None:
         drained_nodes,
     )
 
-    targets: list[Manifest] = []
+    targets = collected.deleted
     for text in collected.change.delete:
         for target in collected.inventory.select("--delete", text, collected.change.namespace):
             for one in deleted_with("--delete", target, collected.inventory):

@@ -7,6 +7,7 @@ from typing import Final
 
 from fairlead.api.objects import HorizontalPodAutoscaler
 from fairlead.apiserver.kind import (
+    DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
     SCALABLE,
     Kind,
@@ -67,8 +68,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 
     The note names the workload's HorizontalPodAutoscaler and the autoscaler's owner, if it has one.
     An autoscaler without an owner is not named if `replicas` is 0, because it does not scale a
-    workload with 0 replicas. If no autoscaler is named, the note names the custom resource that
-    owns the workload.
+    workload with 0 replicas. If no autoscaler is named, the note names the Deployment or the custom
+    resource that owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
@@ -87,6 +88,11 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
             f"{_LOAD_ONLY if _follows_load(autoscaler) else _NOT_SIMULATED}"
         )
     owner = workload.controller
+    if owner is not None and owner.kind == DEPLOYMENT.kind:
+        return (
+            f"{owner.kind} {workload.ref.namespace}/{owner.name} owns {workload.title} and sets "
+            "its replicas again."
+        )
     if owner is not None and is_custom(owner.api_version):
         return (
             f"{owner.kind} {workload.ref.namespace}/{owner.name} owns {workload.title} and "
