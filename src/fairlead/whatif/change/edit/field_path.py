@@ -6,7 +6,8 @@ key. Missing objects in the path are created; missing list items are not.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema, and values that are objects or
-lists, are read as YAML. `null` removes the field; it does not create missing objects in the path.
+lists, are read as YAML, in which only `true` and `false` are booleans. `null` removes the field; it
+does not create missing objects in the path.
 """
 
 from __future__ import annotations
@@ -180,6 +181,8 @@ def _value(text: str, schema: Schema | None, path: str) -> Any:
     if kind is Type.INT_OR_STRING:
         return text
     value = _yaml(text, path)
+    if isinstance(value, bool) and text not in _BOOLEANS:
+        return text  # `Off` of a VerticalPodAutoscaler is a boolean in YAML 1.1
     wanted = {Type.LIST: list, Type.MAP: dict, Type.OBJECT: dict}.get(kind) if kind else None
     if wanted is not None and not isinstance(value, wanted):
         what = "a list such as [a, b]" if wanted is list else "an object such as {a: b}"

@@ -65,6 +65,8 @@ def test_missing_parent_objects_are_created():
 def test_a_custom_resource_takes_any_field_and_yaml():
     obj = changed("spec.weights", "{a: 1}", None, {"spec": {}})
     assert obj == {"spec": {"weights": {"a": 1}}}
+    modes = {text: changed("mode", text, None, {})["mode"] for text in ("Off", "no", "true")}
+    assert modes == {"Off": "Off", "no": "no", "true": True}
 
 
 @pytest.mark.parametrize(
