@@ -455,6 +455,24 @@ def test_a_stateful_set_that_waits_for_an_unready_pod_is_named(ask, make, policy
     assert bool(answer.difference.updated) != is_held
 
 
+@pytest.mark.parametrize("deletes_pod", [False, True])
+def test_a_stateful_set_with_an_unschedulable_pod_needs_its_deletion(ask, make, deletes_pod):
+    """The new template fits. The controller replaces the pod only if it is deleted afterwards."""
+    pod = make.pod("web-0", cpu="99", owner="web")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    pod["metadata"]["labels"] = {"app": "web"}
+    scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod["status"] = {"phase": "Pending", "conditions": [scheduled]}
+    workload = make.workload("StatefulSet", replicas=1, cpu="99")
+    workload["metadata"]["uid"] = "web"
+    deleted = ("pod/web-0",) if deletes_pod else ()
+    answer = ask([make.node("a"), workload, pod], set_resources=("sts/web=cpu=1",), delete=deleted)
+    (end,) = answer.changed.pods.values()
+    assert (end.node, end.requests["cpu"]) == (("a", 1000) if deletes_pod else ("", 99_000))
+    note = "The rollout of StatefulSet default/web waits until its pod web-0 is ready."
+    assert (note in answer.changed.notes) != deletes_pod
+
+
 @pytest.mark.parametrize("option", ["scale", "set"])
 @pytest.mark.parametrize(
     ("policy", "replicas", "is_held"),

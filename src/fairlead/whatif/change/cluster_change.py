@@ -23,7 +23,7 @@ from fairlead.api.json import Json, mapping
 from fairlead.api.node_readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS, find_kind
+from fairlead.apiserver.kind import NAMESPACE, NODE, POD, PRIORITY_CLASS, find_kind
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
@@ -244,6 +244,8 @@ class _Steps(Struct):
     notes: list[str] = field(default_factory=list)
     written: dict[ObjectRef, Manifest] = field(default_factory=dict)
     deleted: list[Manifest] = field(default_factory=list)
+    # Deletions of pods of workloads. They follow the edits, so that new pods have the new template.
+    replaced_pods: list[ScriptedStep] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
@@ -296,6 +298,7 @@ def script_of_change(
     _apply(collected)
     _edit(collected)
     _admit_by_vertical_autoscalers(collected, snapshot)
+    collected.steps += collected.replaced_pods
     collected.notes += priority_class_notes(classes, collected.inventory)
     _add_nodes(collected, model, new_node)
     _scale(collected)
@@ -422,7 +425,9 @@ def _delete(collected: _Steps) -> None:
             for one in deleted_with("--delete", target, collected.inventory):
                 collected.inventory.remove(one)
             steps, note = deletion_of(target)
-            collected.add(target.title, "--delete", *steps)
+            is_replaced = target.kind is POD and target.controller is not None
+            step = ScriptedStep(0, tuple(steps), "--delete", target.title)
+            (collected.replaced_pods if is_replaced else collected.steps).append(step)
             collected.notes += [note] if note else []
             targets.append(target)
     collected.notes += (

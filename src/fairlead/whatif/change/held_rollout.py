@@ -80,7 +80,10 @@ def _template(workload: Json) -> Json | None:
 
 
 def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str:
-    """Return the name of the first pod of `owner` that is not ready and stays so; "" if none.
+    """Return the name of the first pod of `owner` that is not ready; "" if there is none.
+
+    A pod that is still starting does not count. An unschedulable pod counts, although the change
+    may give it a node, because the StatefulSet waits for it in any case.
 
     `changed` is the StatefulSet after the change; pods with other ordinals are ignored. Return ""
     if it does not wait for its pods, because its policy is Parallel.
@@ -101,7 +104,14 @@ def _stays_unready(pod: Pod, inventory: Inventory) -> bool:
         return _is_silent(inventory.get(NODE, "", pod.spec.node_name))
     ready = condition(pod, "Ready")
     is_unready = pod.status.phase == "Running" and ready is not None and ready.status != TRUE
-    return is_unready or (pod.status.phase == "Pending" and fails_to_start(pod))
+    is_pending = pod.status.phase == "Pending"
+    return is_unready or (is_pending and (fails_to_start(pod) or _is_unschedulable(pod)))
+
+
+def _is_unschedulable(pod: Pod) -> bool:
+    """Return whether the scheduler of the dumped cluster found no node for `pod`."""
+    scheduled = condition(pod, "PodScheduled")
+    return not pod.spec.node_name and scheduled is not None and scheduled.status != TRUE
 
 
 def _is_silent(node: Manifest | None) -> bool:
