@@ -913,6 +913,27 @@ BUDGET = {
 }
 
 
+@pytest.mark.parametrize(
+    ("is_new", "label", "result"),
+    [
+        (True, "web", "is new and allows 0 disruptions"),
+        (True, "wbe", "is new and selects no pods"),
+        (False, "web", None),
+        (False, "wbe", "selects no pods"),
+    ],
+)
+def test_a_budget_that_selects_no_pods_is_named(ask, make, write, is_new, label, result):
+    """Its selector has a typing error; otherwise, it allows 0 disruptions as it did before."""
+    selector = {"matchLabels": {"app": label}}
+    budget = {**BUDGET, "spec": {"maxUnavailable": 0, "selector": selector}}
+    objects = [*running(make, 2), *([] if is_new else [BUDGET])]
+    answer = ask(objects, apply=(write("budget.json", budget),))
+    assert [one.words for one in answer.effect.budgets] == ([result] if result else [])
+    if result:
+        sentence = f"Budget default/web {result}, and nothing changes for any pod."
+        assert answer.verdict.first.sentence == sentence
+
+
 def test_edits_of_one_object_are_one_write(ask, make):
     """The intermediate state, a budget with both rules, would be invalid."""
     rules = ("pdb/web:spec.minAvailable=1", "pdb/web:spec.maxUnavailable=null")

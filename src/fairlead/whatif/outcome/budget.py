@@ -13,6 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.selector import selector_matches
 from fairlead.api.text.count import counted
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome, UndrainedCause
 
@@ -41,7 +42,9 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     the end of the run with the change, and `allowed_without` is that number at the end of the run
     without the change; each is None if the budget does not exist at the end of that run.
     `shortage` is as in BudgetHistory, for the run with the change; it is 0 if the shortage in the
-    run without the change is at least as great.
+    run without the change is at least as great. `has_new_rule` also means that the change gave the
+    budget another selector. `selects_none` means that the budget selects no pod at the end of the
+    run with the change.
     """
 
     pdb: str
@@ -57,6 +60,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     allowed_without: int | None
     has_new_rule: bool = False
     shortage: int = 0
+    selects_none: bool = False
 
     @property
     def state(self) -> BudgetResult:
@@ -89,6 +93,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
             return f"is deleted (it allowed {counted(before or 0, 'disruption')})"
+        if self.selects_none:  # its 0 allowed disruptions would look as if it blocked evictions
+            return "is new and selects no pods" if before is None else "selects no pods"
         if before is None:
             return f"is new and allows {counted(now, 'disruption')}"
         if now == before:
@@ -123,7 +129,10 @@ def budget_outcomes(
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}
     found = [
-        _outcome(history, known.get(history.pdb), undrained, breaches)
+        replace(
+            _outcome(history, known.get(history.pdb), undrained, breaches),
+            selects_none=_selects_none(history, changed),
+        )
         for history in changed.budgets
         if _differs(history, known.get(history.pdb))
     ]
@@ -146,17 +155,27 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
     return has_changed or _has_new_rule(history, known) or _shortage(history, known) > 0
 
 
+def _selects_none(history: BudgetHistory, run: RunOutcome) -> bool:
+    """Return whether the budget exists at the end of `run`, and selects no pod then."""
+    namespace = history.pdb.partition("/")[0]
+    return history.selector is not None and not any(
+        pod.namespace == namespace and selector_matches(history.selector, pod.labels)
+        for pod in run.pods.values()
+    )
+
+
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
     """Return the shortage in `history`, or 0 if the shortage in `known` is at least as great."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 
 def _has_new_rule(history: BudgetHistory, known: BudgetHistory | None) -> bool:
-    """Return whether the change created or deleted the budget, or changed its rule."""
+    """Return whether the change created or deleted the budget, or changed its rule or selector."""
     if known is None:
         return history.allowed_at_end is not None
     is_deleted = history.allowed_at_end is None and known.allowed_at_end is not None
-    return is_deleted or history.rule != known.rule
+    has_new_selector = history.selector != known.selector and history.selector is not None
+    return is_deleted or has_new_selector or history.rule != known.rule
 
 
 def _outcome(
