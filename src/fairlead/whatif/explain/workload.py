@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import Json, items, text
+from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
@@ -19,7 +19,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB, STATEFUL_SET
+from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
@@ -125,6 +125,7 @@ def explain_workload(
         findings=(
             *(() if cron is None else (cron.sentence,)),
             *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
+            *_kept_template(workload, pods),
             *_conditions(workload),
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
@@ -261,6 +262,33 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     if owner is None or workload.kind is DEPLOYMENT or pod.namespace != ref.namespace:
         return False
     return workload.is_named_by(owner.kind, owner.api_version, owner.name)
+
+
+def _kept_template(workload: Manifest, pods: Iterable[PodInfo]) -> Iterator[str]:
+    """Yield a sentence if the settings of `workload` keep pods of an old template.
+
+    For StatefulSets and DaemonSets, `pods` must be of several revisions. A paused Deployment may
+    have a new template although all its pods are of one revision.
+
+    upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
+    pkg/controller/statefulset/stateful_set_control.go: updateStatefulSetAfterInvariantEstablished
+    """
+    spec = mapping(workload.value, "spec")
+    if workload.kind is DEPLOYMENT:
+        if spec.get("paused") is True:
+            yield "It is paused (spec.paused), so a new template replaces no pods."
+        return
+    if workload.kind not in (STATEFUL_SET, DAEMON_SET):
+        return
+    if len({revision_of(pod.pod) for pod in pods}) < 2:
+        return
+    strategy = mapping(spec, "updateStrategy")
+    partition = mapping(strategy, "rollingUpdate").get("partition")
+    if strategy.get("type") == "OnDelete":
+        yield "Its update strategy is OnDelete, so it replaces only deleted pods."
+    elif isinstance(partition, int) and partition:
+        first = "first pod keeps" if partition == 1 else f"first {partition:,} pods keep"
+        yield f"Its update strategy has a partition, so its {first} the old template."
 
 
 def _conditions(workload: Manifest) -> Iterator[str]:

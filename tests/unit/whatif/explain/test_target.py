@@ -426,6 +426,45 @@ def test_the_pod_that_a_stateful_set_waits_for_is_named(
     assert (sentence in answer.findings) is is_stated
 
 
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_a_paused_deployment_is_stated(explained, make, is_paused):
+    web = make.workload(replicas=1)
+    web["spec"]["paused"] = is_paused
+    sentence = "It is paused (spec.paused), so a new template replaces no pods."
+    findings = explained("deploy/web", make.node("a"), web).findings
+    assert (sentence in findings) is is_paused
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sentence"),
+    [
+        (
+            {"type": "OnDelete"},
+            "Its update strategy is OnDelete, so it replaces only deleted pods.",
+        ),
+        (
+            {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+            "Its update strategy has a partition, so its first pod keeps the old template.",
+        ),
+        ({"type": "RollingUpdate"}, None),
+    ],
+    ids=["OnDelete", "partition", "no partition"],
+)
+@pytest.mark.parametrize("revisions", [("web-1", "web-2"), ("web-1", "web-1")])
+def test_why_pods_keep_an_old_revision_is_stated(explained, make, strategy, sentence, revisions):
+    """If all pods have one revision, nothing is said."""
+    web = make.workload("StatefulSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    web["spec"]["updateStrategy"] = strategy
+    pods = [replica(make, number, "a") for number in range(2)]
+    for pod, revision in zip(pods, revisions, strict=True):
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"]["controller-revision-hash"] = revision
+    found = explained("sts/web", make.node("a"), web, *pods).findings
+    stated = [one for one in found if one.startswith("Its update strategy")]
+    assert stated == ([sentence] if sentence and len(set(revisions)) > 1 else [])
+
+
 @pytest.mark.parametrize(
     ("condition", "finding"),
     [
