@@ -188,3 +188,15 @@ def test_max_unavailable_of_a_stateful_set_needs_its_feature_gate(
     outcome = what_if(snapshot(make.node("a"), workload, *pods), change, conditions).changed
     assert {f"db-{n}" for n in range(3)} - {pod.name for pod in outcome.placed()} == gone
     assert (IGNORED_MAX_UNAVAILABLE in outcome.notes) is not is_on
+
+
+def test_max_unavailable_is_not_noted_without_a_rolling_update(make, snapshot):
+    workload = make.workload("StatefulSet", "db", replicas=1)
+    workload["metadata"] |= {"uid": "db-1", "generation": 3}
+    workload["spec"]["updateStrategy"] = {"rollingUpdate": {"maxUnavailable": 2}}
+    workload["status"] = {"currentRevision": "db-7", "updateRevision": "db-7", "replicas": 1}
+    change = ClusterChange(cordon=("a",))
+    for status, is_noted in ({}, False), ({"updateRevision": "db-8"}, True):
+        workload["status"] |= status
+        outcome = what_if(snapshot(make.node("a"), workload), change).changed
+        assert (IGNORED_MAX_UNAVAILABLE in outcome.notes) is is_noted

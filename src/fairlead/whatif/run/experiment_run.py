@@ -676,14 +676,32 @@ class ExperimentRun:
         if not experiment.scheduler.version.pod_groups and experiment.batch is None:
             yield from [IGNORED_GROUPS] if store.list(POD_GROUP) else ()
         if not experiment.followed.general.max_unavailable_stateful_set:
-            sets = store.list(STATEFUL_SET)
-            yield from [IGNORED_MAX_UNAVAILABLE] if any(map(_has_max_unavailable, sets)) else ()
+            initial = {
+                one.ref.uid: one.metadata.generation
+                for one in experiment.initial
+                if one.kind is STATEFUL_SET
+            }
+            if any(
+                _has_max_unavailable(one) and _is_or_was_updated(one, initial)
+                for one in store.list(STATEFUL_SET)
+            ):
+                yield IGNORED_MAX_UNAVAILABLE
 
 
 def _has_max_unavailable(stateful_set: Json) -> bool:
     """Return whether `stateful_set` sets `maxUnavailable` to a value other than 1, the default."""
     rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     return rolling.get("maxUnavailable") not in (None, 1)
+
+
+def _is_or_was_updated(stateful_set: Json, initial: Mapping[str, int]) -> bool:
+    """Return whether the rolling update of `stateful_set` may have replaced pods in the run.
+
+    `initial` maps the uid of each StatefulSet to its generation at the start of the run.
+    """
+    meta, status = stateful_set["metadata"], stateful_set.get("status") or {}
+    is_changed = meta.get("generation") != initial.get(meta["uid"])
+    return is_changed or status.get("currentRevision") != status.get("updateRevision")
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:

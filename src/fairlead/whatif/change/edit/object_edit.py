@@ -128,7 +128,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     target = inventory.find(SET_RESOURCES, name, namespace, _TEMPLATED)
     if target.kind not in _TEMPLATED:
         known = ", ".join(kind.kind for kind in _TEMPLATED)
-        problem = f"a {target.kind.kind} has no pod template that can change; only {known}"
+        problem = f"cannot change a {target.kind.kind}, only the kinds {known}"
         raise InputError(SET_RESOURCES, problem)
     wanted = dict(_amounts(target.title, amounts))
     target.require_right_types()
