@@ -111,7 +111,7 @@ class ApiValidator:
                 fields = [one for one in fields if not one.field.startswith(rules.ratcheted)]
         kept = list(check_metadata_update(rules, old, new))
         meta = list(_metadata_as_new(kind, rules, new, view)) * rules.metadata_validations
-        changed = list(_changes(kind, rules, old, new))
+        changed = list(check_changes(kind, rules, old, new))
         if rules.reports_update_first:
             _refuse(kind, new, [*kept, *changed, *meta, *fields])
         again = fields if rules.reports_changed_twice else ()
@@ -269,7 +269,11 @@ def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -
     yield from check_annotations_owners_and_finalizers(rules, meta)
 
 
-def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
+def check_changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
+    """Yield the errors of the rules that compare an updated object `new` with `old`.
+
+    Both objects are in stored form.
+    """
     schema = schema_of(kind.stored_as, kind.kind)
     if rules.has_immutable_fields and schema is not None:
         yield from check_immutable(schema.long_name, old, new)

@@ -499,7 +499,8 @@ def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory)
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest.
 
-    Raises InputError that names `source` if a field of `result` is malformed.
+    Raises InputError that names `source` if a field of `result` is malformed, or if the API server
+    refuses the change.
     """
     changed = _changed(collected, existing, result, source)
     collected.write(existing, changed, source)
@@ -509,13 +510,18 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
 def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Return the manifest of `existing` with the content `result`, and add it to `collected`.
 
-    Raises InputError that names `source` if a field of `result` is malformed.
+    Raises InputError that names `source` if a field of `result` is malformed, or if the API server
+    refuses the change.
     """
     from fairlead.whatif.change.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
+        refuse_forbidden_change,
+    )
 
     changed = replace(existing, content=result, source=source)
     changed.require_right_types()
     refuse_invalid_annotations(changed)
+    refuse_forbidden_change(existing, changed)
     inventory = collected.inventory
     note = held_rollout(existing, result, inventory) or held_in_order(existing, result, inventory)
     if note and note not in collected.notes:

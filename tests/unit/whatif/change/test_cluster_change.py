@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.whatif.conftest import workload
 
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
@@ -213,6 +214,48 @@ def test_an_impossible_change_is_refused(cluster, change, line):
     with pytest.raises(InputError) as refused:
         script_of_change(change, cluster)
     assert str(refused.value).startswith(line)
+
+
+def claimed(size, volume_mode):
+    """A StatefulSet with a claim template; `volume_mode` is a default of the API server."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+    template = {"metadata": {"name": "data"}, "spec": {**claim, **volume_mode}}
+    stateful = workload("StatefulSet", "db")
+    stateful["spec"] |= {"serviceName": "db", "volumeClaimTemplates": [template]}
+    return stateful
+
+
+def claim(size, volume_mode):
+    resources = {"requests": {"storage": size}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data-db-0", "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources, **volume_mode},
+        "status": {"phase": "Bound", "capacity": {"storage": "50Gi"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("build", "size", "refused"),
+    [
+        pytest.param(claimed, "51200Mi", "", id="claim template as it is"),
+        pytest.param(claimed, "80Gi", "updates to statefulset spec", id="larger claim template"),
+        pytest.param(claim, "80Gi", "", id="larger claim"),
+        pytest.param(claim, "20Gi", "can not be less than status.capacity", id="smaller claim"),
+    ],
+)
+def test_apply_refuses_changes_that_the_api_server_refuses(
+    snapshot, write, make, build, size, refused
+):
+    """Defaults and other ways to write an amount are no changes."""
+    cluster = snapshot(make.node(), build("50Gi", {"volumeMode": "Filesystem"}))
+    change = ClusterChange(apply=(write("new.json", build(size, {})),))
+    if not refused:
+        script_of_change(change, cluster)
+        return
+    with pytest.raises(InputError, match=refused):
+        script_of_change(change, cluster)
 
 
 def test_words_are_the_options_of_the_command_line():

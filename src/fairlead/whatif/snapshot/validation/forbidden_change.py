@@ -1,0 +1,59 @@
+"""Changes of existing objects that the API server refuses, such as those of immutable fields.
+
+The simulation itself refuses such changes of objects whose kind is in `_COMPARED_LATER`. Its other
+objects have only some of the API server's defaults, so it cannot compare other fields. Here, both
+objects get all defaults before they are compared.
+
+upstream: ValidateUpdate of the strategies in pkg/registry
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    SERVICE,
+    Kind,
+)
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.validation.validator import check_changes
+from fairlead.whatif.snapshot.manifest import Manifest
+
+# The simulation compares all immutable fields of these kinds itself.
+_COMPARED_LATER: Final = (DAEMON_SET, DEPLOYMENT, JOB, POD, PRIORITY_CLASS, REPLICA_SET)
+# --set may change the status of a Node. The rules about Services need the allocated addresses.
+_NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_LATER, NODE, SERVICE)
+
+
+def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
+    """Raise InputError if the API server refuses the change of `existing` to `changed`.
+
+    Only the rules that compare both objects apply. Objects that lack a field that every stored
+    object has are not compared; hand-written dumps may contain such objects.
+    """
+    kind = existing.kind
+    if kind.is_custom or kind in _NOT_COMPARED:
+        return
+    rules = API_SERVER.rules(kind)
+    with suppress(ApiError):  # the simulation reports malformed fields when it loads the objects
+        old, new = _stored(existing), _stored(changed)
+        for cause in check_changes(kind, rules, old, new):
+            raise changed.refuse(cause.message, field=cause.field)
+
+
+def _stored(manifest: Manifest) -> Json:
+    """Return the object in the form in which an API server stores it. Raises ApiError."""
+    kind = manifest.kind
+    stored = API_SERVER.default(kind, API_SERVER.decode(kind, manifest.value))
+    API_SERVER.validator.validate_loaded(kind, stored)
+    return stored
