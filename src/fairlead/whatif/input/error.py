@@ -64,12 +64,15 @@ def named_by(source: str, field: str) -> Iterator[None]:
 def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str:
     """Return `text` without line breaks and control characters.
 
-    If `characters_max` is not None, a text with more characters is cut to this number.
+    If `characters_max` is not None, a text with more characters is shortened to this number. Its
+    end is kept, because an error of the API server first shows the invalid value, and then the
+    reason.
     """
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     if characters_max is None or len(line) <= characters_max:
         return line
-    return f"{line[: characters_max - 4]} ..."
+    tail = characters_max // 4
+    return f"{line[: characters_max - tail - 5]} ... {line[-tail:]}"
 
 
 def known_names(given: str, known: Iterable[str]) -> str:

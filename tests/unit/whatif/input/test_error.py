@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.input.error import InputError, named_by
+from fairlead.whatif.input.error import LINE_CHARACTERS_MAX, InputError, named_by
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
 NODES = "cluster: {generated: {nodes: 1, allocatable: {cpu: 2}}}\n"
@@ -33,3 +33,11 @@ def test_an_error_in_the_scenario_itself_or_an_option_is_unchanged(source):
     with pytest.raises(InputError) as refused, named_by("day.yaml", "load"):
         raise InputError(source, "is wrong")
     assert str(refused.value) == f"{source}: is wrong"
+
+
+def test_a_long_error_keeps_its_beginning_and_its_end():
+    """The API server shows the invalid value before the reason; it can be a whole template."""
+    line = str(InputError("a.yaml", f"Invalid value: {'x' * 9000}: field is immutable"))
+    assert line.startswith("a.yaml: Invalid value: xxx")
+    assert line.endswith("xxx: field is immutable")
+    assert len(line) == LINE_CHARACTERS_MAX
