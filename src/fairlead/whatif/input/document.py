@@ -42,11 +42,16 @@ _WITHOUT_LOGS: Final = (
     "; kubectl cluster-info dump prints logs, too: use its option --output-directory DIR, and read "
     "DIR"
 )
+_TEMPLATE: Final = "; if it is a template of a Helm chart, use the output of helm template instead"
 _JSON_NAMES: Final = (".json", ".json.gz")
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
 _TEXT: Final = re.compile(rb"\S")
 _EMPTY: Final = "is empty"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class _EmptyFileError(InputError):
+    """A file without a value."""
 
 
 class Document(Struct, frozen=True):
@@ -75,9 +80,10 @@ class Document(Struct, frozen=True):
 
 
 def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
-    """Return the non-empty documents at `path`. Raises InputError.
+    """Return the non-empty documents at `path`.
 
-    `stdin` replaces the process's standard input.
+    `stdin` replaces the process's standard input. Of several files, those without an object are
+    skipped, as kubectl does. Raises InputError, also if no file has an object.
     """
     if path == "-":
         data = content_of_stream(STDIN, stdin or sys.stdin.buffer)
@@ -86,7 +92,24 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
             for source, content in unpacked(STDIN, data)
             for document in _parse(source, bytes(content), json_by_name=False)
         ]
-    return [document for file in _files(path) for document in _read_file(file)]
+    contents = ((source, data) for file in _files(path) for source, data in _texts(file))
+    found: list[Document] = []
+    empty: list[_EmptyFileError] = []
+    for source, data in contents:
+        try:
+            parsed = list(_parse(source, bytes(data), json_by_name=source.endswith(_JSON_NAMES)))
+        except _EmptyFileError as cause:
+            empty.append(cause)
+        else:
+            found += (replace(document, text=data) for document in parsed)
+    if empty and not found:
+        raise empty[0]
+    return found
+
+
+def _texts(file: Path) -> Iterator[tuple[str, Bytes]]:
+    """Yield (name for messages, content) of `file`, or of the files in it. Raises InputError."""
+    return unpacked(str(file), content_of(file))
 
 
 def _accept_silently(_source: str) -> None:
@@ -237,18 +260,12 @@ def read_bytes(path: Path) -> bytes:
     return bytes(content_of(path))
 
 
-def _read_file(path: Path) -> Iterator[Document]:
-    for source, data in unpacked(str(path), content_of(path)):
-        for document in _parse(source, bytes(data), json_by_name=source.endswith(_JSON_NAMES)):
-            yield replace(document, text=data)
-
-
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:
     text = decode_text(source, data)
     values = _json(source, text, must=json_by_name) or _yaml(source, text)
     found = [value for value in values if value is not None]
     if not found:
-        raise InputError(source, "contains only comments or empty documents")
+        raise _EmptyFileError(source, "contains only comments or empty documents")
     for number, value in enumerate(found, 1):
         yield Document(source, value, place=f"document {number}" if len(found) > 1 else "")
 
@@ -259,7 +276,7 @@ def decode_text(source: str, data: bytes) -> str:
     Raises InputError if `data` is empty or is not text.
     """
     if not data.strip():
-        raise InputError(source, _EMPTY)
+        raise _EmptyFileError(source, _EMPTY)
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)
@@ -304,4 +321,5 @@ def _yaml(source: str, text: str) -> Iterator[Any]:
     try:
         yield from yaml_documents.documents(text)
     except yaml_documents.YamlError as cause:
-        raise InputError(source, f"is not YAML: {cause}") from None
+        hint = _TEMPLATE if "{{" in text else ""
+        raise InputError(source, f"is not YAML: {cause}{hint}") from None

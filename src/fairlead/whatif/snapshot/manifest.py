@@ -91,6 +91,10 @@ _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
 _AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
 _POLICY_V1BETA1: Final = "policy/v1beta1"
+# The names are those of kustomize/api/konfig/general.go.
+_KUSTOMIZE: Final = "kustomize.config.k8s.io/"
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_CHART: Final = "Chart.yaml"
 _RENAMED: Final = frozenset(
     {
         "Deployment",
@@ -657,7 +661,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
         raise InputError(
             source, f"expected an object with apiVersion and kind, got {type_name(value)}"
         )
-    if "kind" not in value and (problem := _no_object(value)):
+    if problem := _no_object(source, value):
         raise InputError(source, problem)
     for field in ("kind", "apiVersion"):
         if not isinstance(value.get(field), str) or not value[field]:
@@ -686,11 +690,18 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
     return Manifest(source, kind, ref, clean, managed=kept)
 
 
-def _no_object(value: Json) -> str:
-    """Return the likely reason why the map `value` has no kind; "" if the reason is unknown.
+def _no_object(source: str, value: Json) -> str:
+    """Return the likely reason why the map `value` is not an object; "" if there is none.
 
     The reason is a part of an error message.
     """
+    name, version = source.rpartition("/")[2], value.get("apiVersion")
+    if str(version).startswith(_KUSTOMIZE) or (name in _KUSTOMIZATIONS and version is None):
+        return "is an input of kustomize; use the output of kustomize build instead"
+    if "kind" in value:
+        return ""
+    if name == _CHART:
+        return "is a file of a Helm chart; use the output of helm template instead"
     if "items" in value:  # kubectl writes the kind of a List after its items
         return "is a list without a kind; the file may be cut off"
     if "apiVersion" not in value and ("cluster" in value or "events" in value):

@@ -97,6 +97,7 @@ def test_json_objects_can_follow_each_other_by_lines(reader, end):
         (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "stdin: is nested too deeply"),
         (b'{"a": NaN}', "stdin: is not JSON: "),
         (b"a: b: c", "stdin: is not YAML: line 1: "),
+        (b"a: {{ .Values.b }}", "; if it is a template of a Helm chart, use the output of helm"),
     ],
 )
 def test_unreadable_input_is_refused_in_one_line(data, problem):
@@ -112,6 +113,16 @@ def test_empty_files_in_a_directory_are_skipped_and_named(tmp_path):
     found = read_listings(str(tmp_path), on_empty=empty.append)
     assert [one.value for one in found] == [{"a": 1}]
     assert empty == [str(tmp_path / "a.json"), str(tmp_path / "c.yaml")]
+
+
+def test_files_without_an_object_are_skipped_beside_other_files(tmp_path):
+    (tmp_path / "a.yaml").write_text("# apiVersion: v1\n---\n")
+    (tmp_path / "b.yaml").write_text("")
+    assert refusal(lambda: read(str(tmp_path))).endswith(
+        "a.yaml: contains only comments or empty documents"
+    )
+    (tmp_path / "c.yaml").write_text("a: 1")
+    assert [one.value for one in read(str(tmp_path))] == [{"a": 1}]
 
 
 def test_an_empty_file_is_an_error_by_its_name_or_without_other_files(tmp_path):

@@ -193,6 +193,23 @@ def test_documents_that_are_not_objects_are_refused(value, line):
     assert str(refused.value) == line
 
 
+@pytest.mark.parametrize(
+    ("source", "value", "command"),
+    [
+        ("k8s/kustomization.yaml", {"resources": ["web.yaml"]}, "kustomize build"),
+        (
+            "a.yaml",
+            {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"},
+            "kustomize build",
+        ),
+        ("web/Chart.yaml", {"apiVersion": "v2", "name": "web"}, "helm template"),
+    ],
+)
+def test_inputs_of_kustomize_and_helm_are_refused_with_the_command_to_use(source, value, command):
+    with pytest.raises(InputError, match=f"{source}: is .*; use the output of {command} instead"):
+        manifests([Document(source, value)])
+
+
 def test_a_duplicate_names_the_other_file():
     with pytest.raises(InputError, match=r"b.yaml: Pod default/web: .* \(first in a.yaml\)"):
         manifests([Document("a.yaml", pod()), Document("b.yaml", pod())])
