@@ -439,6 +439,7 @@ def _delete(collected: _Steps) -> None:
 
 def _apply(collected: _Steps) -> None:
     change, inventory, unmanaged = collected.change, collected.inventory, 0
+    kept: list[tuple[Manifest, list[str]]] = []
     if change.server_side and not change.apply:
         raise InputError("--server-side", "needs --apply")
     if change.force_conflicts and not change.server_side:
@@ -447,6 +448,7 @@ def _apply(collected: _Steps) -> None:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
+    from fairlead.whatif.change.manifest_note import kept_fields, manifest_notes  # noqa: PLC0415
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
@@ -472,10 +474,11 @@ def _apply(collected: _Steps) -> None:
             result = applied_by_server(existing, value, collected.start, forces_conflicts=force)
         else:
             result = applied(existing, value)
+            kept.append((existing, list(kept_fields(existing, value, result))))
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
     collected.notes += (*unsimulated_notes(found), *unknown_annotations(found))
-    collected.notes += _kept_status(written, inventory)
+    collected.notes += (*manifest_notes(written, kept), *_kept_status(written, inventory))
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
 

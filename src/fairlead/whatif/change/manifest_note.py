@@ -1,0 +1,129 @@
+"""Notes about manifests whose application here differs from what happens in a cluster.
+
+There are three reasons. Kubernetes no longer serves the apiVersion of the manifest. Or the object
+is a hook that Helm or Argo CD creates at another time, such as `helm test`. Or a field was removed
+from the manifest, but the existing object has no annotation last-applied-configuration. Then
+kubectl apply cannot know that the field was removed, but Helm knows it from its last release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, KINDS, STATEFUL_SET, find_kind, kind_of
+from fairlead.apiserver.patch.managedfields.server_side_apply import LAST_APPLIED
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.engine.configuration.release import NEWEST
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_NAMED_MAX: Final = 3
+_TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET)
+# Annotations of hooks, and the hooks that belong to an installation, upgrade or sync.
+# upstream: helm pkg/release/hook.go, argo-cd gitops-engine/pkg/sync/common/types.go
+_HOOKS: Final = {
+    "helm.sh/hook": ("crd-install", "pre-install", "post-install", "pre-upgrade", "post-upgrade"),
+    "argocd.argoproj.io/hook": ("PreSync", "Sync", "PostSync"),
+}
+
+
+def manifest_notes(
+    written: Sequence[tuple[Manifest, Json]], kept: Iterable[tuple[Manifest, list[str]]]
+) -> Iterator[str]:
+    """Yield the notes about `written`, which has each manifest and its value as in the file.
+
+    `kept` has the existing objects, each with the result of `kept_fields`.
+    """
+    yield from _version_notes(written)
+    yield from _hook_notes(manifest for manifest, _ in written)
+    yield from _kept_field_notes(kept)
+
+
+def _version_notes(written: Iterable[tuple[Manifest, Json]]) -> Iterator[str]:
+    """Yield a note about the manifests whose apiVersion the API server no longer serves."""
+    former = []
+    for manifest, value in written:
+        kind = kind_of({**manifest.value, "apiVersion": value["apiVersion"]})
+        current = find_kind(manifest.kind.kind)
+        if kind in KINDS or current is None or current.group != manifest.kind.group:
+            continue
+        former.append(f"{manifest.title} ({value['apiVersion']}, not {current.api_version})")
+    if former:
+        yield (
+            f"Kubernetes {NEWEST} does not serve these versions by default, so kubectl apply fails "
+            f"there: {listed(former, _NAMED_MAX)}."
+        )
+
+
+def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the hooks that an installation, upgrade or sync does not create."""
+    others = []
+    for manifest in manifests:
+        annotations = manifest.value["metadata"].get("annotations", {})
+        for name, created in _HOOKS.items():
+            hooks = [one.strip() for one in str(annotations.get(name, "")).split(",")]
+            if name in annotations and not any(one in created for one in hooks):
+                others.append(f"{manifest.title} ({name}: {', '.join(hooks)})")
+    if others:
+        yield (
+            "These hooks are created here, but not by an upgrade of Helm or a sync of Argo CD; "
+            "apply the manifests without them (helm template --no-hooks): "
+            f"{listed(others, _NAMED_MAX)}."
+        )
+
+
+def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[str]:
+    """Yield the paths of the fields in `result` that `modified` neither sets nor gets as defaults.
+
+    `result` is `existing` after `kubectl apply` of `modified`. Only the specs of workloads are
+    compared, without metadata. Nothing is yielded if kubectl knows which fields were removed.
+    """
+    if existing.kind not in _TEMPLATED:
+        return
+    if LAST_APPLIED in existing.value["metadata"].get("annotations", {}):
+        return
+    with suppress(ApiError):  # the simulation reports malformed fields when it loads the objects
+        wanted, kept = (
+            API_SERVER.default(existing.kind, API_SERVER.decode(existing.kind, one))
+            for one in ({**modified, "apiVersion": result["apiVersion"]}, result)
+        )
+        yield from _missing(wanted["spec"], kept["spec"], "spec")
+
+
+def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[str]:
+    """Yield a note about the `kept` fields of each object."""
+    texts = [f"{listed(paths, _NAMED_MAX)} of {one.title}" for one, paths in kept if paths]
+    if texts:
+        yield (
+            "Like kubectl apply, --apply keeps fields that the manifest lacks if the object has no "
+            f"annotation {LAST_APPLIED}; Helm removes those of its last release: "
+            f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. To remove a field, "
+            "use --set KIND/NAMESPACE/NAME:FIELD=null."
+        )
+
+
+def _more(objects: int) -> str:
+    return f"; {objects:,} more objects" if objects > 0 else ""
+
+
+def _missing(wanted: Any, kept: Any, path: str) -> Iterator[str]:
+    """Yield the paths of the fields and list items that are in `kept` but not in `wanted`."""
+    if isinstance(kept, list) and isinstance(wanted, list):
+        named = [{one["name"]: one for one in items if _is_named(one)} for items in (wanted, kept)]
+        if len(named[1]) == len(kept):
+            for name, value in named[1].items():
+                yield from _missing(named[0].get(name), value, f"{path}[{name}]")
+    elif isinstance(kept, dict) and isinstance(wanted, dict):
+        for name, value in kept.items():
+            if name != "metadata":  # its annotations, as of kubectl rollout restart, matter little
+                yield from _missing(wanted.get(name), value, f"{path}.{name}")
+    elif wanted is None and kept is not None and kept not in ({}, []):
+        yield path
+
+
+def _is_named(item: Any) -> bool:
+    return isinstance(item, dict) and "name" in item
