@@ -139,6 +139,16 @@ def test_a_condition_counts_the_pods_that_a_quota_refuses(scale_up, condition, e
     assert row["missing"] == 2
 
 
+def test_a_condition_counts_an_applied_pod_that_a_quota_refuses(make, snapshot, write):
+    """No workload lacks the pod, so the conditions about pods do not hold."""
+    none = {**QUOTA, "spec": {"hard": {"pods": "0"}}, "status": {"hard": {"pods": "0"}}}
+    change = ClusterChange(apply=(write("pod.json", make.pod("check")),))
+    answer = what_if(snapshot(make.node("a"), none), change)
+    [evidence] = check(parse_fail_on("errors>0"), answer.effect).evidence
+    assert evidence.startswith('Pod default/check: pods "check" is forbidden: exceeded quota')
+    assert check(parse_fail_on("not-created>0"), answer.effect).evidence == ()
+
+
 def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):
     """No pod of the workload changes, but the pods that the change requests are missing."""
     web = make.workload(replicas=1)

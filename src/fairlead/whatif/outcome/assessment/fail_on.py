@@ -7,11 +7,12 @@
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
     list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
+               | errors
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
                  is true if a workload had fewer ready pods at any time
 
-In `list:field`, every list except `down` is allowed.
+In `list:field`, every list except `down` and `errors` is allowed.
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
 satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
@@ -89,6 +90,7 @@ _LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],
     "moved": lambda effect: [one.pod.key for one in effect.difference.moved],
     "displaced": lambda effect: [pod.key for pod in effect.difference.displaced],
+    "errors": lambda effect: [f"{one.subject}: {one.message}" for one in effect.lasting_errors],
 }
 _PODS: Final[dict[str, Callable[[Difference], Iterable[PodEnd]]]] = {
     "pending": lambda found: found.pending,
