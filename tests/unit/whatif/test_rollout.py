@@ -7,7 +7,8 @@ from tests.unit.whatif import rollout
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, verdict_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import what_if
 
@@ -168,3 +169,41 @@ def test_a_daemonset_wants_one_pod_per_node_while_a_surge_pod_is_pending(make, s
     (row,) = answer.effect.workloads
     assert row.pending == 1
     assert (row.readiness.wanted, row.readiness.at_end) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "kind", "updated", "outdated"),
+    [
+        (30, OutcomeKind.UNFINISHED, 2, 3),
+        (3600, OutcomeKind.UPDATED, 6, 0),
+    ],
+)
+def test_a_rollout_that_outlasts_the_simulation_is_not_finished(
+    cluster, make, horizon, kind, updated, outdated
+):
+    """The pods are replaced one after the other, each in 11 s; after 30 s, one is terminating."""
+    labels = {"app": "db", "controller-revision-hash": "old"}
+    db = make.workload("StatefulSet", "db", replicas=6)
+    db["metadata"]["uid"] = "db"
+    db["spec"] |= {"serviceName": "db", "updateStrategy": {"type": "RollingUpdate"}}
+    reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
+    pods = [
+        make.pod(f"db-{n}", node_name=f"n{n}", terminationGracePeriodSeconds=10) for n in range(6)
+    ]
+    for pod in pods:
+        pod["metadata"] |= {
+            "labels": labels,
+            "ownerReferences": [{**reference, "name": "db", "uid": "db"}],
+        }
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    change = ClusterChange(set=("sts/db:spec.template.spec.containers[c].image=new",))
+    answer = what_if(cluster([db, *pods]), change, Conditions(horizon=seconds(horizon)))
+    [row] = answer.effect.workloads
+    assert (row.outdated, row.updated) == (outdated, updated)
+    found = verdict_of(answer.effect)
+    assert found.first.kind is kind
+    assert OutcomeKind.REMOVED not in [one.kind for one in found.findings]
+    steps = [step.options for step in answer.next_steps]
+    assert ("--horizon 2m" in steps) is (outdated > 0)
+    if outdated:
+        assert "3 pods keep the old template; at this pace, it takes 1m" in found.first.sentence

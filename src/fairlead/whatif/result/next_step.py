@@ -41,7 +41,7 @@ from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
-from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, RunOutcome
@@ -152,8 +152,16 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 
 
 def _unfinished(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if that simulates a drain to its end."""
+    """Yield what-ifs that simulate a drain and rollouts to their end."""
     changed, change = case.answer.changed, case.answer.change
+    rows = [one for one in case.answer.effect.workloads if one.outdated]
+    rollout = expected_rollout(rows, changed.ended_at - changed.started_at)
+    if rollout is not None and not changed.drains:
+        yield NextStep(
+            "ask again with a simulation that includes the end of the rollouts",
+            shlex.join(("--horizon", _rounded_up(rollout * _HORIZON_PERCENT // 100))),
+        )
+        return
     is_over = all(one.back_at is not None for one in changed.drains)
     if changed.blocking or (is_over and not changed.stopping):
         return

@@ -22,7 +22,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
-from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
 from fairlead.whatif.outcome.outage import LossCause, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
@@ -362,7 +362,7 @@ def _unfinished(effect: Effect) -> str | None:
     drain = _unfinished_drain(effect.changed, after)
     if drain and effect.changed.drains:  # pods of a rolling drain start all the time
         return drain
-    found = (drain, _still_starting(effect, after))
+    found = (drain, _unfinished_rollouts(effect, after), _still_starting(effect, after))
     return " ".join(one for one in found if one) or None
 
 
@@ -394,6 +394,25 @@ def _still_starting(effect: Effect, after: str) -> str:
         return ""
     verb = "is" if waiting == 1 else "are"
     return f"{_pods(waiting)} {verb} still not running after {after}, when the simulation ends."
+
+
+def _unfinished_rollouts(effect: Effect, after: str) -> str:
+    """Return a sentence about rollouts that continue after the run; "" if there are none.
+
+    If pods are pending, the sentence about these pods names the rollouts.
+    """
+    rows = [one for one in effect.workloads if one.outdated]
+    if effect.changed.settled or effect.difference.pending or not rows:
+        return ""
+    count = sum(one.outdated for one in rows)
+    expected = expected_rollout(rows, seconds(effect.changed.virtual_seconds))
+    takes = "it takes" if len(rows) == 1 else "they take"
+    pace = "" if expected is None else f"; at this pace, {takes} {for_readers(expected)}"
+    return (
+        f"The {_plural(len(rows), 'rollout')} of {_names([str(one.workload) for one in rows])} "
+        f"{'is' if len(rows) == 1 else 'are'} not finished after {after}, when the simulation ends "
+        f"(--horizon): {_pods(count)} {'keeps' if count == 1 else 'keep'} the old template{pace}."
+    )
 
 
 def _stopping(changed: RunOutcome) -> str:
@@ -654,7 +673,13 @@ def _removed(effect: Effect) -> str | None:
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}
-    deleted = [pod for pod in effect.difference.removed if pod.key not in known]
+    # A rollout that is not finished has deleted pods that it has not replaced yet.
+    continuing = {one.workload for one in effect.workloads if one.outdated}
+    deleted = [
+        pod
+        for pod in effect.difference.removed
+        if pod.key not in known and pod.workload not in continuing
+    ]
     if deleted:
         verb = "is" if len(deleted) == 1 else "are"
         sentences.append(f"{_pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")

@@ -46,9 +46,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
-    pending or cannot be created. `budgets` are the outcomes of the budgets that cover the displaced
-    or undrained pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or
-    more; `waited_for` is the longest of these waits.
+    pending or cannot be created, or because the run ended during the rollout. `budgets` are the
+    outcomes of the budgets that cover the displaced or undrained pods. `waited` counts the
+    displaced pods that found a node only after WAITED_MIN or more; `waited_for` is the longest of
+    these waits.
     """
 
     workload: WorkloadRef
@@ -339,12 +340,18 @@ def _add_waits(
 def _add_outdated(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """For each workload whose rollout does not finish, count its pods of old revisions.
+    """For each workload whose rollout is not finished, count its pods of old revisions.
 
-    Pods of a new revision are pending, or cannot be created. A revision is new if, at the end of
-    the run `without` the change, no pod has it and no workload lacks pods of it.
+    A rollout is not finished if pods of the new revision are pending or cannot be created, or if
+    the run `changed` ends before the cluster has settled. A revision is new if, at the end of the
+    run `without` the change, no pod has it and no workload lacks pods of it.
     """
-    waiting = {ref for ref, tally in tallies.items() if tally.counts["pending"]}
+    continues = not changed.settled
+    waiting = {
+        ref
+        for ref, tally in tallies.items()
+        if tally.counts["pending"] or (continues and tally.counts["updated"])
+    }
     refused = {
         (one.workload, one.revision)
         for one in changed.errors
@@ -356,12 +363,22 @@ def _add_outdated(
     known = {(pod.owner, pod.revision) for pod in without.pods.values()}
     known |= {(one.workload, one.revision) for one in without.errors}
     pods = [pod for pod in changed.pods.values() if pod.owner in waiting]
-    wanted = {(pod.owner, pod.revision) for pod in pods if pod.is_pending} | refused
+    wanted = refused | {(pod.owner, pod.revision) for pod in pods if continues or pod.is_pending}
     rolled_out = {ref for ref, _ in wanted - known}
     for pod in pods:
         is_old = pod.owner in rolled_out and (pod.owner, pod.revision) in known
         if is_old and pod.is_placed and not (pod.is_completed or pod.is_terminating):
             tallies[pod.workload].counts["outdated"] += 1
+
+
+def expected_rollout(rows: Iterable[WorkloadEffect], ran: DurationNs) -> DurationNs | None:
+    """Return the time from the change until the rollouts of `rows` are finished.
+
+    The rollouts have run for `ran`, and are assumed to go on at their pace. Return None if no pod
+    is updated.
+    """
+    times = [ran * (one.updated + one.outdated) // one.updated for one in rows if one.updated]
+    return max(times, default=None)
 
 
 def _add_unmet_budgets(
