@@ -15,7 +15,7 @@ from tests.unit.whatif import rollout
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import LINES_MAX
 from fairlead.cli.output.junit import JunitSuite, junit_report
-from fairlead.cli.output.markdown import markdown_answer
+from fairlead.cli.output.markdown import CHARACTERS_MAX, markdown_answer
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -269,6 +269,17 @@ def test_markdown_counts_the_evidence_that_it_does_not_name(drained):
     results = [ConditionResult("displaced>0", ("a/p", "a/q", "a/r", "a/s", "a/t"))]
     line = "- :x: `--fail-on displaced>0`: a/p, a/q, a/r and 2 more\n"
     assert line in markdown_answer(drained, results, "")
+
+
+def test_markdown_fits_a_comment_on_github(drained):
+    """Tables are cut to fewer rows until the text fits; the notes remain, outside of <details>."""
+    results = [ConditionResult(f"{number}{'x' * 450}", ()) for number in range(100)]
+    changed = replace(drained.effect.changed, notes=("y" * 20_000,))
+    noted = replace(drained, effect=replace(drained.effect, changed=changed))
+    markdown = markdown_answer(noted, results, "")
+    assert 20_000 < len(markdown) <= CHARACTERS_MAX
+    assert "\n... and 70 more\n" in markdown
+    assert "yyy" in markdown.rpartition("</details>")[2]
 
 
 def test_markdown_says_when_the_change_is_made(crowded):

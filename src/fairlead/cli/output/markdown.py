@@ -21,20 +21,34 @@ from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
 
-ROWS_MAX: Final = 100  # A comment on GitHub can have at most 65,536 characters.
+CHARACTERS_MAX: Final = 65_536
+"""The highest number of characters of a comment on GitHub."""
+
+_ROWS_MAX: Final = (
+    100,
+    30,
+    10,
+    3,
+)  # rows of a table; fewer if the answer is too long for a comment
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def markdown_answer(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> str:
-    """Return the verdict and the table of workloads, then all other tables in closed <details>.
+    """Return the verdict, the table of workloads, all other tables in closed <details>, and notes.
 
-    `conditions` are the results of --fail-on. `group_by` is the key of the node label whose value
-    names the node's pool. If `group_by` is "", `answer.pool_labels` are used.
+    If the text were longer than CHARACTERS_MAX, the tables have fewer rows. `conditions` are the
+    results of --fail-on. `group_by` is the key of the node label whose value names the node's pool.
+    If `group_by` is "", `answer.pool_labels` are used.
     """
     result = whatif_result(answer, conditions, group_by)
-    return "\n".join([*_head(result), *_tables(result)]) + "\n"
+    head, notes = list(_head(result)), list(_notes(result))
+    for rows_max in _ROWS_MAX:
+        text = "\n".join([*head, *_tables(result, rows_max), *notes]) + "\n"
+        if len(text) <= CHARACTERS_MAX:
+            break
+    return text
 
 
 def _head(result: Json) -> Iterator[str]:
@@ -71,31 +85,37 @@ def _head(result: Json) -> Iterator[str]:
         yield f"- {_escaped(one['sentence'].rstrip('.'))}: `{_code(code)}`"
 
 
-def _tables(result: Json) -> Iterator[str]:
+def _notes(result: Json) -> Iterator[str]:
+    if result["notes"]:
+        yield from ("", "Notes:", "")
+    yield from (f"- {_escaped(note)}" for note in result["notes"])
+
+
+def _tables(result: Json, rows_max: int) -> Iterator[str]:
     for table in TABLES:
         rows = table.rows(result)
-        if not rows:
+        if not rows or table.name == "notes":
             continue
         yield ""
         if table.name == "workloads":
-            yield from _table(table, rows)
+            yield from _table(table, rows, rows_max)
             continue
         yield f"<details><summary>{_escaped(table.title)} ({len(rows):,})</summary>"
         yield ""
-        yield from _table(table, rows)
+        yield from _table(table, rows, rows_max)
         yield ""
         yield "</details>"
 
 
-def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]], rows_max: int) -> Iterator[str]:
     yield f"| {' | '.join(heading for _, heading in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
-    for row in rows[:ROWS_MAX]:
+    for row in rows[:rows_max]:
         cells = (_escaped(one_line(_cell(row, field))) for field, _ in table.columns)
         yield f"| {' | '.join(cells)} |"
-    if len(rows) > ROWS_MAX:
+    if len(rows) > rows_max:
         yield ""
-        yield f"... and {len(rows) - ROWS_MAX:,} more"
+        yield f"... and {len(rows) - rows_max:,} more"
 
 
 def _cell(row: Mapping[str, Any], field: str) -> str:
