@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -477,8 +478,12 @@ def _apply(collected: _Steps) -> None:
             kept.append((existing, list(kept_fields(existing, value, result))))
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
-    collected.notes += (*unsimulated_notes(found), *unknown_annotations(found))
-    collected.notes += (*manifest_notes(written, kept), *_kept_status(written, inventory))
+    collected.notes += chain(
+        unsimulated_notes(found),
+        unknown_annotations(found),
+        manifest_notes(written, kept, inventory),
+        _kept_status(written, inventory),
+    )
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
 

@@ -1,9 +1,11 @@
-"""Notes about manifests whose application here differs from what happens in a cluster.
+"""Notes about manifests that do not do what their author may expect.
 
-There are three reasons. Kubernetes no longer serves the apiVersion of the manifest. Or the object
-is a hook that Helm or Argo CD creates at another time, such as `helm test`. Or a field was removed
-from the manifest, but the existing object has no annotation last-applied-configuration. Then
-kubectl apply cannot know that the field was removed, but Helm knows it from its last release.
+- Kubernetes no longer serves the apiVersion of the manifest.
+- The object is a hook that Helm or Argo CD creates at another time, such as `helm test`.
+- A field was removed from the manifest, but the existing object has no annotation
+  last-applied-configuration. Then kubectl apply cannot know that the field was removed. Helm knows
+  it from its last release.
+- A PodDisruptionBudget selects no pod.
 """
 
 from __future__ import annotations
@@ -12,13 +14,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fairlead.api.json import Json
+from fairlead.api.codec import decode
+from fairlead.api.json import Json, at, mapping
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.selector import selector_matches
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DAEMON_SET, DEPLOYMENT, KINDS, STATEFUL_SET, find_kind, kind_of
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    KINDS,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    STATEFUL_SET,
+    find_kind,
+    kind_of,
+)
 from fairlead.apiserver.patch.managedfields.server_side_apply import LAST_APPLIED
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.engine.configuration.release import NEWEST
+from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMED_MAX: Final = 3
@@ -32,15 +47,19 @@ _HOOKS: Final = {
 
 
 def manifest_notes(
-    written: Sequence[tuple[Manifest, Json]], kept: Iterable[tuple[Manifest, list[str]]]
+    written: Sequence[tuple[Manifest, Json]],
+    kept: Iterable[tuple[Manifest, list[str]]],
+    inventory: Inventory,
 ) -> Iterator[str]:
     """Yield the notes about `written`, which has each manifest and its value as in the file.
 
-    `kept` has the existing objects, each with the result of `kept_fields`.
+    `kept` has the existing objects, each with the result of `kept_fields`. `inventory` has all
+    objects after the apply.
     """
     yield from _version_notes(written)
     yield from _hook_notes(manifest for manifest, _ in written)
     yield from _kept_field_notes(kept)
+    yield from _empty_budget_notes([manifest for manifest, _ in written], inventory)
 
 
 def _version_notes(written: Iterable[tuple[Manifest, Json]]) -> Iterator[str]:
@@ -104,6 +123,36 @@ def _kept_field_notes(kept: Iterable[tuple[Manifest, list[str]]]) -> Iterator[st
             f"{'; '.join(texts[:_NAMED_MAX])}{_more(len(texts) - _NAMED_MAX)}. To remove a field, "
             "use --set KIND/NAMESPACE/NAME:FIELD=null."
         )
+
+
+def _empty_budget_notes(manifests: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield a note about the applied budgets that select nothing, as with a misspelt label."""
+    budgets = {one.ref.key: one for one in manifests if one.kind is POD_DISRUPTION_BUDGET}
+    selectors = {}
+    for key in budgets:
+        namespace, _, name = key.partition("/")
+        budget = inventory.get(POD_DISRUPTION_BUDGET, namespace, name)
+        view = None if budget is None else decode(budget.value)
+        if isinstance(view, PodDisruptionBudget):
+            selectors[key] = view.spec.selector
+    for namespace, labels in _pod_labels(inventory) if selectors else ():
+        for key, selector in list(selectors.items()):
+            if key.startswith(f"{namespace}/") and selector_matches(selector, labels):
+                del selectors[key]
+    if selectors:
+        named = listed([budgets[key].title for key in selectors], _NAMED_MAX)
+        yield f"These budgets select no pod, and no pod template of a workload: {named}."
+
+
+def _pod_labels(inventory: Inventory) -> Iterator[tuple[str, Json]]:
+    """Yield (namespace, labels) of each pod, and of the pod template of each other object."""
+    for kind in inventory.kinds:
+        if kind is POD:
+            pods = (one.pod.metadata for one in inventory.of_kind(POD))
+            yield from ((meta.namespace, meta.labels) for meta in pods)
+            continue
+        for one in inventory.of_kind(kind) if kind.namespaced else ():
+            yield one.ref.namespace, mapping(at(one.pod_template, "metadata", "labels"))
 
 
 def _more(objects: int) -> str:

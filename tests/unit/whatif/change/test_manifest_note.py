@@ -1,4 +1,4 @@
-"""Notes on manifests: versions that are not served, hooks, and fields that kubectl apply keeps."""
+"""Notes on manifests: versions, hooks, fields that kubectl apply keeps, and empty budgets."""
 
 from __future__ import annotations
 
@@ -84,3 +84,18 @@ def test_defaults_and_replicas_of_an_autoscaler_are_no_kept_fields(notes, make):
     new = make.workload()
     del new["spec"]["replicas"]
     assert not any("keeps fields" in note for note in notes(new, old))
+
+
+@pytest.mark.parametrize(("label", "noted"), [("web", False), ("wbe", True)])
+def test_a_note_names_a_budget_that_selects_nothing(notes, make, label, noted):
+    """The template of a workload without pods counts, but only in the namespace of the budget."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": label}}},
+    }
+    elsewhere = make.workload(name="wbe", namespace="other", replicas=0)
+    found = notes(budget, make.workload(replicas=0), elsewhere)
+    says = "no pod template of a workload: PodDisruptionBudget default/web."
+    assert any(says in note for note in found) is noted
