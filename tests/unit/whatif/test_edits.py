@@ -220,7 +220,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
             {"set_resources": ("deploy/web=nvidia=1",)},
             "--set-resources: Deployment default/web: nvidia: is not a resource of containers",
         ),
-        ({"set_resources": ("node/a=cpu=1",)}, "--set-resources: a Node has no pod template"),
+        ({"set_resources": ("node/a=cpu=1",)}, "--set-resources: cannot change a Node, only"),
         ({"priority_class": ("high",)}, "--priority-class: 'high' is not NAME=VALUE"),
         ({"priority_class": ("hi=1",)}, "--priority-class: there is no PriorityClass hi; did you"),
         ({"priority_class": ("system-node-critical=1",)}, "--priority-class: .* is built in"),
