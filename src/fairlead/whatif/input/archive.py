@@ -23,6 +23,7 @@ MEMBERS_MAX: Final = 100_000
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _PIECE_BYTES: Final = 1 << 16
+_BLOCK_BYTES: Final = 512  # upstream: Go's archive/tar/format.go: blockSize
 _TAR: Final = slice(257, 262), b"ustar"
 
 
@@ -96,6 +97,9 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
             members = list(islice(archive, MEMBERS_MAX + 1))
             if len(members) > MEMBERS_MAX:
                 raise InputError(source, f"has more than {MEMBERS_MAX:,} files")
+            # tarfile also stops at a header that is malformed or cut short.
+            if _block_at(data, archive.offset) != bytes(_BLOCK_BYTES):
+                raise InputError(source, "is damaged or cut short: the tar data has no end")
             # A sparse file can have more bytes than the archive.
             if sum(member.size for member in members) > bytes_max:
                 raise _too_large(source, bytes_max)
@@ -127,9 +131,18 @@ def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
             f"{member.name} is a link to {member.linkname}, which the archive does not contain"
         )
         raise InputError(source, problem) from None
+    except RecursionError:
+        raise InputError(
+            source, f"{member.name} is a link in a cycle or long chain of links"
+        ) from None
     if content is None:
         raise InputError(source, f"{member.name} is not a file")
     return content.read()
+
+
+def _block_at(data: Bytes, offset: int) -> Bytes:
+    """Return the block of the tar file `data` at `offset`, which a malformed size can make < 0."""
+    return data[offset : offset + _BLOCK_BYTES] if offset >= 0 else b""
 
 
 def _too_large(source: str, bytes_max: int) -> InputError:

@@ -171,3 +171,25 @@ def test_empty_files_in_an_archive_are_skipped_and_named(tmp_path, is_stdin):
     found = read_listings(name, io.BytesIO(data), on_empty=empty.append)
     assert [one.value for one in found] == [{"a": 1}]
     assert empty == [f"{'stdin' if is_stdin else path}: a.json"]
+
+
+@pytest.mark.parametrize("kept", [512, 1024, 1024 + 300], ids=["header", "file", "next-header"])
+def test_an_archive_without_its_end_is_refused(path, kept):
+    """The archive may have contained more files than those that are left."""
+    whole = tar_of({"a.json": NODE if kept > 512 else b"", "b.yaml": POD})
+    cut = path("cut.tar", whole[:kept])
+    with pytest.raises(InputError, match=r"cut.tar: is damaged or cut short: the tar data has no"):
+        read_listings(cut)
+
+
+def test_a_damaged_header_does_not_end_an_archive(path):
+    whole = bytearray(tar_of({"a.json": NODE, "b.yaml": POD}))
+    whole[1024 + 150] ^= 1  # the checksum in the header of b.yaml
+    with pytest.raises(InputError, match=r"bad.tar: is damaged or cut short"):
+        read_listings(path("bad.tar", bytes(whole)))
+
+
+def test_a_link_that_names_itself_is_refused(path):
+    archive = path("x.tar", linked(tarfile.SYMTYPE, "pod.yaml"))
+    with pytest.raises(InputError, match=r"x.tar: pod.yaml is a link in a cycle"):
+        read_listings(archive)
