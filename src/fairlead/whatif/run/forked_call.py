@@ -9,14 +9,17 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from io import BytesIO
-from signal import SIGKILL
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 Result = TypeVar("Result")
+
+_ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def can_fork() -> bool:
@@ -53,62 +56,115 @@ def in_children(
     try:
         while waiting or running:
             while waiting and len(running) < cores:
-                running.append(_ForkedCall(waiting.popleft(), index))
+                with _signals_deferred() as mask:
+                    running.append(_ForkedCall(waiting.popleft(), index, mask))
             yield running[0].result(shared)
             running.popleft()
     finally:
-        for one in running:
-            one.kill()
+        with _signals_deferred():
+            for one in running:
+                one.kill()
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[Collection[int]]:
+    """Let the signals that end this process take effect only after the `with` block.
+
+    The value is the set of signals that were blocked before.
+
+    Otherwise the handler of a signal could raise its exception between a fork and the next
+    statement: the new process would not be killed, or would go on as a copy of this process.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _ForkedCall(Generic[Result]):
-    """A call of `produce` in a forked process; the caller must call `result` or `kill`."""
+    """A call of `produce` in a forked process; the caller must call `result` or `kill`.
 
-    def __init__(self, produce: Callable[[], Result], index: Mapping[int, int]) -> None:
-        """Fork the process. `index` maps the `id()` of each shared object to its number."""
-        self._reading, writing = os.pipe()
-        self._child = os.fork()
-        if self._child == 0:
-            gc.freeze()  # a garbage collection would write to all memory pages and so copy them
+    If no process can be forked, for lack of memory or because too many processes run, the call has
+    failed.
+    """
+
+    def __init__(
+        self, produce: Callable[[], Result], index: Mapping[int, int], mask: Collection[int]
+    ) -> None:
+        """Fork the process, while signals are deferred; the new process blocks those in `mask`.
+
+        `index` maps the `id()` of each shared object to its number.
+        """
+        self._child, self._reading = 0, -1
+        try:
+            self._reading, writing = os.pipe()
+        except OSError:
+            return
+        try:
+            self._child = os.fork()
+        except OSError:
             os.close(self._reading)
-            _send(produce, index, writing)
+            os.close(writing)
+            return
+        if self._child == 0:
+            self._send(produce, index, mask, writing)
         os.close(writing)
-        self._is_over = False
 
     def result(self, shared: Sequence[object]) -> Result | None:
         """Wait for the process to end, and return the result; None if the process failed."""
+        if not self._child:
+            return None
         with os.fdopen(self._reading, "rb", closefd=False) as pipe:
             sent = pipe.read()
-        if self._wait() != 0:
+        with _signals_deferred():
+            self._wait()
+        try:
+            result: Result = _Unpickler(sent, shared).load()
+        except (EOFError, pickle.UnpicklingError):  # the process ended before it had sent all
             return None
-        result: Result = _Unpickler(sent, shared).load()
         return result
 
     def kill(self) -> None:
         """Kill the process; do nothing if it has ended."""
-        if not self._is_over:
-            os.kill(self._child, SIGKILL)
+        if self._child:
+            with suppress(ProcessLookupError):  # see _wait
+                os.kill(self._child, signal.SIGKILL)
             self._wait()
 
-    def _wait(self) -> int:
+    def _wait(self) -> None:
+        """Wait until the process has ended.
+
+        Its exit status is not used. It is lost if the program that started this one ignores
+        SIGCHLD, because the kernel then removes processes that end.
+        """
         os.close(self._reading)
-        self._is_over = True
-        return os.waitpid(self._child, 0)[1]
+        with suppress(ChildProcessError):
+            os.waitpid(self._child, 0)
+        self._child = 0
 
+    def _send(
+        self,
+        produce: Callable[[], Result],
+        index: Mapping[int, int],
+        mask: Collection[int],
+        writing: int,
+    ) -> NoReturn:
+        """In the forked process, write the result of `produce` to the pipe; end the process.
 
-def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int) -> None:
-    """Write the result of `produce` to the pipe `writing`, and end the process.
-
-    An object that both processes have is written as a number: `index` maps the `id()` of such an
-    object to its number.
-    """
-    code = 1
-    try:
-        with os.fdopen(writing, "wb") as pipe:
-            _Pickler(pipe, index).dump(produce())
-        code = 0
-    finally:
-        os._exit(code)
+        An object that both processes have is written as a number: `index` maps the `id()` of such
+        an object to its number.
+        """
+        code = 1
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            gc.freeze()  # a garbage collection would write to all memory pages and so copy them
+            os.close(self._reading)
+            with os.fdopen(writing, "wb") as pipe:
+                _Pickler(pipe, index).dump(produce())
+            code = 0
+        finally:
+            os._exit(code)
 
 
 class _Pickler(pickle.Pickler):

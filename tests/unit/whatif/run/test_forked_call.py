@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 from contextlib import closing
+from pathlib import Path
 from select import select
 
 import pytest
@@ -57,6 +60,58 @@ def test_the_other_processes_are_killed_when_the_caller_stops(monkeypatch):
     assert len(children) == 2
     with pytest.raises(ChildProcessError):
         os.waitpid(children[1], os.WNOHANG)
+
+
+def open_files():
+    return {one.name for one in Path("/proc/self/fd").iterdir()}
+
+
+def test_a_call_fails_if_no_process_can_be_forked(monkeypatch):
+    def fork():
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", fork)
+    opened = open_files()
+    assert list(in_children([lambda: 1, lambda: 2], ())) == [None, None]
+    assert open_files() == opened
+
+
+def test_results_arrive_if_the_kernel_removes_ended_processes():
+    """A program that ignores SIGCHLD passes this on to the programs that it starts."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert list(in_children([lambda: 1, lambda: 1 / 0, lambda: 3], ())) == [1, None, 3]
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_a_killed_process_has_no_result():
+    """The process has sent a part of its result."""
+
+    class Deadly:
+        def __reduce__(self):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_child(lambda: [b"x" * 100_000, Deadly()], ()) is None
+
+
+def test_a_signal_during_a_fork_leaves_no_process_behind(monkeypatch):
+    """The signal takes effect once the new process can be killed."""
+    children = []
+    fork = os.fork
+
+    def fork_and_signal():
+        children.append(fork())
+        if children[-1]:
+            signal.raise_signal(signal.SIGINT)
+        return children[-1]
+
+    monkeypatch.setattr(os, "fork", fork_and_signal)
+    never_written, _ = os.pipe()
+    with pytest.raises(KeyboardInterrupt):
+        in_child(lambda: select([never_written], [], [], 10), ())
+    with pytest.raises(ChildProcessError):
+        os.waitpid(children[0], os.WNOHANG)
 
 
 class Shown:
