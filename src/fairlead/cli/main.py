@@ -462,6 +462,8 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
             return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
         case FileNotFoundError(filename=None):  # raised by os.getcwd
             return "the current directory does not exist", exit_code.BAD_INPUT
+        case MemoryError():
+            return "the input needs more memory than this process can use", exit_code.BAD_INPUT
         case OSError(filename=str() | None as name, strerror=str(reason)):
             where = "output" if name is None else one_line(name)  # usually standard output
             return f"{where}: {reason}", exit_code.OUTPUT_FAILED

@@ -278,6 +278,16 @@ def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
     assert "Traceback" in err
 
 
+def test_a_lack_of_memory_is_no_internal_error(fairlead, monkeypatch):
+    def large(requested):
+        raise MemoryError
+
+    monkeypatch.setattr(main, "_app", large)
+    code, out, err = fairlead("whatif")
+    assert (code, out) == (2, "")
+    assert err == "fairlead: the input needs more memory than this process can use\n"
+
+
 def test_an_interrupt_has_exit_code_130_and_no_message(fairlead, monkeypatch):
     def interrupted(requested):
         raise KeyboardInterrupt
