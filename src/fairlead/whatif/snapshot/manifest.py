@@ -811,6 +811,9 @@ def _current_api_version(source: str, value: Json) -> str:
     if kind == HORIZONTAL_POD_AUTOSCALER.kind and version.startswith(_AUTOSCALING_BETA):
         return str(version)  # stored, but not interpreted
     known = _VERSIONS.get((version.rpartition("/")[0], kind), version)
+    if version == known != "v1" and "/" not in version:  # the core group has only v1
+        named = find_kind(kind)
+        known = "v1" if named is None else named.api_version
     if version != known:
         problem = f"{version} is not supported; expected {known}"
         title = f"{kind} {display_name(value)}"
