@@ -28,7 +28,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.workloads.identity import template_hash
-from fairlead.engine.workloads.pod_control.pod_template import same_template
+from fairlead.engine.workloads.pod_control.pod_template import read_template, same_template
 
 Revised = StatefulSet | DaemonSet
 
@@ -308,7 +308,11 @@ class Histories(Struct):
 
 
 def _template_in(view: ControllerRevision) -> Json:
-    template = view.data.get("spec", {}).get("template", {})
+    """Return the pod template in `view`; {} if it has none, because the API accepts any data."""
+    spec = view.data.get("spec")
+    template: Json = spec.get("template", {}) if isinstance(spec, dict) else {}
+    if not isinstance(template, dict) or read_template(template) is None:
+        return {}
     return {key: part for key, part in template.items() if key != "$patch"}
 
 

@@ -353,6 +353,38 @@ def test_a_loaded_revision_is_not_rolled_out_again(world, build):
     assert labels["controller-revision-hash"] == "db-abc"
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"spec": "x"},
+        {"spec": {"template": [1]}},
+        {"spec": {"template": {"metadata": 5}}},
+        {"spec": {"template": {"spec": {"volumes": [5]}}}},
+    ],
+    ids=["spec", "template", "metadata", "volumes"],
+)
+def test_a_malformed_template_of_a_revision_is_empty(world, build, data):
+    """The API accepts any data in a ControllerRevision, and refuses the pod without containers."""
+    partition = {"type": "RollingUpdate", "rollingUpdate": {"partition": 5}}
+    one = stateful_set(build, 1, updateStrategy=partition)
+    reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "sts"}
+    revision = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": "db-abc",
+            "namespace": "ns",
+            "labels": {"app": "web"},
+            "ownerReferences": [{**reference, "controller": True}],
+        },
+        "data": data,
+        "revision": 1,
+    }
+    world.load(one | {"status": {"currentRevision": "db-abc"}}, revision)
+    (pod,) = world.pods().values()
+    assert "containers" not in pod["spec"]
+
+
 def test_a_new_process_continues_to_count_collisions(seen, build):
     """Another template gets the name that it would have got without the restart."""
     seen.load(stateful_set(build, 1) | {"status": {"collisionCount": 1}})
