@@ -297,7 +297,14 @@ def test_an_interrupt_has_exit_code_130_and_no_message(fairlead, monkeypatch):
 
 
 def test_an_interrupt_during_the_start_has_exit_code_130_and_no_message(tmp_path):
-    (tmp_path / "cyclopts.py").write_text("raise KeyboardInterrupt\n")
+    """The signal arrives in a function whose exceptions Python ignores."""
+    (tmp_path / "cyclopts.py").write_text(
+        "import signal, weakref\n"
+        "class Gone: pass\n"
+        "gone = Gone()\n"
+        "kept = weakref.ref(gone, lambda _: signal.raise_signal(signal.SIGINT))\n"
+        "del gone\n"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "fairlead", "--version"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
