@@ -678,7 +678,7 @@ class ExperimentRun:
         if not experiment.followed.general.max_unavailable_stateful_set:
             initial = {
                 one.ref.uid: one.metadata.generation
-                for one in experiment.initial
+                for one in samples(experiment.initial)
                 if one.kind is STATEFUL_SET
             }
             if any(
