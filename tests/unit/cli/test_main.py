@@ -305,8 +305,10 @@ def test_an_interrupt_during_the_start_has_exit_code_130_and_no_message(tmp_path
         "kept = weakref.ref(gone, lambda _: signal.raise_signal(signal.SIGINT))\n"
         "del gone\n"
     )
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    start += "from fairlead.__main__ import main; main()"
     done = subprocess.run(
-        [sys.executable, "-m", "fairlead", "--version"],
+        [sys.executable, "-c", start, "--version"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
         capture_output=True,
         check=False,

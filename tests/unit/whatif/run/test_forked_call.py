@@ -108,8 +108,13 @@ def test_a_signal_during_a_fork_leaves_no_process_behind(monkeypatch):
 
     monkeypatch.setattr(os, "fork", fork_and_signal)
     never_written, _ = os.pipe()
-    with pytest.raises(KeyboardInterrupt):
-        in_child(lambda: select([never_written], [], [], 10), ())
+    # A shell starts background jobs with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            in_child(lambda: select([never_written], [], [], 10), ())
+    finally:
+        signal.signal(signal.SIGINT, before)
     with pytest.raises(ChildProcessError):
         os.waitpid(children[0], os.WNOHANG)
 
