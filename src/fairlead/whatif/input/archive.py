@@ -31,12 +31,12 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
     """Yield (name for messages, content) of each file in `data`; `data` can also be a plain file.
 
     `source` is the name of `data`. From an archive, only files that end in .yaml, .yml or .json are
-    used, in order of their names.
+    used, in order of their names; these may be compressed too (.json.gz).
 
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
     if data[:2] == _GZIP:
-        data = _decompressed(source, data, bytes_max)
+        data = _decompressed(source, data, bytes_max, bytes_max)
     if data[_TAR[0]] == _TAR[1]:
         yield from _members(source, data, bytes_max)
     else:
@@ -55,15 +55,18 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
     return name, bytes(content)
 
 
-def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
-    """Return the content of all gzip members in `data`. Raises InputError.
+def _decompressed(source: str, data: Bytes, room: int, bytes_max: int) -> bytes:
+    """Return the content of all gzip members in `data`.
+
+    Raises InputError, also if the content has more than `room` bytes, which are left of the limit
+    `bytes_max`.
 
     Each member has its own decompressor. At the end of the member, the decompressor copies all
     input that it was given but did not use. So it is given `data` in pieces: then it copies at most
     one piece, not all members that follow.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
-    room, at, size = bytes_max, 0, _PIECE_BYTES
+    at, size = 0, _PIECE_BYTES
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:
         while at < len(data):
@@ -87,7 +90,7 @@ def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
 def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, Bytes]]:
     """Yield (name for messages, content) of each .yaml, .yml or .json file in the tar file `data`.
 
-    Raises InputError.
+    Such a file may be compressed by gzip. Raises InputError.
     """
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 
@@ -104,12 +107,11 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
             if sum(member.size for member in members) > bytes_max:
                 raise _too_large(source, bytes_max)
             for member in sorted(members, key=lambda one: one.name):
-                if PurePosixPath(member.name).suffix in TEXT_SUFFIXES and not member.isdir():
+                name = PurePosixPath(member.name.removesuffix(".gz"))
+                if name.suffix in TEXT_SUFFIXES and not member.isdir():
                     found = True
-                    content = _content(source, archive, member)
+                    content = _content(source, archive, member, room, bytes_max)
                     room -= len(content)
-                    if room < 0:  # Many links to one member expand beyond the size of the archive.
-                        raise _too_large(source, bytes_max)
                     yield f"{source}: {member.name}", content
     except (tarfile.TarError, ValueError, OverflowError) as cause:  # caused by malformed headers
         if isinstance(cause, InputError):
@@ -119,10 +121,10 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
         raise InputError(source, f"is an archive without a {', '.join(TEXT_SUFFIXES)} file")
 
 
-def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
+def _content(source: str, archive: TarFile, member: TarInfo, room: int, bytes_max: int) -> bytes:
     """Return the content of `member`; if `member` is a link, return that of the linked file.
 
-    Raises InputError.
+    Raises InputError, also if the content has more than `room` bytes (see `_decompressed`).
     """
     try:
         content = archive.extractfile(member)
@@ -137,7 +139,12 @@ def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
         ) from None
     if content is None:
         raise InputError(source, f"{member.name} is not a file")
-    return content.read()
+    data = content.read()
+    if data[:2] == _GZIP:
+        return _decompressed(f"{source}: {member.name}", data, room, bytes_max)
+    if len(data) > room:  # Many links to one member expand beyond the size of the archive.
+        raise _too_large(source, bytes_max)
+    return data
 
 
 def _block_at(data: Bytes, offset: int) -> Bytes:

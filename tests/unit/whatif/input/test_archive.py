@@ -81,6 +81,19 @@ def test_an_archive_is_read_like_a_directory(path, name, mode):
     assert found[1].source.endswith(f"{name}: dump/pods.yaml")
 
 
+def test_the_files_of_an_archive_can_be_compressed(path):
+    contents = {"pods.yaml.gz": gzip.compress(POD), "nodes.json": NODE, "notes.txt.gz": b"{"}
+    found = read(path("dump.tar", tar_of(contents)))
+    assert [document.value["kind"] for document in found] == ["Node", "Pod"]
+    assert found[1].source.endswith("dump.tar: pods.yaml.gz")
+
+
+def test_compressed_files_of_an_archive_count_with_their_expanded_size(path):
+    bombs = {f"{number}.json.gz": gzip.compress(b" " * 600_000) for number in range(2)}
+    with pytest.raises(InputError, match=r"1\.json\.gz: expands to more than 1,048,576"):
+        read_listings(path("bombs.tar", tar_of(bombs)), bytes_max=1 << 20)
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
 def test_a_link_in_an_archive_is_the_file_that_it_names(path, kind):
     found = read(path("links.tar", linked(kind, "pod.txt")))
