@@ -200,3 +200,12 @@ def test_max_unavailable_is_not_noted_without_a_rolling_update(make, snapshot):
         workload["status"] |= status
         outcome = what_if(snapshot(make.node("a"), workload), change).changed
         assert (IGNORED_MAX_UNAVAILABLE in outcome.notes) is is_noted
+
+
+def test_max_unavailable_is_not_noted_for_a_new_stateful_set(make, snapshot, write):
+    workload = make.workload("StatefulSet", "db", replicas=1)
+    workload["spec"]["updateStrategy"] = {"rollingUpdate": {"maxUnavailable": 2}}
+    change = ClusterChange(apply=(write("new.json", workload),))
+    outcome = what_if(snapshot(make.node("a")), change).changed
+    assert len(outcome.placed()) == 1
+    assert IGNORED_MAX_UNAVAILABLE not in outcome.notes

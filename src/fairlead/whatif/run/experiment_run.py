@@ -677,7 +677,7 @@ class ExperimentRun:
             yield from [IGNORED_GROUPS] if store.list(POD_GROUP) else ()
         if not experiment.followed.general.max_unavailable_stateful_set:
             initial = {
-                one.ref.uid: one.metadata.generation
+                one.ref.key: one.metadata.generation
                 for one in samples(experiment.initial)
                 if one.kind is STATEFUL_SET
             }
@@ -697,11 +697,13 @@ def _has_max_unavailable(stateful_set: Json) -> bool:
 def _is_or_was_updated(stateful_set: Json, initial: Mapping[str, int]) -> bool:
     """Return whether the rolling update of `stateful_set` may have replaced pods in the run.
 
-    `initial` maps the uid of each StatefulSet to its generation at the start of the run.
+    `initial` maps `namespace/name` of each StatefulSet to its generation at the start of the run.
     """
     meta, status = stateful_set["metadata"], stateful_set.get("status") or {}
-    is_changed = meta.get("generation") != initial.get(meta["uid"])
-    return is_changed or status.get("currentRevision") != status.get("updateRevision")
+    key = f"{meta['namespace']}/{meta['name']}"
+    if key in initial and meta.get("generation", 0) != initial[key]:
+        return True
+    return status.get("currentRevision") != status.get("updateRevision")
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
