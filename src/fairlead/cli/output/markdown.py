@@ -24,12 +24,8 @@ from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
 CHARACTERS_MAX: Final = 65_536
 """The highest number of characters of a comment on GitHub."""
 
-_ROWS_MAX: Final = (
-    100,
-    30,
-    10,
-    3,
-)  # rows of a table; fewer if the answer is too long for a comment
+# The limits for the rows of a table, tried in this order until the answer fits into a comment.
+_ROWS_MAX: Final = (100, 30, 10, 3)
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
