@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from fairlead.api.text import yaml_documents
 from fairlead.api.well_known_label import ZONE
+from fairlead.engine.workloads.identity import ALPHABET
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, is_status
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, EKS_NODE_GROUP, GKE_NODE_POOL
@@ -45,8 +46,9 @@ _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
-# A MachineDeployment adds such an end to its name in the names of its MachineSets.
-_CAPI_SET_END: Final = "-[a-z0-9]{5,10}"
+# A MachineDeployment adds such an end to its name in the names of its MachineSets: a random suffix,
+# or before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
+_CAPI_SET_END: Final = re.compile(f"-[{ALPHABET}]{{5,10}}$")
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
 _FORMS: Final = {"EKS": f"eks-{{}}(-{_HEX})+$", "AKS": r"aks-{}-[0-9]+-vmss", "kops": r"{}\."}
 
@@ -124,17 +126,21 @@ def group_of(
     `labels` and `annotations` are those of the node. Returns None if the node has no group, or if
     it belongs to a control plane of Cluster API, which Cluster Autoscaler does not scale.
 
+    A MachineSet whose name ends like those of a MachineDeployment is part of the group of the
+    MachineDeployment, which has several MachineSets during a rollout.
+
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
+    upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID
     """
     for owner, key, divider in GROUP_LABELS:
         if key in labels:
             selected = {one: labels[one] for one in (key, divider) if one and one in labels}
             return owner, "-".join(selected.values()), selected, {}
-    name = annotations.get(_CAPI_OWNER)
-    is_control_plane = annotations.get(_CAPI_OWNER_KIND, "").endswith("ControlPlane")
-    if name is None or is_control_plane:
+    owner_name, kind = annotations.get(_CAPI_OWNER), annotations.get(_CAPI_OWNER_KIND, "")
+    if owner_name is None or kind.endswith("ControlPlane"):
         return None
-    return "Cluster API", name, {}, {_CAPI_OWNER: name}
+    name = _CAPI_SET_END.sub("", owner_name) if kind == "MachineSet" else owner_name
+    return "Cluster API", name, {}, {_CAPI_OWNER: owner_name}
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
@@ -150,8 +156,6 @@ def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> b
         zone = labels.get(ZONE)
         is_of_pool = re.search(f"-{re.escape(pool)}-{_HEX}-grp$", last) is not None
         return is_of_pool and (zone is None or f"/{zone}/" in full)
-    if owner == "Cluster API":
-        return re.fullmatch(re.escape(last) + _CAPI_SET_END, name) is not None
     form = _FORMS.get(owner)
     return form is not None and re.match(form.format(re.escape(name)), last) is not None
 

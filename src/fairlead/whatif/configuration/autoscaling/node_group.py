@@ -315,22 +315,24 @@ def _members(
     nodes: Iterable[Json],
 ) -> tuple[
     dict[tuple[str, str], list[Json]],
-    dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]],
+    dict[tuple[str, str], tuple[dict[str, str], dict[str, tuple[str, ...]]]],
 ]:
     """Return the nodes of each group, and the (labels, annotations) that mark these nodes.
 
-    Both results are maps, keyed by (provider, name of the group). Raises InputError if no node
-    belongs to a group.
+    Both results are maps, keyed by (provider, name of the group). An annotation has all values that
+    nodes of the group have. Raises InputError if no node belongs to a group.
     """
     members: dict[tuple[str, str], list[Json]] = {}
-    selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
+    selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, tuple[str, ...]]]] = {}
     for node in nodes:
         meta = node["metadata"]
         found = group_of(meta.get("labels") or {}, meta.get("annotations") or {})
         if found is not None:
             owner, name, labels, annotations = found
             members.setdefault((owner, name), []).append(node)
-            selectors[owner, name] = labels, annotations
+            _, values = selectors.setdefault((owner, name), (labels, {}))
+            for key, value in annotations.items():
+                values[key] = tuple(dict.fromkeys((*values.get(key, ()), value)))
     if not members:
         known = ", ".join(label for _, label, _ in GROUP_LABELS)
         problem = f"no node has a label of a node group ({known})"

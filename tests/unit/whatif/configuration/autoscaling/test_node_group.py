@@ -436,18 +436,28 @@ def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, m
     assert (auto.config, len(auto.notes)) == (None, 1)
 
 
-def test_nodes_of_cluster_api_name_the_machine_set_of_their_deployment(found, make):
-    """The nodes of the control plane name its KubeadmControlPlane, which has no fixed limits."""
-    owners = [("a", "MachineSet", "md-x7k2p"), ("b", "MachineSet", "md-gpu-9c4dd")]
-    owners.append(("c", "KubeadmControlPlane", "prod-control-plane"))
-    nodes = []
-    for name, kind, owner in owners:
+@pytest.fixture
+def machine(make):
+    """Returns a node of Cluster API whose machine has this owner."""
+
+    def build(name, kind, owner):
         node = make.node(name)
         node["metadata"]["annotations"] = {
             "cluster.x-k8s.io/owner-kind": kind,
             "cluster.x-k8s.io/owner-name": owner,
         }
-        nodes.append(node)
+        return node
+
+    return build
+
+
+def test_nodes_of_cluster_api_name_the_machine_set_of_their_deployment(found, machine):
+    """The nodes of the control plane name its KubeadmControlPlane, which has no fixed limits."""
+    nodes = [
+        machine("a", "MachineSet", "md-x7k2p"),
+        machine("b", "MachineSet", "md-gpu-9c4dd"),
+        machine("c", "KubeadmControlPlane", "prod-control-plane"),
+    ]
     entries = [STATUS.format(name=f"MachineDeployment/default/{one}") for one in ("md-gpu", "md")]
     text = entries[0].replace("12", "99") + entries[1].partition("nodeGroups:\n")[2]
     status = {
@@ -457,7 +467,23 @@ def test_nodes_of_cluster_api_name_the_machine_set_of_their_deployment(found, ma
         "data": {"status": text},
     }
     read = read_autoscaling(ON, found(*nodes, status))
-    assert limits(read) == [("md-gpu-9c4dd", 3, 99), ("md-x7k2p", 3, 12)]
+    assert limits(read) == [("md", 3, 12), ("md-gpu", 3, 99)]
+
+
+def test_the_machine_sets_of_a_machine_deployment_are_one_group(found, machine):
+    """A rollout, two MachineSets without MachineDeployment, and a MachinePool."""
+    owners = [("MachineSet", one) for one in ("md-x7k2p", "md-5d6b7c8f9b", "main", "main-spare")]
+    owners.append(("MachinePool", "mp-x7k2p"))
+    nodes = [machine(f"n{i}", *one) for i, one in enumerate(owners)]
+    objects = found(*nodes)
+    groups = read_autoscaling(ON, objects).config.groups
+    members = {one.id: [at.ref.name for at in objects if one.owns(at.node)] for one in groups}
+    assert members == {
+        "main": ["n2"],
+        "main-spare": ["n3"],
+        "md": ["n0", "n1"],
+        "mp-x7k2p": ["n4"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,9 @@ _GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
-    A Node belongs to the group if it has all `labels` and all `annotations`. At least one label or
-    annotation must be given. `template` is a Node of the group's first zone as JSON; it is None if
+    A Node belongs to the group if it has all `labels`, and each of the `annotations` with one of
+    its values; new nodes have the first value. At least one label or annotation must be given.
+    `template` is a Node of the group's first zone as JSON; it is None if
     nothing is known about the group's nodes. `other_zones` contains one Node as JSON for each
     further zone of the group.
     `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
@@ -82,7 +83,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     minimum: int
     maximum: int
     labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     template: Json | None = None
     other_zones: tuple[Json, ...] = ()
     price: float | None = None
@@ -110,11 +111,11 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
 
     def owns(self, node: Node) -> bool:
         """Return True if `node` belongs to the group."""
-        meta = node.metadata
-        return (self.labels or self.annotations) != {} and all(
-            found.get(key) == value
-            for wanted, found in ((self.labels, meta.labels), (self.annotations, meta.annotations))
-            for key, value in wanted.items()
+        labels, annotations = node.metadata.labels, node.metadata.annotations
+        return (
+            (self.labels or self.annotations) != {}
+            and all(labels.get(key) == value for key, value in self.labels.items())
+            and all(annotations.get(key) in values for key, values in self.annotations.items())
         )
 
 
@@ -399,7 +400,8 @@ class SimulatedProvider:
         group.machines[provider_id] = Instance(provider_id)
         metadata, status = template.get("metadata") or {}, template.get("status") or {}
         labels[HOSTNAME] = name
-        annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
+        own = {key: values[0] for key, values in group.spec.annotations.items()}
+        annotations = {**(metadata.get("annotations") or {}), **own}
         starting = starting_condition(format_timestamp(now))
         manifest = {
             "apiVersion": "v1",
