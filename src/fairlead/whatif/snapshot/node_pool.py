@@ -29,17 +29,19 @@ from fairlead.api.well_known_label import (
 )
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
+EKSCTL_NODE_GROUP: Final = "alpha.eksctl.io/nodegroup-name"
 GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 AKS_AGENT_POOL: Final = "kubernetes.azure.com/agentpool"
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
     EKS_NODE_GROUP,
+    EKSCTL_NODE_GROUP,
     GKE_NODE_POOL,
     AKS_AGENT_POOL,
     "agentpool",
 )
-"""The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""
+"""The labels of Karpenter, EKS, eksctl, GKE and AKS (and AKS before 2021), by precedence."""
 
 _ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _ZONE_SUFFIX: Final = "/zone"

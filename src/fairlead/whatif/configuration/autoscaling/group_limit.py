@@ -6,7 +6,7 @@
     MachineDeployments  the annotations of Cluster API with the smallest and the largest size
 
 A cloud provider's name of a group is longer than the name in node labels: the node pool `general`
-is `eks-general-5ec4…`, `aks-general-1234-vmss` or
+is `eks-general-5ec4…`, `eksctl-prod-nodegroup-general-NodeGroup-1LR…`, `aks-general-1234-vmss` or
 `…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
 
 upstream: clusterstate/api/types.go, cloudprovider/clusterapi/clusterapi_utils.go
@@ -25,16 +25,25 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.workloads.identity import ALPHABET
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, is_status
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import AKS_AGENT_POOL, EKS_NODE_GROUP, GKE_NODE_POOL
+from fairlead.whatif.snapshot.node_pool import (
+    AKS_AGENT_POOL,
+    EKS_NODE_GROUP,
+    EKSCTL_NODE_GROUP,
+    GKE_NODE_POOL,
+)
 
 GROUP_LABELS: Final = (
     ("EKS", EKS_NODE_GROUP, ""),
+    ("eksctl", EKSCTL_NODE_GROUP, ""),
     ("GKE", GKE_NODE_POOL, ZONE),
     ("AKS", AKS_AGENT_POOL, ""),
     ("kops", "kops.k8s.io/instancegroup", ""),
     ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
 )
-"""(provider, label with the name of the node's group, label that divides the group further)"""
+"""(provider, label with the name of the node's group, label that divides the group further).
+
+Nodes of a managed node group have the label of EKS, and that of eksctl if eksctl created the group.
+"""
 
 _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
@@ -50,7 +59,13 @@ _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
 # or before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
 _CAPI_SET_END: Final = re.compile(f"-[{ALPHABET}]{{5,10}}$")
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
-_FORMS: Final = {"EKS": f"eks-{{}}(-{_HEX})+$", "AKS": r"aks-{}-[0-9]+-vmss", "kops": r"{}\."}
+_FORMS: Final = {
+    "EKS": f"eks-{{}}(-{_HEX})+$",
+    # CloudFormation names the Auto Scaling group after the stack and the resource in it.
+    "eksctl": "eksctl-.+-nodegroup-{}-NodeGroup-",
+    "AKS": r"aks-{}-[0-9]+-vmss",
+    "kops": r"{}\.",
+}
 
 Limits = tuple[int, int]
 

@@ -58,9 +58,15 @@ from fairlead.whatif.snapshot.node_pool import (
 from fairlead.whatif.snapshot.samples import samples
 
 # the values of --cloud-provider
-_PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
+_PROVIDERS: Final = {
+    "EKS": "aws",
+    "eksctl": "aws",
+    "GKE": "gce",
+    "AKS": "azure",
+    "Cluster API": "clusterapi",
+}
 # The names of their groups always contain the name in the labels. Those of EKS did not before 2021.
-_NAMED_BY_LABEL: Final = ("GKE", "AKS", "kops")
+_NAMED_BY_LABEL: Final = ("eksctl", "GKE", "AKS", "kops")
 # Flags that change decisions and are not simulated. With the values here, a flag changes nothing.
 _NOT_SIMULATED: Final = {
     "capacity-buffer-pod-injection-enabled": ("false",),
@@ -269,9 +275,9 @@ def _of_labels(
         *_limit_notes(specs, assumed, limits),
         *_left_out_notes([name for _, name in fixed], [] if assumed else absent, limits),
     )
-    owners = {owner for owner, _ in members}
-    if not options.cloud_provider and len(owners) == 1:
-        options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))
+    providers = {_PROVIDERS.get(owner, "") for owner, _ in members}
+    if not options.cloud_provider and len(providers) == 1:
+        options = replace(options, cloud_provider=providers.pop())
     return ClusterAutoscalerConfig(tuple(specs), options), notes
 
 

@@ -40,6 +40,7 @@ def limits(autoscaling):
     ("labels", "names"),
     [
         pytest.param({"eks.amazonaws.com/nodegroup": "w"}, ["w"], id="EKS"),
+        pytest.param({"alpha.eksctl.io/nodegroup-name": "ng"}, ["ng"], id="eksctl"),
         pytest.param({"cloud.google.com/gke-nodepool": "p", ZONE: "z"}, ["p-z"], id="GKE"),
         pytest.param({"kubernetes.azure.com/agentpool": "np"}, ["np"], id="AKS"),
         pytest.param({"kops.k8s.io/instancegroup": "ig"}, ["ig"], id="kops"),
@@ -48,6 +49,15 @@ def limits(autoscaling):
 )
 def test_node_labels_identify_the_groups(of_labels, labels, names):
     assert [name for name, _, _ in limits(of_labels(labels, labels))] == names
+
+
+def test_a_group_of_eks_that_eksctl_created_is_not_a_second_group(of_labels):
+    eksctl = {"alpha.eksctl.io/nodegroup-name": "own"}
+    managed = {"eks.amazonaws.com/nodegroup": "m", "alpha.eksctl.io/nodegroup-name": "m"}
+    found = of_labels(managed, managed, eksctl)
+    assert limits(found) == [("m", 1, 100), ("own", 1, 100)]
+    assert found.notes[0] == "Node groups by the labels of EKS, eksctl."
+    assert found.config.options.cloud_provider == "aws"
 
 
 def test_a_gke_pool_is_one_group_per_zone(of_labels):
@@ -173,6 +183,7 @@ def test_flags_may_be_repeated_and_their_values_may_be_the_next_words(of_labels,
     ("label", "flags", "provider"),
     [
         ("eks.amazonaws.com/nodegroup", [], "aws"),
+        ("alpha.eksctl.io/nodegroup-name", [], "aws"),
         ("kubernetes.azure.com/agentpool", [], "azure"),
         ("kops.k8s.io/instancegroup", [], ""),
         ("kops.k8s.io/instancegroup", ["--cloud-provider=aws"], "aws"),
@@ -230,6 +241,10 @@ NodeGroups:
     ("labels", "name"),
     [
         ({"eks.amazonaws.com/nodegroup": "web"}, "eks-web-5ec4b5a2-3d0f"),
+        (
+            {"alpha.eksctl.io/nodegroup-name": "web"},
+            "eksctl-prod-nodegroup-web-NodeGroup-1LRT8H4ZKAVO9",
+        ),
         ({"kubernetes.azure.com/agentpool": "web"}, "aks-web-12345678-vmss"),
         ({"kops.k8s.io/instancegroup": "web"}, "web.prod.example.com"),
         (
@@ -255,6 +270,7 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
     ("label", "form"),
     [
         ("eks.amazonaws.com/nodegroup", "eks-{}-5ec4b5a2-3d0f"),
+        ("alpha.eksctl.io/nodegroup-name", "eksctl-prod-nodegroup-{}-NodeGroup-1LRT8H4ZK"),
         ("cloud.google.com/gke-nodepool", "https://x/instanceGroups/gke-prod-{}-7d21ab12-grp"),
         ("kops.k8s.io/instancegroup", "{}.prod.example.com"),
     ],
