@@ -33,13 +33,19 @@ def fairlead(*arguments):
 
 def test_a_snapshot_contains_the_cluster_and_can_be_read_like_a_dump(cluster, tmp_path):
     file = tmp_path / "cluster.json"
+    config.load_kube_config(cluster)
+    for name in ("cluster-autoscaler-status", "other"):
+        body = {"metadata": {"name": name}, "data": {"status": name}}
+        client.CoreV1Api().create_namespaced_config_map("kube-system", body)
     done = fairlead("snapshot", str(file), "--kubeconfig", cluster)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith(f"snapshot: {file} (")
     names = {manifest.title for manifest in read_snapshot(str(file)).manifests}
     assert {"Node node-1", "Node node-3", "Namespace kube-system"} <= names
     kinds = {title.partition(" ")[0] for title in names}
-    assert not kinds & {"Secret", "ConfigMap", "Event"}
+    assert not kinds & {"Secret", "Event"}
+    config_maps = [title for title in names if title.startswith("ConfigMap ")]
+    assert config_maps == ["ConfigMap kube-system/cluster-autoscaler-status"]
 
 
 def test_a_user_without_rights_is_shown_the_role(cluster, tmp_path):

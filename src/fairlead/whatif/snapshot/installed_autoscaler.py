@@ -15,6 +15,8 @@ from fairlead.whatif.snapshot.samples import samples
 
 STATUS: Final = "cluster-autoscaler-status"
 """The ConfigMap to which Cluster Autoscaler writes its status."""
+STATUS_NAMESPACE: Final = "kube-system"
+"""The namespace of STATUS, unless the flag --namespace of Cluster Autoscaler names another."""
 _CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 # The flags that these providers set differently from upstream's defaults, unless the user of AKS
 # chooses others (AKS: default values of the cluster autoscaler profile; GKE: "About GKE cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import CONFIG_MAP, NODE
 from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
@@ -186,3 +187,32 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
     lost, found = capsys.readouterr().err.splitlines()
     assert lost.startswith("fairlead: no poddisruptionbudgets could be read: drains and")
     assert found == "fairlead: every resource of prod can be read"
+
+
+def status_read_at(time, most):
+    """Returns the objects of a cluster: the status of Cluster Autoscaler at this time."""
+    metadata = {"name": "cluster-autoscaler-status", "resourceVersion": time}
+    metadata["annotations"] = {"cluster-autoscaler.kubernetes.io/last-updated": f"{time}.1 UTC"}
+    text = f"time: {time}.123 +0000 UTC\nnodeGroups: [{{maxSize: {most}}}]\n"
+    item = json.dumps({"metadata": metadata, "data": {"status": text}}, separators=(",", ":"))
+    return LiveObjects("prod", 0, ((CONFIG_MAP, [item.encode()]),), ())
+
+
+def test_the_time_in_the_status_of_cluster_autoscaler_is_no_change(tmp_path, monkeypatch):
+    """Cluster Autoscaler writes it every ten seconds."""
+    asked = []
+
+    async def answer(words):
+        asked.append(words)
+        return Completed(0, b'{"verdict": {"severity": "good", "findings": []}}', "")
+
+    monkeypatch.setattr(inquiry_module, "run_own_command", answer)
+    first, later = "2026-11-27 05:50:14", "2026-11-27 05:50:24"
+    reads = iter([status_read_at(first, 3), status_read_at(later, 3), status_read_at(later, 4)])
+    file = read(tmp_path, "questions: [{name: a, ask: --drain n}]")
+    inquiry = Inquiry(file, "prod", lambda: next(reads), tmp_path)
+    counts = []
+    for _ in range(3):
+        asyncio.run(inquiry.look())
+        counts.append(len(asked))
+    assert counts == [1, 1, 2]

@@ -99,7 +99,9 @@ def _view(obj: Json) -> ApiObject | None:
 
 
 def _written_snapshot(cluster: LocalCluster, folder: Path) -> Sequence[str]:
-    objects = [obj for one in LIVE_RESOURCES for obj in cluster.store.list(one.kind)]
+    objects = [
+        obj for one in LIVE_RESOURCES for obj in cluster.store.list(one.kind) if one.includes(obj)
+    ]
     path = folder / SNAPSHOT
     path.write_bytes(encode_snapshot(objects, cluster.clock.now()))
     return [str(path)]

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.kind import LEASE
+from fairlead.apiserver.kind import CONFIG_MAP, LEASE
 from fairlead.cli import exit_code
 from fairlead.cli.commands.watch.question_file import Question, QuestionFile
 from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
@@ -30,6 +30,8 @@ from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 
 # These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
+# Cluster Autoscaler writes the time of each loop to its status, even if nothing else has changed.
+_TIME: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+")
 _COMPLETED_CODES: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
 ReadCluster = Callable[[], LiveObjects]
@@ -181,7 +183,7 @@ class Inquiry:
 
 
 def _digest(live: LiveObjects) -> bytes:
-    """Return a digest of the objects, without the fields that heartbeats change.
+    """Return a digest of the objects, without the fields that change all the time.
 
     The digest includes the names of the resources that could not be read, because answers mention
     them.
@@ -190,5 +192,6 @@ def _digest(live: LiveObjects) -> bytes:
     for kind, items in live.objects:
         if kind is not LEASE:
             for item in items:
-                digest.update(_HEARTBEAT.sub(b"", bytes(item)))
+                essential = _HEARTBEAT.sub(b"", bytes(item))
+                digest.update(_TIME.sub(b"", essential) if kind is CONFIG_MAP else essential)
     return digest.digest()

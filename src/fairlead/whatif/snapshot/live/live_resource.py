@@ -7,7 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
+from fairlead.whatif.snapshot.installed_autoscaler import STATUS, STATUS_NAMESPACE
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
@@ -65,31 +67,52 @@ nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
 verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
+configmaps: the status of Cluster Autoscaler, with the limits of node groups, is unknown
 """
+# The resources of which only some objects are read: (their namespace, their name or "").
+_PARTS: Final = {
+    "leases.coordination.k8s.io": (LEASES_NAMESPACE, ""),
+    "configmaps": (STATUS_NAMESPACE, STATUS),
+}
 
 
 class LiveResource(Struct, frozen=True):
     """A resource to read from a cluster.
 
     `consequence` says what answers lack if the resource cannot be read. It is "" for a required
-    resource: if this cannot be read, there are no answers.
+    resource: if this cannot be read, there are no answers. If `namespace` is set, only the objects
+    in this namespace are read, and if `name` is set, only the object with this name.
     """
 
     kind: Kind
     consequence: str
+    namespace: str = ""
+    name: str = ""
+
+    def includes(self, value: Json) -> bool:
+        """Return whether `value`, an object of the kind, is read."""
+        metadata = value["metadata"]
+        is_in_namespace = self.namespace in ("", metadata.get("namespace"))
+        return is_in_namespace and self.name in ("", metadata["name"])
 
     @property
     def path(self) -> str:
-        """The API path that lists the objects in all namespaces.
-
-        The path for Leases lists only the Leases of nodes.
-        """
+        """The API path that lists the objects, together with `query`."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        if kind.resource == "leases.coordination.k8s.io":
-            return f"{root}/namespaces/{LEASES_NAMESPACE}/{kind.plural}"
-        return f"{root}/{kind.plural}"
+        place = f"/namespaces/{self.namespace}" if self.namespace else ""
+        return f"{root}{place}/{kind.plural}"
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The parameters of the request that lists the objects.
+
+        A rule with resourceNames allows `list` with this field selector.
+
+        upstream: apiserver pkg/endpoints/request/requestinfo.go: NewRequestInfo
+        """
+        return {"fieldSelector": f"metadata.name={self.name}"} if self.name else {}
 
 
 # Kinds that the API server serves only if their CustomResourceDefinition exists.
@@ -112,7 +135,10 @@ _CUSTOM: Final = (
 def _resources(text: str) -> tuple[LiveResource, ...]:
     by_name = {kind.resource: kind for kind in (*reversed(KINDS), *_CUSTOM)}
     rows = (line.partition(": ") for line in text.strip().splitlines())
-    return tuple(LiveResource(by_name[name], consequence) for name, _, consequence in rows)
+    return tuple(
+        LiveResource(by_name[name], consequence, *_PARTS.get(name, ()))
+        for name, _, consequence in rows
+    )
 
 
 LIVE_RESOURCES: Final = _resources(_RESOURCES)
@@ -149,14 +175,17 @@ def _joined(words: list[str]) -> str:
 
 def rbac_manifest(name: str = "fairlead-reader") -> str:
     """Return a ClusterRole that may read the objects of a snapshot, and a Role for node Leases."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for resource in LIVE_RESOURCES:
         kind = resource.kind
-        if LEASES_NAMESPACE not in resource.path:
-            groups.setdefault(kind.api_version.rpartition("/")[0], []).append(kind.plural)
+        if resource.name or not resource.namespace:
+            group = kind.api_version.rpartition("/")[0]
+            groups.setdefault((group, resource.name), []).append(kind.plural)
     rules = "\n".join(
-        f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(plurals)}]\n    verbs: [list]'
-        for group, plurals in groups.items()
+        f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(plurals)}]\n'
+        + (f"    resourceNames: [{name}]\n" if name else "")
+        + "    verbs: [list]"
+        for (group, name), plurals in groups.items()
     )
     return f"""\
 # What `fairlead snapshot`, `whatif` and `explain` read of a cluster. Bind both roles to the user,

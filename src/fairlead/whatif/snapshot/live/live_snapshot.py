@@ -155,7 +155,8 @@ async def _list(
     resource.
     """
     try:
-        items = await list_by_page(client, resource.path, partial(keep, resource.kind))
+        kept = partial(keep, resource.kind)
+        items = await list_by_page(client, resource.path, kept, resource.query)
     except RequestError as refusal:
         kind, code = resource.kind, refusal.code
         is_broken = kind.is_custom and code >= _SERVER_ERROR

@@ -115,6 +115,31 @@ def test_a_snapshot_has_the_time_of_the_cluster(headers, taken_at):
         assert format_timestamp(read_live(connection).taken_at) == taken_at
 
 
+@pytest.mark.parametrize(
+    ("is_allowed", "unreadable"), [(True, []), (False, ["configmaps"])], ids=["allowed", "refused"]
+)
+def test_of_config_maps_only_the_status_of_cluster_autoscaler_is_read(is_allowed, unreadable):
+    """A Role with the resource name allows a list of the objects with this name."""
+    asked = []
+    status = {"metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"}}
+
+    async def send(path, writer):
+        if "configmaps" not in path:
+            body, code = {"items": [], "resources": [{"name": "configmaps"}]}, "200 OK"
+        else:
+            asked.append(path)
+            body, code = {"items": [status]}, "200 OK" if is_allowed else "403 Forbidden"
+        text = json.dumps(body)
+        writer.write(f"HTTP/1.1 {code}\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+
+    with serving(send) as connection:
+        found = read_live(connection)
+    [path] = asked
+    assert path.startswith("/api/v1/namespaces/kube-system/configmaps?")
+    assert "fieldSelector=metadata.name%3Dcluster-autoscaler-status" in path
+    assert (len(found), found.unreadable_resources()) == (int(is_allowed), unreadable)
+
+
 async def send_as_1_20(path, writer):
     """Only v1beta1 of PodDisruptionBudgets is served, and no resource.k8s.io and no CRDs."""
     group = {"versions": [{"version": "v1beta1"}]}
