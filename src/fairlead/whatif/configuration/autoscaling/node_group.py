@@ -248,7 +248,8 @@ def _of_labels(
         for owner, name in sorted(members)
     }
     fixed = list(_not_autoscaled(known, limits))
-    for owner, name in (one for one in known if one not in fixed):
+    impossible = [one for one, stated in known.items() if stated and _is_impossible(stated[1])]
+    for owner, name in (one for one in known if one not in (*fixed, *impossible)):
         group = with_model_first(members[owner, name])
         labels, annotations = selectors[owner, name]
         stated = known[owner, name]
@@ -268,12 +269,13 @@ def _of_labels(
                 provider_name=full,
             )
         )
-    simulated = {one.provider_name for one in specs}
-    absent = [name for name, (_, most) in limits.by_name.items() if most and name not in simulated]
+    present = {one[0] for one in known.values() if one is not None}
+    absent = [name for name, (_, most) in limits.by_name.items() if most and name not in present]
     notes = (
         f"Node groups by the labels of {_listed(owner for owner, _ in members)}.",
         *_limit_notes(specs, assumed, limits),
         *_left_out_notes([name for _, name in fixed], [] if assumed else absent, limits),
+        *_impossible_notes([name for _, name in impossible], limits),
     )
     providers = {_PROVIDERS.get(owner, "") for owner, _ in members}
     if not options.cloud_provider and len(providers) == 1:
@@ -314,6 +316,27 @@ def _left_out_notes(
         yield (
             f"Groups without nodes in the dump are not simulated: {listed(absent)}; "
             "--node-groups FILE describes their nodes."
+        )
+
+
+def _is_impossible(limits: Limits) -> bool:
+    """Return whether a group with `limits` is not autoscaled, whatever its size is.
+
+    With Cluster API, upstream ignores such a group. With --nodes, it does not start.
+
+    upstream: cloudprovider/clusterapi/clusterapi_nodegroup.go: newNodeGroupFromScalableResource
+    upstream: config/dynamic/node_group_spec.go: Validate
+    """
+    minimum, maximum = limits
+    return minimum > maximum
+
+
+def _impossible_notes(names: Sequence[str], limits: GroupLimits) -> Iterator[str]:
+    """Yield a note about the groups whose limits in `limits` are impossible."""
+    if names:
+        yield (
+            f"Not autoscaled, because the minimum in {limits.source} is above the maximum: "
+            f"{_listed(names)}."
         )
 
 

@@ -424,6 +424,32 @@ def test_annotations_of_machine_deployments_set_limits(of_labels):
     assert limits(found) == [("web", 2, 7)]
 
 
+def test_a_group_whose_minimum_is_above_its_maximum_is_not_autoscaled(of_labels):
+    """Upstream ignores such a MachineDeployment; a size that is equal to both is possible."""
+    size = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
+    deployments = [
+        {
+            "apiVersion": "cluster.x-k8s.io/v1beta1",
+            "kind": "MachineDeployment",
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "annotations": {size.format("min"): low, size.format("max"): "7"},
+            },
+        }
+        for name, low in (("web", "8"), ("db", "7"))
+    ]
+    label = "cluster.x-k8s.io/deployment-name"
+    found = of_labels({label: "web"}, {label: "db"}, more=deployments)
+    assert limits(found) == [("db", 7, 7)]
+    why = "the minimum in the annotations of MachineDeployments is above the maximum"
+    assert found.notes == (
+        "Node groups by the labels of Cluster API.",
+        "Limits of node groups from the annotations of MachineDeployments.",
+        f"Not autoscaled, because {why}: web.",
+    )
+
+
 def test_prices_of_instance_types_are_those_of_groups(found, make, write):
     labels = {"kops.k8s.io/instancegroup": "ig", "node.kubernetes.io/instance-type": "small"}
     nodes = [make.node("n", **labels), make.node("m", **{"kops.k8s.io/instancegroup": "other"})]
