@@ -661,6 +661,16 @@ def test_a_flapping_node_fails_again_after_a_long_time_in_service(snapshot, node
     assert answer.changed.outage.nodes[0].back_at - answer.changed.started_at > seconds(3000)
 
 
+def test_a_flapping_node_does_not_fail_in_the_last_instant(snapshot, nodes):
+    """The horizon is 20 times the period of the flapping machine."""
+    flap = ClusterChange(failures=Failures(flap=("n0@60s/120s",)))
+    conditions = Conditions(horizon=seconds(3600))
+    answer = what_if(snapshot(*nodes, *rollout.at_rest()), flap, conditions)
+    outage, run = answer.changed.outage, answer.changed
+    assert (outage.lost, run.settled, run.ended_at - run.started_at) == ((), False, seconds(3600))
+    assert outage.nodes[0].back_at > run.started_at + seconds(3600 - 121)
+
+
 def test_a_flapping_node_is_down_even_if_the_control_plane_does_not_notice(snapshot, nodes):
     flap = ClusterChange(failures=Failures(flap=("n0@30s/30s",)))
     conditions = Conditions(horizon=seconds(140))

@@ -475,14 +475,21 @@ class ExperimentRun:
 
         Without a duration, the run ends at the latest when the experiment's `horizon` has passed
         since the last step. The times of the steps count from `begin`.
+
+        What is due exactly at the horizon does not happen, unless the last step is: its
+        consequences would be missing. For example, a flapping machine would fail in the last
+        instant.
         """
         experiment = self._experiment
         if experiment.duration is not None:
             self._run(self._start + experiment.duration, on_progress=on_progress)
             return
-        last_step = max((step.after for step in experiment.steps), default=0)
-        end = begin + last_step + experiment.horizon
-        self._run(end, stop_when=self._is_quiet, on_progress=on_progress)
+        last_step = begin + max((step.after for step in experiment.steps), default=0)
+        end = last_step + experiment.horizon
+        before_end = max(end - 1, last_step)
+        self._run(before_end, stop_when=self._is_quiet, on_progress=on_progress)
+        if self._world.now == before_end:
+            self._world.pass_time(end)
 
     def _is_quiet(self) -> bool:
         """Return whether the run can end.
@@ -543,7 +550,7 @@ class ExperimentRun:
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
-        workloads = self._readiness(concerned, since, until, settled=settled)
+        workloads = self._readiness(concerned, since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since)
         return RunOutcome(
             started_at=since,
@@ -627,7 +634,7 @@ class ExperimentRun:
         return rest_of(transitions, start, end, self._quiet, settled=settled)
 
     def _readiness(
-        self, others: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
+        self, others: set[WorkloadRef], since: Instant, until: Instant
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
@@ -645,7 +652,7 @@ class ExperimentRun:
                 wanted[job] = count
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((uid, pod) for uid, pod, _ in pods)
-        return dict(recorder.readiness(with_uids, wanted, begin, until, settled=settled))
+        return dict(recorder.readiness(with_uids, wanted, begin, until))
 
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.

@@ -182,6 +182,10 @@ class SimulatedWorld:
         """Perform all events and work that are due at or before `until`; see `Driver.run`."""
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
+    def pass_time(self, until: Instant) -> None:
+        """Advance the time to `until`, or to the next due time; see `Driver.pass_time`."""
+        self._driver.pass_time(until)
+
     def user_write(self) -> Write:
         """Return the Write for changes by the script.
 

@@ -109,18 +109,15 @@ class WorkloadRecorder(Struct):
         wanted: Mapping[WorkloadRef, int],
         since: Instant,
         until: Instant,
-        *,
-        settled: bool = True,
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` contains (uid, pod) for the pods that exist at `until`. `settled` is False if
-        changes continue after `until`.
+        `pods` contains (uid, pod) for the pods that exist at `until`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
         for ref in sorted(wanted):
-            found = _readiness(deltas[ref], at_end[ref], wanted[ref], since, until, settled=settled)
+            found = _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
             yield ref, found
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
@@ -155,8 +152,6 @@ def _readiness(
     wanted: int,
     since: Instant,
     until: Instant,
-    *,
-    settled: bool,
 ) -> WorkloadReadiness:
     """Return a workload's readiness from `since` to `until`.
 
@@ -166,10 +161,6 @@ def _readiness(
 
     `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
     None if the number has this value at the end, and the value is less than `wanted`.
-
-    There is one exception. It applies if `settled` is False (changes continue after `until`), and
-    the number fell to its lowest value exactly at `until`, but also had this value earlier. In this
-    case, `lowest_for` is the total of the earlier times.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}
@@ -183,9 +174,7 @@ def _readiness(
     lasted = sum(
         instants[n + 1] - at for n, (at, ready) in enumerate(counts.items()) if ready == lowest
     )
-    fell_at_end = [*counts.values()][-2:-1] > [lowest] and instants[-2] == instants[-1]
-    is_cut_off = fell_at_end and lasted > 0 and not settled
-    is_to_end = at_end == lowest < wanted and not is_cut_off
+    is_to_end = at_end == lowest < wanted
     return WorkloadReadiness(
         wanted=wanted,
         before=before,

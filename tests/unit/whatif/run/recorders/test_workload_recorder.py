@@ -12,23 +12,20 @@ WEB = WorkloadRef("Deployment", "ns", "web")
 
 
 @pytest.mark.parametrize(
-    ("settled", "steps", "lowest_for_s"),
+    "steps",
     [
-        (False, [(10, "unready"), (11, "ready"), (60, "unready")], 1),
-        (True, [(10, "unready"), (11, "ready"), (60, "unready")], None),
-        (False, [(10, "unready"), (11, "ready"), (50, "unready")], None),
-        (False, [(60, "unready")], None),
+        [(10, "unready"), (11, "ready"), (60, "unready")],
+        [(10, "unready"), (11, "ready"), (50, "unready")],
+        [(60, "unready")],
     ],
     ids=[
-        "it falls once more in the instant in which an unsettled run ends: 1 s",
-        "it falls in the last instant, and nothing would change afterwards: to the end",
+        "it falls once more in the last instant: to the end",
         "it falls before the end and stays low: to the end",
         "it falls only in the last instant: to the end",
     ],
 )
-def test_the_time_without_ready_pods_is_recorded(settled, steps, lowest_for_s):
+def test_pods_that_are_not_ready_at_the_end_stay_so(steps):
     transitions = [PodTransition(seconds(at), WEB, "", Step(step)) for at, step in steps]
     recorder = WorkloadRecorder(transitions=transitions)
-    found = dict(recorder.readiness([], {WEB: 1}, 0, seconds(60), settled=settled))[WEB]
-    assert (found.lowest, found.at_end) == (0, 0)
-    assert found.lowest_for == (None if lowest_for_s is None else seconds(lowest_for_s))
+    found = dict(recorder.readiness([], {WEB: 1}, 0, seconds(60)))[WEB]
+    assert (found.lowest, found.at_end, found.lowest_for) == (0, 0, None)
