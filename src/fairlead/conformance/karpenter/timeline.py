@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, Taint
 from fairlead.api.pods.facts import is_terminating
@@ -36,7 +37,6 @@ from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionC
 from fairlead.engine.autoscaling.karpenter.disruption.queue import CommandProgress
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
-    DISRUPTED_TAINT,
     INITIALIZED,
     NODE_POOL_HASH,
     NODE_POOL_HASH_VERSION,

@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 from operator import itemgetter
 from typing import Final
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NAMESPACE, NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT, NODE_POOL
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.testing.torture.auditor import OUTAGE_TAINTS

@@ -12,17 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Node, Pod, Unstructured
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.quantity import whole_value
 from fairlead.api.well_known_label import INSTANCE_TYPE
-from fairlead.engine.autoscaling.karpenter.labels import (
-    DISRUPTED_TAINT,
-    DO_NOT_DISRUPT,
-    INITIALIZED,
-    NODE_POOL,
-)
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT, INITIALIZED, NODE_POOL
 from fairlead.engine.core.command import (
     CreateObject,
     DeleteObject,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.node_readiness import TRUE, is_ready_node, ready_condition
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
@@ -71,14 +72,12 @@ _TAINTED_CONDITIONS: Final = {
     "PIDPressure": "node.kubernetes.io/pid-pressure",
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
 }
-# upstream: cluster-autoscaler utils/taints/taints.go, karpenter pkg/apis/v1/taints.go
 _REMOVED_BY: Final = {
-    "ToBeDeletedByClusterAutoscaler": "Cluster Autoscaler is removing it: no new pods are placed "
-    "on it (taint ToBeDeletedByClusterAutoscaler).",
-    "DeletionCandidateOfClusterAutoscaler": "Cluster Autoscaler may remove it soon "
-    "(taint DeletionCandidateOfClusterAutoscaler).",
-    "karpenter.sh/disrupted": "Karpenter is removing it: no new pods are placed on it "
-    "(taint karpenter.sh/disrupted).",
+    TO_BE_DELETED: "Cluster Autoscaler is removing it: no new pods are placed on it "
+    f"(taint {TO_BE_DELETED}).",
+    DELETION_CANDIDATE: f"Cluster Autoscaler may remove it soon (taint {DELETION_CANDIDATE}).",
+    DISRUPTED_TAINT: "Karpenter is removing it: no new pods are placed on it "
+    f"(taint {DISRUPTED_TAINT}).",
     **{
         key: f"The cloud provider is about to stop its machine (taint {key})."
         for key in sorted(STOPPED_BY_PROVIDER)

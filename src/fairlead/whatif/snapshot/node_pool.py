@@ -13,6 +13,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.autoscaler_taint import (
+    DELETION_CANDIDATE,
+    DISRUPTED_TAINT,
+    TO_BE_DELETED,
+    UNREGISTERED_TAINT,
+)
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import is_ready_node
@@ -51,8 +57,10 @@ _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((REGION, BETA_REGION, HOSTNAME))
 _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
     OUT_OF_SERVICE,
-    "karpenter.sh/disrupted",
-    "karpenter.sh/unregistered",
+    TO_BE_DELETED,
+    DELETION_CANDIDATE,
+    DISRUPTED_TAINT,
+    UNREGISTERED_TAINT,
 }
 # The taints and labels of a machine that AWS is about to stop, for example a spot machine
 # (aws-node-termination-handler pkg/node/node.go: TaintSpotItn, MarkWithEventID).
@@ -182,7 +190,7 @@ def copy_order(node: Node) -> tuple[bool, str, str]:
 def is_lasting_taint(key: str) -> bool:
     """Return whether new nodes of a pool have a taint with this key if old nodes have it."""
     is_interruption = key.startswith(_AWS_INTERRUPTION)
-    return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key and not is_interruption
+    return key not in _TRANSIENT_TAINTS and not is_interruption
 
 
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:

@@ -10,14 +10,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import CONDITION_TAINTS, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import Instant, seconds
 
-TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
-DELETION_CANDIDATE: Final = "DeletionCandidateOfClusterAutoscaler"
 _DELETION_MAX: Final = seconds(300)
 _STARTUP_PREFIXES: Final = (
     "startup-taint.cluster-autoscaler.kubernetes.io/",

@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import TO_BE_DELETED
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, Toleration
@@ -44,11 +45,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.node_devices import
     NodeDevices,
     node_devices,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
-    TO_BE_DELETED,
-    TaintConfig,
-    has_taint,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig, has_taint
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_made_for
 from fairlead.engine.state.pod_info import PodInfo

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
@@ -28,7 +29,6 @@ from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, pod_ref
 from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionController
 from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
-from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_event
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes

@@ -1,4 +1,4 @@
-"""Names of Karpenter's labels, annotations and taints, and rules for the labels that users may set.
+"""Names of Karpenter's labels and annotations, and rules for the labels that users may set.
 
 upstream: pkg/apis/v1/labels.go
 """
@@ -43,9 +43,6 @@ MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-
-DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
-UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
 
 _ALIASES: Final = {
     BETA_ZONE: ZONE,

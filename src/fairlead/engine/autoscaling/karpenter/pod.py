@@ -5,6 +5,7 @@ upstream: pkg/utils/pod/scheduling.go
 
 from __future__ import annotations
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.objects import Pod, Taint
 from fairlead.api.pods.facts import (
     MIRROR_ANNOTATION,
@@ -14,7 +15,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.taint import tolerates
 from fairlead.api.timestamp import parse_duration, parse_timestamp
-from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT, DO_NOT_DISRUPT
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.instant import DurationNs, Instant
 
 _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")

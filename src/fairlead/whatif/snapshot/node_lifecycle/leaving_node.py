@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT, TO_BE_DELETED
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.objects import Node
 from fairlead.api.text.name_list import listed
@@ -26,9 +27,6 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_lifecycle.starting_node import nodes_of, valid_node
 
-# Copies of names in `engine.autoscaling`, which takes long to import and is rarely needed here.
-_OF_CLUSTER_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
-_OF_KARPENTER: Final = "karpenter.sh/disrupted"
 STOPPED_BY_PROVIDER: Final = frozenset(
     {
         "aws-node-termination-handler/spot-itn",
@@ -110,14 +108,14 @@ def _is_removed(
     keys = {one.key for one in node.spec.taints}
     if not keys.isdisjoint(STOPPED_BY_PROVIDER):
         return True
-    if by_cluster_autoscaler and _OF_CLUSTER_AUTOSCALER in keys:
+    if by_cluster_autoscaler and TO_BE_DELETED in keys:
         # Imported only if it is needed.
         from fairlead.engine.autoscaling.cluster_autoscaler.taint import (  # noqa: PLC0415
             is_being_deleted,
         )
 
         return is_being_deleted(node, at)
-    return by_karpenter and _OF_KARPENTER in keys
+    return by_karpenter and DISRUPTED_TAINT in keys
 
 
 def _nodes(manifests: Iterable[Manifest]) -> Iterator[Node]:

@@ -24,6 +24,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import UNREGISTERED_TAINT
 from fairlead.api.codec import DecodeError, View, as_json, decode_as
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import FALSE, READY, TRUE, ready_status
@@ -39,13 +40,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
-from fairlead.engine.autoscaling.karpenter.labels import (
-    GROUP,
-    INITIALIZED,
-    NODE_POOL,
-    REGISTERED,
-    UNREGISTERED_TAINT,
-)
+from fairlead.engine.autoscaling.karpenter.labels import GROUP, INITIALIZED, NODE_POOL, REGISTERED
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.node_condition import HEALTHY
 from fairlead.engine.nodelifecycle.well_known import NETWORK_UNAVAILABLE

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.api.autoscaler_taint import TO_BE_DELETED
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
@@ -29,11 +30,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.utilization import
     UtilizationRules,
     node_utilization,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
-    TO_BE_DELETED,
-    has_taint,
-    is_being_deleted,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import has_taint, is_being_deleted
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.node_info import NodeInfo
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import DISRUPTED_TAINT
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
@@ -35,7 +36,6 @@ from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
-    DISRUPTED_TAINT,
     INITIALIZED,
     NODE_POOL,
     REGISTERED,

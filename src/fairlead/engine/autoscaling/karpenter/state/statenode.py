@@ -14,16 +14,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.autoscaler_taint import UNREGISTERED_TAINT
 from fairlead.api.objects import Node, ResourceList, Taint
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import INSTANCE_TERMINATING, NodeClaim
-from fairlead.engine.autoscaling.karpenter.labels import (
-    INITIALIZED,
-    NODE_POOL,
-    REGISTERED,
-    UNREGISTERED_TAINT,
-)
+from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED, NODE_POOL, REGISTERED
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,

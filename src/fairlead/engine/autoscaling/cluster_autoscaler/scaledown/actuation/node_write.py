@@ -10,12 +10,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.codec import as_json
 from fairlead.api.objects import Node, Taint
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
-    DELETION_CANDIDATE,
-    TO_BE_DELETED,
     deletion_candidate_taint,
     has_taint,
     to_be_deleted_taint,

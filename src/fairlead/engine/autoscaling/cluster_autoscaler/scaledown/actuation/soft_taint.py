@@ -15,13 +15,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.autoscaler_taint import DELETION_CANDIDATE, TO_BE_DELETED
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
-    DELETION_CANDIDATE,
-    TO_BE_DELETED,
-    has_taint,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import has_taint
 from fairlead.engine.core.instant import DurationNs, seconds
 
 CONFLICT_SLEEP: Final[DurationNs] = seconds(0.75)
