@@ -31,7 +31,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
 from fairlead.engine.workloads.identity import ordinal_of
-from fairlead.engine.workloads.stateful_set.rule import ordinals_of
+from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -88,7 +88,7 @@ def _awaited(owner: Manifest, changed: StatefulSet, inventory: Inventory) -> str
     `changed` is the StatefulSet after the change; pods with other ordinals are ignored. Return ""
     if it does not wait for its pods, because its policy is Parallel.
     """
-    if changed.spec.pod_management_policy == "Parallel":
+    if not is_ordered(changed):
         return ""
     # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
     ordinals, unready = ordinals_of(changed), dict[int, str]()

@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json, items, mapping, text
 from fairlead.api.node_readiness import UNKNOWN, ready_status
-from fairlead.api.objects import CronJob, Job
+from fairlead.api.objects import CronJob, Job, StatefulSet
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted, counted_of
@@ -31,6 +31,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.identity import ordinal_of, pod_ref
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
@@ -321,8 +322,9 @@ def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterat
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """
-    policy = text(workload.value, "spec", "podManagementPolicy")
-    if workload.kind is not STATEFUL_SET or policy == "Parallel" or len(pods) > wanted:
+    if workload.kind is not STATEFUL_SET or len(pods) > wanted:
+        return
+    if not is_ordered(decode_as(StatefulSet, workload.value)):
         return
     ordinals = {
         ordinal: pod

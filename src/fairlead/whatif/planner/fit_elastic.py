@@ -25,6 +25,7 @@ from fairlead.api.text.count import counted
 from fairlead.apiserver.kind import DEPLOYMENT
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
+from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
@@ -241,7 +242,7 @@ def _workload(source: NewPods, count: int, scheduler: str) -> Json:
     kind = "ReplicaSet"
     if source.has_claims:
         kind = "StatefulSet"
-        spec["podManagementPolicy"] = "Parallel"
+        spec["podManagementPolicy"] = PARALLEL
         spec["serviceName"] = source.name
         spec["volumeClaimTemplates"] = list(source.claim_templates)
         spec["template"] = {

@@ -21,7 +21,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import mapping
+from fairlead.api.objects import StatefulSet
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -30,6 +32,7 @@ from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
+from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import option_duration
@@ -395,12 +398,13 @@ def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
 def _waits_in_order(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether a pod of the StatefulSet `one` was not ready before the change.
 
-    Return False if the policy of the StatefulSet is Parallel.
+    Return False if the policy of the StatefulSet is Parallel, or if the change creates it.
     """
     found = case.workloads({one.workload}).get(one.workload)
-    spec = {} if found is None else found.value.get("spec") or {}
-    is_ordered = spec.get("podManagementPolicy") != "Parallel"
-    return is_ordered and one.readiness.before < spec.get("replicas", 1)
+    if found is None:
+        return False
+    owner = decode_as(StatefulSet, found.value)
+    return is_ordered(owner) and one.readiness.before < owner.spec.replicas
 
 
 def _can_scale(one: WorkloadEffect, case: _Case) -> bool:

@@ -91,7 +91,7 @@ class StatefulSetRule:
     @property
     def is_ordered(self) -> bool:
         """Whether podManagementPolicy is OrderedReady."""
-        return self.owner.spec.pod_management_policy != PARALLEL
+        return is_ordered(self.owner)
 
     @property
     def min_ready(self) -> DurationNs:
@@ -296,6 +296,12 @@ def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims
     ]
     return own + [volume for volume in described if volume.get("name") not in claims]
+
+
+def is_ordered(owner: StatefulSet) -> bool:
+    """Return whether `owner` waits until a pod is ready before it creates or deletes the next."""
+    # upstream: stateful_set_utils.go:allowsBurst
+    return owner.spec.pod_management_policy != PARALLEL
 
 
 def ordinals_of(owner: StatefulSet) -> range:
