@@ -35,7 +35,7 @@ from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.apiserver.request import Request, Response, User
 
 AUDIT_ID: Final = "audit-id"
-KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
+_KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1"}
 # (resource, subresource) whose bodies contain secrets.
 _CONFIDENTIAL: Final = (("secrets", ""), ("serviceaccounts", "token"), ("tokenreviews", ""))
 
@@ -64,6 +64,32 @@ def level_of(level: AuditLevel, verb: str, resource: str, subresource: str) -> A
     return AuditLevel.METADATA if is_confidential or verb not in WRITE_VERBS else level
 
 
+def audit_event(
+    audit_id: str, level: AuditLevel, verb: str, user: User, code: int, now: int
+) -> Json:
+    """Return an audit event about a complete request, without the optional fields.
+
+    `code` is the status code of the response, and `now` the time of the request (ns since 1970).
+    """
+    when = format_micro_time(now)
+    return {
+        **_KIND,
+        "level": level.value,
+        "auditID": audit_id,
+        "stage": "ResponseComplete",
+        "verb": verb,
+        "user": _shown_user(user),
+        "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": when,
+        "stageTimestamp": when,
+    }
+
+
+def object_reference(**fields: str) -> Json:
+    """Return the objectRef of an audit event: those of `fields` that are not empty."""
+    return {key: value for key, value in fields.items() if value}
+
+
 def audit_line(
     request: Request,
     answer: Response | Watch,
@@ -76,37 +102,29 @@ def audit_line(
     `level_of` returns it.
     """
     code = 200 if isinstance(answer, Watch) else answer.status
-    when = format_micro_time(now)
-    event: Json = {
-        **KIND,
-        "level": AuditLevel.METADATA.value,
-        "auditID": request.headers.get(AUDIT_ID, ""),
-        "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
-        "requestURI": _uri(request),
-        "verb": request.method.lower(),
-        "user": shown_user(request.user),
-        "userAgent": request.headers.get("user-agent", ""),
-        "responseStatus": {"metadata": {}, "code": code},
-        "requestReceivedTimestamp": when,
-        "stageTimestamp": when,
-    }
+    audit_id, verb = request.headers.get(AUDIT_ID, ""), request.method.lower()
+    event = audit_event(audit_id, AuditLevel.METADATA, verb, request.user, code, now)
+    event["requestURI"] = _uri(request)
+    event["userAgent"] = request.headers.get("user-agent", "")
+    if isinstance(answer, Watch):
+        event["stage"] = "ResponseStarted"
     if request.user.name and request.headers.get(USER):
         # upstream: audit/request.go:LogImpersonatedUser, even if impersonation was refused
         attributes = AuthorizationAttributes(request.user, event["verb"])
-        event["impersonatedUser"] = shown_user(impersonated(attributes, request.headers, allow_all))
+        wanted = impersonated(attributes, request.headers, allow_all)
+        event["impersonatedUser"] = _shown_user(wanted)
     target = request_info_of(request.path)
     if target is not None:
         is_watch = is_true(request, "watch")
         event["verb"] = verb_of(request.method, target, is_watch=is_watch) or event["verb"]
-        named = {
-            "resource": target.resource,
-            "namespace": target.namespace,
-            "name": target.name,
-            "apiGroup": target.group,
-            "apiVersion": target.version,
-            "subresource": target.subresource,
-        }
-        event["objectRef"] = {key: value for key, value in named.items() if value}
+        event["objectRef"] = object_reference(
+            resource=target.resource,
+            namespace=target.namespace,
+            name=target.name,
+            apiGroup=target.group,
+            apiVersion=target.version,
+            subresource=target.subresource,
+        )
         found = level_of(level, event["verb"], target.resource, target.subresource)
         if found is not AuditLevel.METADATA:
             event |= _bodies(request, answer, found)
@@ -160,7 +178,7 @@ def _uri(request: Request) -> str:
     return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
 
 
-def shown_user(user: User) -> Json:
+def _shown_user(user: User) -> Json:
     """Return `user` in the form of an audit event."""
     shown: Json = {"username": user.name, "groups": list(user.groups)}
     return {**shown, "uid": user.uid} if user.uid else shown

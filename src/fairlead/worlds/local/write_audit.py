@@ -19,8 +19,14 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
-from fairlead.api.timestamp import format_micro_time, format_timestamp
-from fairlead.apiserver.endpoints.audit import KIND, AuditBackend, AuditLevel, level_of, shown_user
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.endpoints.audit import (
+    AuditBackend,
+    AuditLevel,
+    audit_event,
+    level_of,
+    object_reference,
+)
 from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.negotiation.status import done
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -65,27 +71,18 @@ class WriteAudit:
         write = _write_of(issued, change, now)
         meta, kind = change.object["metadata"], change.kind
         level = level_of(self._backend.level, write.verb, kind.plural, write.subresource)
-        reference = {
-            "resource": kind.plural,
-            "namespace": meta.get("namespace", ""),
-            "name": meta["name"],
-            "uid": meta.get("uid", ""),
-            "apiGroup": kind.group,
-            "apiVersion": kind.version,
-            "subresource": write.subresource,
-        }
-        event: Json = {
-            **KIND,
-            "level": level.value,
-            "auditID": f"{meta.get('uid', '')}-{change.version}",
-            "stage": "ResponseComplete",
-            "verb": write.verb,
-            "user": shown_user(user_of(issued, change.previous)),
-            "objectRef": {key: value for key, value in reference.items() if value},
-            "responseStatus": {"metadata": {}, "code": write.code},
-            "requestReceivedTimestamp": format_micro_time(now),
-            "stageTimestamp": format_micro_time(now),
-        }
+        audit_id = f"{meta.get('uid', '')}-{change.version}"
+        user = user_of(issued, change.previous)
+        event = audit_event(audit_id, level, write.verb, user, write.code, now)
+        event["objectRef"] = object_reference(
+            resource=kind.plural,
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            uid=meta.get("uid", ""),
+            apiGroup=kind.group,
+            apiVersion=kind.version,
+            subresource=write.subresource,
+        )
         if level is not AuditLevel.METADATA:
             event["requestObject"] = write.request
         if level is AuditLevel.REQUEST_RESPONSE:
