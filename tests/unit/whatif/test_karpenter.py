@@ -706,3 +706,104 @@ def test_a_node_that_is_being_removed_in_the_dump_is_drained_and_removed(
     found = ask(tmp_path, objects, ClusterChange(scale=("deploy/web=2",)))
     assert "n1" not in {one.name for one in found.changed.nodes}
     assert "default/p" not in found.changed.pods
+
+
+def static_node(name: str, *pods: Json) -> list[Json]:
+    """A node of the pool with its NodeClaim, and these pods."""
+    return [node(name), node_claim(name), *pods]
+
+
+def names_at_end(answer: WhatIfAnswer) -> list[str]:
+    return sorted(one.name for one in answer.changed.nodes)
+
+
+def test_a_static_node_pool_gets_the_nodes_that_are_missing(tmp_path: Path) -> None:
+    """Its nodes do not need pods, and are not removed because they are empty."""
+    objects = [pool(replicas=3), *static_node("n1")]
+    answer = ask(tmp_path, objects, ClusterChange())
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert {(one.came, one.reason) for one in found.transitions} == {(True, "Provisioned")}
+    assert (len(answer.changed.nodes), answer.changed.settled) == (3, True)
+
+
+def test_a_static_node_pool_replaces_a_deleted_node(tmp_path: Path) -> None:
+    objects = [pool(replicas=2), *static_node("n1"), *static_node("n2")]
+    answer = ask(tmp_path, objects, ClusterChange(delete=("node/n1",)))
+    assert len(answer.changed.nodes) == 2
+    assert "n1" not in names_at_end(answer)
+
+
+def test_a_static_node_pool_that_is_scaled_down_loses_empty_nodes_first(tmp_path: Path) -> None:
+    objects = [
+        pool(replicas=3),
+        *static_node("n1", bound("a", "n1")),
+        *static_node("n2"),
+        *static_node("n3", bound("b", "n3")),
+    ]
+    fewer = ClusterChange(set=("nodepool/default:spec.replicas=2",))
+    answer = ask(tmp_path, objects, fewer)
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert names_at_end(answer) == ["n1", "n3"]
+    assert [one.reason for one in found.transitions] == ["Overprovisioned"]
+
+
+def test_a_static_node_pool_replaces_drifted_nodes(tmp_path: Path) -> None:
+    objects = [pool(replicas=2), *static_node("n1"), *static_node("n2")]
+    labelled = ("nodepool/default:spec.template.metadata.labels.team=shop",)
+    answer = ask(tmp_path, objects, ClusterChange(set=labelled))
+    assert len(answer.changed.nodes) == 2
+    assert not {"n1", "n2"} & set(names_at_end(answer))
+
+
+def test_a_static_node_pool_respects_its_limit_on_nodes(tmp_path: Path) -> None:
+    objects = [pool(replicas=5, limits={"nodes": "2"}), *static_node("n1")]
+    assert len(ask(tmp_path, objects, ClusterChange()).changed.nodes) == 2
+
+
+def test_a_static_node_pool_without_capacity_does_not_prevent_the_end(tmp_path: Path) -> None:
+    """Karpenter tries again every three minutes, but these attempts change nothing."""
+    other = node("n2")
+    other["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z-b"
+    objects = [pool(replicas=2), *static_node("n1"), other, node_claim("n2")]
+    failures = Failures(fail_zone=("z-a", "z-b"))
+    more = ClusterChange(failures=failures, set=("nodepool/default:spec.replicas=4",))
+    answer = ask(tmp_path, objects, more)
+    assert answer.changed.settled
+    assert answer.changed.autoscaling is not None
+    assert answer.changed.autoscaling.undelivered["default"] > 1
+
+
+def test_a_static_node_pool_gets_its_nodes_when_capacity_returns(tmp_path: Path) -> None:
+    objects = [pool(replicas=2), *static_node("n1"), *static_node("n2")]
+    failures = Failures(fail_zone=("z-a",))
+    more = ClusterChange(failures=failures, lasts="4m", set=("nodepool/default:spec.replicas=4",))
+    template = objects[0]["spec"]["template"]["spec"]
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z-a"]}
+    template["requirements"] = [zone]
+    answer = ask(tmp_path, objects, more)
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert found.undelivered["default"] > 0
+    assert (len(answer.changed.nodes), answer.changed.settled) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("gate", "claims", "count"), [("false", True, 1), ("true", True, 3), ("true", False, 1)]
+)
+def test_static_node_pools_need_their_feature_gate_and_nodeclaims(
+    tmp_path: Path, gate: str, claims: bool, count: int
+) -> None:
+    """Without the NodeClaims, the pool would seem to have no nodes."""
+    controller = web(1)
+    controller["metadata"]["name"] = "karpenter"
+    container = controller["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = "karpenter/controller"
+    container["env"] = [{"name": "FEATURE_GATES", "value": f"StaticCapacity={gate}"}]
+    objects = [pool(replicas=3), node("n1"), controller]
+    objects += [node_claim("n1")] if claims else []
+    answer = ask(tmp_path, objects, ClusterChange())
+    assert len(answer.changed.nodes) == count
+    lacks = [one for one in answer.changed.notes if "lacks the NodeClaims of n1" in one]
+    assert len(lacks) == (not claims)

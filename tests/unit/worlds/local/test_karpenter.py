@@ -270,3 +270,29 @@ def test_a_nodeclaim_of_a_user_that_no_machine_fits_is_deleted(elastic):
     assert items(elastic, CLAIMS) == []
     reasons = {one["reason"] for one in items(elastic, "/apis/events.k8s.io/v1/events")}
     assert "InsufficientCapacityError" in reasons
+
+
+def test_a_static_nodepool_keeps_its_number_of_nodes(elastic):
+    """Also after a restart of the control plane."""
+
+    def count():
+        return len(items(elastic, CLAIMS)), len(elastic.list("node", "")) - 2
+
+    [default] = items(elastic, POOLS)
+    spec = {"template": default["spec"]["template"], "replicas": 2}
+    elastic.ask("POST", POOLS, {"metadata": {"name": "static"}, "spec": spec})
+    elastic.pass_time(600)
+    assert count() == (2, 2)
+    store, now = elastic.local.store, elastic.clock.now()
+    elastic.local.control_plane = ControlPlane(store, now, config=with_karpenter())
+    elastic.pass_time(600)
+    assert count() == (2, 2)
+    elastic.ask("PATCH", f"{POOLS}/static", {"spec": {"replicas": 1}}, MERGE)
+    elastic.pass_time(300)
+    assert count() == (1, 1)
+    [claim] = items(elastic, CLAIMS)
+    elastic.ask("DELETE", f"{CLAIMS}/{claim['metadata']['name']}")
+    elastic.pass_time(300)
+    assert count() == (1, 1)
+    [other] = items(elastic, CLAIMS)
+    assert other["metadata"]["name"] != claim["metadata"]["name"]

@@ -58,7 +58,9 @@ def karpenter_setup(
         pools=(),
         types=instance_types(types, zones, nodes),
         options=KarpenterOptions(
-            node_overlay=True, well_known_labels=CORE_WELL_KNOWN_LABELS | labels_of_all(types)
+            node_overlay=True,
+            static_capacity=True,
+            well_known_labels=CORE_WELL_KNOWN_LABELS | labels_of_all(types),
         ),
         serves_resources=True,
         node_info=node_info(0),

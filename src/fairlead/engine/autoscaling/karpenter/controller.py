@@ -4,6 +4,7 @@
                   decides when it runs (provisioning/batcher)
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
+    static pools  launches and removals that keep spec.replicas nodes (static/controller)
 
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise they are in the configuration, and NodeClaims that Karpenter
@@ -45,6 +46,7 @@ from fairlead.engine.autoscaling.karpenter.served_resources import (
     karpenter_view,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
+from fairlead.engine.autoscaling.karpenter.static.controller import StaticPools
 from fairlead.engine.autoscaling.karpenter.template_hash import hash_of, template_hash, with_hash
 from fairlead.engine.core.command import (
     Command,
@@ -100,12 +102,15 @@ class Karpenter:
         overlaid = OverlaidTypes(self.cluster, lambda _: offerings.table, config.options)
         served = ServedResources(self.cluster) if config.serves_resources else None
         self._context = KarpenterContext(
-            self.cluster, offerings, overlaid.table, served, self._change
+            self.cluster, offerings, overlaid.table, served, self._change_claims
         )
         self._provisioner = Provisioner(self.cluster, overlaid.table, config.options)
         self._claims = NodeClaimLifecycle(self._context, config, seed=seed, start=start)
         self._disruption = DisruptionController(
             self._context, self._claims, self._provisioner, config.options, start=start
+        )
+        self._static = StaticPools(
+            self._context, self._claims, self._disruption.replaced_claims, config.options
         )
         self._batcher = Batcher(config.options)
 
@@ -162,6 +167,7 @@ class Karpenter:
                         self._see(one, now)
                 self._claims.continue_configured(now)
                 self._claims.finish_vanished(now)
+                self._static.change(now)
             case ObjectChanged(changed):
                 self._see(changed, now)
             case ObjectDeleted(gone):
@@ -230,6 +236,7 @@ class Karpenter:
             if self._context.served is not None:
                 self._context.served.pool_changed(pool.name)
             self._claims.check_conditions(now)
+            self._static.retry(now)
             self._change(now)
 
     def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
@@ -352,6 +359,11 @@ class Karpenter:
         self._disruption.change(now)
         self._batcher.change(now)
 
+    def _change_claims(self, now: Instant) -> None:
+        """Record a change that Karpenter itself made, for example to its NodeClaims."""
+        self._static.change(now)
+        self._change(now)
+
     # --- deadlines -----------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
@@ -361,6 +373,7 @@ class Karpenter:
             self._batcher.due(),
             self._context.offerings.next_expiry(),
             self._disruption.next_due(),
+            self._static.next_due(),
             None if self._context.served is None else self._context.served.next_due(),
         )
         return min((one for one in due if one is not None), default=None)
@@ -376,12 +389,14 @@ class Karpenter:
             self._claims.is_waiting()
             or self._batcher.due() is not None
             or self._disruption.is_waiting()
+            or self._static.is_waiting()
             or (self._batcher.has_triggers and self._context.offerings.has_temporary)
         )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do all work that is due at `now`."""
         if self._context.offerings.expire(now):
+            self._static.retry(now)
             self._change(now)
         if self._context.served is not None:
             self._context.commands.extend(self._context.served.repeated(now))
@@ -392,6 +407,7 @@ class Karpenter:
             self._provision(now)
         self._claims.update_conditions(now)
         self._disruption.process_queue(now)
+        self._static.reconcile(now)
         self._claims.drain(now)
         self._disruption.disrupt(now)
         return self._take_commands()

@@ -34,6 +34,7 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
     reserved_capacity: bool = True
     spot_to_spot_consolidation: bool = False
     node_overlay: bool = False
+    static_capacity: bool = False
     ignore_dra_requests: bool = True
     max_instance_types: int = MAX_INSTANCE_TYPES
     unsupported_provisioners: frozenset[str] = frozenset()

@@ -32,6 +32,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     SPOT,
 )
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import is_offered
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
     template_requirements,
 )
@@ -110,18 +111,22 @@ def karpenter_config(
     types = with_type_labels(with_allocatable(types, reserved), groups, nodes)
     notes += unchecked_requirements(pools, types)
     offered = instance_types(types, zones, nodes)
-    notes += _unoffered_spot(pools, offered)
-    notes += about_daemons
+    notes += (*_unoffered_spot(pools, offered), *about_daemons)
     claims = _of_kind(stated, "NodeClaim", NodeClaim)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)
     options, about_options = karpenter_options(
-        initial, has_overlays=bool(overlays), adds_overlays=adds_overlays
+        initial,
+        has_overlays=bool(overlays),
+        adds_overlays=adds_overlays,
+        has_static=any(one.is_static for one in pools),
     )
+    options, about_static = _with_known_claims(options, pools, nodes, claims)
     well_known = options.well_known_labels | labels_of_all(types)
     options = structs.replace(options, well_known_labels=well_known)
     notes += (
         *about_options,
+        *about_static,
         *_nodes_of_missing_types(nodes, offered, options.well_known_labels),
     )
     config = KarpenterConfig(
@@ -165,12 +170,32 @@ def _unused_pools(pools: Sequence[NodePool]) -> Iterator[str]:
             f"The Ready condition of {which} {listed(unready)} is not True in the dump, so "
             f"Karpenter creates no nodes from {them}."
         )
-    static = [one.metadata.name for one in pools if one.is_static]
-    if static:
-        yield (
-            "The replicas of static NodePools are not simulated: the number of nodes of "
-            f"{listed(static)} does not follow spec.replicas."
-        )
+
+
+def _with_known_claims(
+    options: KarpenterOptions,
+    pools: Iterable[NodePool],
+    nodes: Iterable[Node],
+    claims: Iterable[NodeClaim],
+) -> tuple[KarpenterOptions, tuple[str, ...]]:
+    """Return (`options`, notes), without StaticCapacity if `claims` are not complete.
+
+    Without the NodeClaims of its nodes, a static NodePool would seem to have too few nodes.
+    """
+    static = {one.name for one in pools if one.is_static}
+    claimed = {one.status.node_name for one in claims}
+    unclaimed = [
+        one.metadata.name
+        for one in nodes
+        if one.metadata.labels.get(NODE_POOL) in static and one.metadata.name not in claimed
+    ]
+    if not unclaimed or not options.static_capacity:
+        return options, ()
+    note = (
+        "The replicas of static NodePools are not simulated, because the dump lacks the "
+        f"NodeClaims of {listed(unclaimed, _NODES_SHOWN)}."
+    )
+    return structs.replace(options, static_capacity=False), (note,)
 
 
 def _price_notes(

@@ -41,8 +41,9 @@ _GATES: Final = {
     "NodeOverlay": "node_overlay",
     "ReservedCapacity": "reserved_capacity",
     "SpotToSpotConsolidation": "spot_to_spot_consolidation",
+    "StaticCapacity": "static_capacity",
 }
-_NOT_SIMULATED: Final = ("NodeRepair", "StaticCapacity")
+_NOT_SIMULATED: Final = ("NodeRepair",)
 _POLICIES: Final = {
     "PREFERENCE_POLICY": ("preference_policy", (RESPECT, IGNORE)),
     "MIN_VALUES_POLICY": ("min_values_policy", (STRICT, BEST_EFFORT)),
@@ -56,18 +57,20 @@ _BOOLS: Final = {
 
 
 def karpenter_options(
-    initial: Iterable[Manifest], *, has_overlays: bool, adds_overlays: bool
+    initial: Iterable[Manifest], *, has_overlays: bool, adds_overlays: bool, has_static: bool
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
     If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on unless the
-    cluster's settings turn it off. If some NodeOverlays come from a file (`adds_overlays`), the
+    cluster's settings turn it off. The same applies to StaticCapacity and static NodePools
+    (`has_static`); without a Deployment of Karpenter, StaticCapacity is always on, because a change
+    may create a static NodePool. If some NodeOverlays come from a file (`adds_overlays`), the
     gate is on, whatever the cluster's settings are.
     """
-    defaults = KarpenterOptions(node_overlay=has_overlays)
+    defaults = KarpenterOptions(node_overlay=has_overlays, static_capacity=has_static)
     found = next(_deployments(initial), None)
     if found is None:
-        return defaults, []
+        return replace(defaults, static_capacity=True), []
     name, stated = found
     gates = dict(_gates(stated.get("FEATURE_GATES", "")))
     if adds_overlays:

@@ -296,6 +296,10 @@ class DisruptionController:
         change = next_budget_change((pools[name] for name in set(waiting.values())), now)
         return None if change is None else (sorted(waiting), change)
 
+    def replaced_claims(self) -> frozenset[str]:
+        """Return the names of static NodePools' NodeClaims that are being replaced."""
+        return self._queue.replaced_claims()
+
     def is_waiting(self) -> bool:
         """Return whether a loop or a command is in progress, or a loop is scheduled."""
         return self._running is not None or len(self._queue) > 0 or self._loop_at is not None

@@ -101,7 +101,14 @@ class Machines:
         name = self._name(request.pool.name)
         while name in taken:  # repeats at most once for each name in `taken`
             name = self._name(request.pool.name)
-        return self._first_delivered(_claim_of(request, name, now), request.launches(), now) or name
+        claim = _claim_of(request, name, now)
+        # The request of a static NodePool has no types; the provider finds them for the NodeClaim.
+        launches = (
+            standalone_launches(claim, self._offerings.table)
+            if request.pool.is_static
+            else request.launches()
+        )
+        return self._first_delivered(claim, launches, now) or name
 
     def launch_standalone(
         self, claim: NodeClaim, now: Instant

@@ -1,7 +1,6 @@
 """Computes how many NodeClaims to create for a static NodePool, and which to delete.
 
-A static NodePool has `spec.replicas`, the number of nodes to keep. Only conformance tests call
-these functions. The simulated Karpenter ignores `spec.replicas`.
+A static NodePool has `spec.replicas`, the number of nodes to keep.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
