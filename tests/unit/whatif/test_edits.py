@@ -220,6 +220,22 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
             {"set_resources": ("deploy/web=nvidia=1",)},
             "--set-resources: Deployment default/web: nvidia: is not a resource of containers",
         ),
+        (
+            {"set_resources": ("deploy/web=cpu=20%",)},
+            "--set-resources: Deployment default/web: cpu: '20%': a percentage needs a sign and",
+        ),
+        (
+            {"set_resources": ("deploy/web=cpu=-101%",)},
+            "--set-resources: .*cpu: '-101%': an amount cannot shrink by more than 100%",
+        ),
+        (
+            {"set_resources": ("deploy/web=example.com/gpu=+10%",)},
+            "--set-resources: .*'[+]10%': only these resources can change in percent: cpu, memory",
+        ),
+        (
+            {"set_resources": ("deploy/web=limits.cpu=+10%",)},
+            "--set-resources: .*container c has no cpu limit that [+]10% could change",
+        ),
         ({"set_resources": ("node/a=cpu=1",)}, "--set-resources: cannot change a Node, only"),
         ({"priority_class": ("high",)}, "--priority-class: 'high' is not NAME=VALUE"),
         ({"priority_class": ("hi=1",)}, "--priority-class: there is no PriorityClass hi; did you"),
@@ -254,6 +270,36 @@ def test_changed_requests_cause_a_rollout_and_raise_a_lower_limit(ask, make):
         "request must not exceed its limit."
     )
     assert not any("limit of" in note for note in answer.without.notes)
+
+
+def test_percentages_change_the_present_requests_of_each_container(ask, make):
+    """The container b has only a limit, which is the request of new pods; d has no amounts."""
+    objects = running(make, 2)
+    containers = objects[1]["spec"]["template"]["spec"]["containers"]
+    containers[0]["resources"] = {"requests": {"cpu": "500m", "memory": "4Gi"}}
+    containers.append({"name": "b", "image": "b", "resources": {"limits": {"memory": "1Gi"}}})
+    containers.append({"name": "d", "image": "d"})
+    answer = ask(objects, set_resources=("deploy/web=cpu=-12.5%,memory=-20%",))
+    [requests] = {tuple(pod.requests.items()) for pod in answer.changed.pods.values()}
+    assert dict(requests)["cpu"] == 438
+    assert dict(requests)["memory"] == (3277 + 820) << 20
+    assert answer.changed.notes[0] == (
+        "Deployment default/web: container c requests cpu 438m instead of 500m; container c "
+        "requests memory 3277Mi instead of 4Gi; container b has no cpu request that -12.5% could "
+        "change; container b requests memory 820Mi instead of 1Gi; container d has no cpu request "
+        "that -12.5% could change; container d has no memory request that -20% could change."
+    )
+
+
+def test_a_percentage_above_the_limit_raises_the_limit(ask, make):
+    objects = running(make, 1)
+    container = objects[1]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": "1"}, "limits": {"cpu": "1200m"}}
+    answer = ask(objects, set_resources=("deploy/web=cpu=+50%",))
+    assert [pod.requests["cpu"] for pod in answer.changed.pods.values()] == [1500]
+    assert answer.changed.notes[1].startswith(
+        "Deployment default/web: container c gets a cpu limit of 1500m instead of 1200m"
+    )
 
 
 def test_a_field_of_any_object_can_be_set(ask, make):

@@ -87,7 +87,9 @@ class ChangeOptions:
             "KIND/NAME=cpu=2,...",
             "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or of "
             "one container (deploy/web:app=cpu=2). Limits can also be set "
-            "(deploy/web=limits.cpu=4). A limit below its new request is raised to the request.",
+            "(deploy/web=limits.cpu=4). A percentage with a sign changes the present amount "
+            "(deploy/web=cpu=-20%,memory=+10%). A limit below its new request is raised to the "
+            "request.",
         ),
     ] = ()
     apply_vpa: Annotated[

@@ -3,11 +3,13 @@
     --set deploy/store/web:spec.strategy.type=Recreate         one field
     --set-resources deploy/store/web=cpu=2,memory=4Gi          requests of all containers
     --set-resources deploy/store/web:app=limits.cpu=4          a limit of the container `app`
+    --set-resources deploy/store/web=cpu=-20%                  20% less CPU than now
     --priority-class high=5000                                 the value of a PriorityClass
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
 follows. An amount without `requests.` or `limits.` is a request; for extended resources and huge
-pages it is also the limit, because their request and limit must be equal.
+pages it is also the limit, because their request and limit must be equal. A percentage with a sign
+changes the amount that each container has now (`relative_amount`).
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
@@ -26,7 +28,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.quantity import NO_QUANTITY, QuantityError, parse_quantity
+from fairlead.api.quantity import (
+    NO_QUANTITY,
+    Quantity,
+    QuantityError,
+    canonical,
+    parse_quantity,
+)
 from fairlead.api.resource_name import is_native_resource
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import (
@@ -41,6 +49,12 @@ from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.edit.edited_field import Place
 from fairlead.whatif.change.edit.field_path import SetFieldError, set_field
+from fairlead.whatif.change.edit.relative_amount import (
+    SIGN,
+    RelativeAmount,
+    relative_amount,
+    stated_amount,
+)
 from fairlead.whatif.input.byte_amount import missing_unit
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -134,16 +148,40 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
     target.require_right_types()
     edited = copy.deepcopy(target.value)
     raised: list[str] = []
+    relative: list[str] = []
     places: dict[Place, str] = {}
     for place, one in _containers(target, edited, container):
         resources = one.setdefault("resources", {})
+        before = copy.deepcopy(resources)
         for (part, resource), amount in wanted.items():
-            resources.setdefault(part, {})[resource] = amount
+            new = amount
+            if isinstance(amount, RelativeAmount):
+                present = stated_amount(before, part, resource)
+                relative.append(_described(one.get("name", ""), part, amount, present))
+                if present is None:
+                    continue
+                new = amount.of(present)
+            resources.setdefault(part, {})[resource] = new
             places[*place, "resources", part, resource] = f"{part}.{resource}"
         raised += _raise_limits(resources, wanted, one.get("name", ""))
-    why = "because a request must not exceed its limit"
-    notes = (f"{target.title}: {'; '.join(raised)}, {why}.",) if raised else ()
-    return ObjectEdit(target, edited, places, notes)
+    if not places:
+        raise InputError(SET_RESOURCES, "; ".join(relative), object_name=target.title)
+    notes = [f"{target.title}: {'; '.join(relative)}."] if relative else []
+    if raised:
+        why = "because a request must not exceed its limit"
+        notes.append(f"{target.title}: {'; '.join(raised)}, {why}.")
+    return ObjectEdit(target, edited, places, tuple(notes))
+
+
+def _described(container: str, part: str, amount: RelativeAmount, known: Quantity | None) -> str:
+    """Return a description of what `amount` does to `known`, an amount of `container`."""
+    resource = amount.resource
+    if known is None:
+        one = part.removesuffix("s")
+        return f"container {container} has no {resource} {one} that {amount.text} could change"
+    return (
+        f"container {container} {part} {resource} {amount.of(known)} instead of {canonical(known)}"
+    )
 
 
 def _raise_limits(
@@ -153,14 +191,14 @@ def _raise_limits(
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
-        if part == "limits" or limit is None or ("limits", resource) in wanted:
+        if part == "limits" or None in (request, limit) or ("limits", resource) in wanted:
             continue
         if parse_quantity(limit).nano < parse_quantity(request).nano:
             limits[resource] = request
             yield f"container {container} gets a {resource} limit of {request} instead of {limit}"
 
 
-def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
+def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str | RelativeAmount]]:
     """Yield ((part, resource), amount) for each item of `cpu=2,limits.memory=4Gi`.
 
     A part is `requests` or `limits`. Raises InputError; its message names `workload`.
@@ -177,21 +215,32 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
         if any(check_container_resource("", resource)):
             problem = "is not a resource of containers, such as cpu, memory or nvidia.com/gpu"
             raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource)
-        try:
-            parse_quantity(amount)
-        except QuantityError as cause:
-            problem = str(cause)
-            if cause.rule == NO_QUANTITY:
-                problem = f"{amount!r} is not a quantity, such as 2, 500m or 4Gi"
-            raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource) from None
-        for problem in missing_unit(resource, amount):
-            raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource)
+        new = _new_amount(workload, resource, amount)
         has_limit = not is_native_resource(resource) or resource.startswith(_HUGE_PAGES)
         for one in (part,) if part else _PARTS if has_limit else _PARTS[:1]:
             if (one, resource) in seen:
                 raise InputError(SET_RESOURCES, "is given twice", object_name=workload, field=name)
             seen.add((one, resource))
-            yield (one, resource), amount
+            yield (one, resource), new
+
+
+def _new_amount(workload: str, resource: str, text: str) -> str | RelativeAmount:
+    """Return `text` itself if it is an amount of `resource`, or the change that it describes.
+
+    Raises InputError that names `workload`.
+    """
+    try:
+        if text.endswith(SIGN):
+            return relative_amount(resource, text)
+        parse_quantity(text)
+    except QuantityError as cause:
+        problem = str(cause)
+        if cause.rule == NO_QUANTITY and SIGN not in text:
+            problem = f"{text!r} is not a quantity, such as 2, 500m or 4Gi"
+        raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource) from None
+    for problem in missing_unit(resource, text):
+        raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource)
+    return text
 
 
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
