@@ -15,7 +15,8 @@ from tests.unit.whatif import rollout
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import LINES_MAX
 from fairlead.cli.output.junit import JunitSuite, junit_report
-from fairlead.cli.output.markdown import CHARACTERS_MAX, markdown_answer
+from fairlead.cli.output.markdown import markdown_answer
+from fairlead.cli.output.markdown_limit import CHARACTERS_MAX
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures

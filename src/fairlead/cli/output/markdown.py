@@ -13,6 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.jobs_summary import amounts_text
+from fairlead.cli.output.markdown_limit import within_limit
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers
@@ -21,11 +22,6 @@ from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
 
-CHARACTERS_MAX: Final = 65_536
-"""The highest number of characters of a comment on GitHub."""
-
-# The limits for the rows of a table, tried in this order until the answer fits into a comment.
-_ROWS_MAX: Final = (100, 30, 10, 3)
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -34,17 +30,16 @@ def markdown_answer(
 ) -> str:
     """Return the verdict, the table of workloads, all other tables in closed <details>, and notes.
 
-    If the text were longer than CHARACTERS_MAX, the tables have fewer rows. `conditions` are the
-    results of --fail-on. `group_by` is the key of the node label whose value names the node's pool.
-    If `group_by` is "", `answer.pool_labels` are used.
+    The text fits into a comment on GitHub (`markdown_limit`). `conditions` are the results of
+    --fail-on. `group_by` is the key of the node label whose value names the node's pool. If
+    `group_by` is "", `answer.pool_labels` are used.
     """
     result = whatif_result(answer, conditions, group_by)
-    head, notes = list(_head(result)), list(_notes(result))
-    for rows_max in _ROWS_MAX:
-        text = "\n".join([*head, *_tables(result, rows_max), *notes]) + "\n"
-        if len(text) <= CHARACTERS_MAX:
-            break
-    return text
+
+    def tables(rows_max: int) -> Iterator[str]:
+        return _tables(result, rows_max)
+
+    return within_limit(list(_head(result)), tables, list(_notes(result)))
 
 
 def _head(result: Json) -> Iterator[str]:

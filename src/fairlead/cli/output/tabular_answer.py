@@ -19,6 +19,7 @@ from fairlead.cli.output.console.screen import (
 )
 from fairlead.cli.output.console.step import print_step
 from fairlead.cli.output.console.terminal import print_line, stdout_console
+from fairlead.cli.output.markdown_limit import within_limit
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
@@ -36,7 +37,6 @@ from fairlead.whatif.result.tabular_answer import (
 
 _ROWS_MIN: Final = 4
 _CODE_MAX: Final = 1200  # characters; on a terminal of 120 columns, these are ten lines
-MARKDOWN_ROWS_MAX: Final = 100  # A comment on GitHub is limited to 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -52,7 +52,7 @@ def print_tabular(
             encoded = msgspec.json.encode(answer.to_json())
             print_bytes(msgspec.json.format(encoded, indent=2) + b"\n")
         case "markdown":
-            print_bytes(("\n".join(_markdown(answer)) + "\n").encode())
+            print_bytes(_markdown(answer).encode())
         case _:
             sections = _sections(answer)
             print_screen(stdout_console(), sections, has_details=output == "details")
@@ -134,7 +134,15 @@ def _cell(value: Any, column: ResultColumn) -> str:
     return cell_text(value)
 
 
-def _markdown(answer: TabularAnswer) -> Iterator[str]:
+def _markdown(answer: TabularAnswer) -> str:
+    def tables(rows_max: int) -> Iterator[str]:
+        return _markdown_tables(answer, rows_max)
+
+    notes = [f"- {_escaped(note)}" for note in answer.notes]
+    return within_limit(list(_markdown_head(answer)), tables, ["", *notes] if notes else [])
+
+
+def _markdown_head(answer: TabularAnswer) -> Iterator[str]:
     yield f"### {_escaped(answer.verdict)}"
     yield ""
     yield from (f"- {_escaped(finding)}" for finding in answer.findings)
@@ -145,28 +153,28 @@ def _markdown(answer: TabularAnswer) -> Iterator[str]:
     for step in answer.steps or ():
         code = one_line(step.code, None).replace("`", "'")
         yield f"- {_escaped(step.clause)}: `{code}`"
+
+
+def _markdown_tables(answer: TabularAnswer, rows_max: int) -> Iterator[str]:
     for table in answer.tables:
         if table.rows:
             yield ""
             yield f"<details><summary>{_escaped(table.title)} ({len(table.rows):,})</summary>"
             yield ""
-            yield from _markdown_table(table)
+            yield from _markdown_table(table, rows_max)
             yield ""
             yield "</details>"
-    if answer.notes:
-        yield ""
-    yield from (f"- {_escaped(note)}" for note in answer.notes)
 
 
-def _markdown_table(table: ResultTable) -> Iterator[str]:
+def _markdown_table(table: ResultTable, rows_max: int) -> Iterator[str]:
     yield f"| {' | '.join(one.heading for one in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
-    for row in table.rows[:MARKDOWN_ROWS_MAX]:
+    for row in table.rows[:rows_max]:
         cells = (_escaped(one_line(_cell(row.get(one.key), one))) for one in table.columns)
         yield f"| {' | '.join(cells)} |"
-    if len(table.rows) > MARKDOWN_ROWS_MAX:
+    if len(table.rows) > rows_max:
         yield ""
-        yield f"... and {len(table.rows) - MARKDOWN_ROWS_MAX:,} more"
+        yield f"... and {len(table.rows) - rows_max:,} more"
 
 
 def _escaped(text: str) -> str:
