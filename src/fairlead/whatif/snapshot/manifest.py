@@ -95,6 +95,17 @@ _POLICY_V1BETA1: Final = "policy/v1beta1"
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART: Final = "Chart.yaml"
+# Kinds of configuration files of programs. The API server does not serve these kinds.
+_BOTH: Final = "for a what-if that compares both configurations"
+_CONFIGURATIONS: Final = {
+    "KubeSchedulerConfiguration": (
+        f"kube-scheduler, not an object; use --config, or --new-config {_BOTH}"
+    ),
+    "DeschedulerPolicy": "the descheduler, not an object; use fairlead whatif --descheduler",
+}
+_BATCH_CONFIGURATION: Final = (
+    f"a batch scheduler, not an object; use --batch-config, or --new-batch-config {_BOTH}"
+)
 _RENAMED: Final = frozenset(
     {
         "Deployment",
@@ -699,7 +710,10 @@ def _no_object(source: str, value: Json) -> str:
     if str(version).startswith(_KUSTOMIZE) or (name in _KUSTOMIZATIONS and version is None):
         return "is an input of kustomize; use the output of kustomize build instead"
     if "kind" in value:
-        return ""
+        of = _CONFIGURATIONS.get(str(value["kind"]))
+        return f"is a configuration of {of}" if of else ""
+    if value.keys() >= {"actions", "tiers"}:
+        return f"is a configuration of {_BATCH_CONFIGURATION}"
     if name == _CHART:
         return "is a file of a Helm chart; use the output of helm template instead"
     if "items" in value:  # kubectl writes the kind of a List after its items

@@ -161,6 +161,32 @@ NO_TEXT = "expected text, got"
             {"events": []},
             "f.yaml: is a scenario, not a list of objects; use fairlead simulate",
         ),
+        (
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "KubeSchedulerConfiguration",
+                "profiles": [],
+            },
+            (
+                "f.yaml: is a configuration of kube-scheduler, not an object; use --config, or "
+                "--new-config for a what-if that compares both configurations"
+            ),
+        ),
+        (
+            {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": []},
+            (
+                "f.yaml: is a configuration of the descheduler, not an object; use fairlead whatif "
+                "--descheduler"
+            ),
+        ),
+        (
+            {"actions": "allocate", "tiers": []},
+            (
+                "f.yaml: is a configuration of a batch scheduler, not an object; use "
+                "--batch-config, or --new-batch-config for a what-if that compares both "
+                "configurations"
+            ),
+        ),
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
         (
             {**pod(), "metadata": "web"},
