@@ -132,6 +132,7 @@ def explain_workload(
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
             *_findings(snapshot, ref, pods, one_more),
+            *_batch_scheduler(model, pods),
             *_old_pods(workload, pods),
         ),
         tables=(
@@ -434,6 +435,17 @@ def _findings(
     priorities = sorted({pod.priority for pod in pods})
     if priorities and priorities != [0]:
         yield f"Its pods have priority {', '.join(f'{one:,}' for one in priorities)}."
+
+
+def _batch_scheduler(model: ClusterModel, pods: Iterable[PodInfo]) -> Iterator[str]:
+    """Yield a sentence if a batch scheduler places `pods`, rather than kube-scheduler."""
+    found = next((pod for pod in pods if model.is_batch(pod)), None)
+    if found is not None:
+        yield (
+            f"{found.pod.spec.scheduler_name} schedules its pods, with their groups; here, one "
+            f"more pod follows kube-scheduler's rules. Explain pod/{found.key} for the batch "
+            "scheduler's rules."
+        )
 
 
 def _old_pods(workload: Manifest, pods: Sequence[PodInfo]) -> Iterator[str]:

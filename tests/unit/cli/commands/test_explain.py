@@ -242,6 +242,20 @@ def test_single_pods_have_no_group_to_explain(tmp_path, capsys):
     assert "--batch-config: single-pods ignores pod groups; explain" in capsys.readouterr().err
 
 
+def test_single_pods_explains_a_pod_of_a_batch_scheduler_by_the_rules_of_kube_scheduler(
+    tmp_path, capsys
+):
+    dump = tmp_path / "dump.json"
+    pod = member("g-0")
+    pod["spec"]["schedulerName"] = "volcano"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], pod]}))
+    words = ["explain", str(dump), "pod/g-0", "-o", "json"]
+    assert main.run(words) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "GroupExplanation"
+    assert main.run([*words, "--batch-config", "single-pods"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "Explanation"
+
+
 def test_a_group_that_only_pods_name_does_not_exist(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], member("g-0")]}

@@ -914,6 +914,22 @@ def test_jobs_of_two_groups_have_their_own_pods(explained, make):
 
 
 @pytest.mark.parametrize(
+    ("scheduler", "is_said"), [("volcano", True), ("default-scheduler", False)]
+)
+def test_a_workload_of_a_batch_scheduler_says_which_scheduler_decides(
+    explained, make, scheduler, is_said
+):
+    volcano = custom("batch.volcano.sh/v1alpha1", "Job", "train")
+    pod = owned(make.pod("train-w-0", schedulerName=scheduler), volcano)
+    answer = explained("jobs.batch.volcano.sh/train", make.node("a"), volcano, pod)
+    said = (
+        "volcano schedules its pods, with their groups; here, one more pod follows "
+        "kube-scheduler's rules. Explain pod/default/train-w-0 for the batch scheduler's rules."
+    )
+    assert (said in answer.findings) is is_said
+
+
+@pytest.mark.parametrize(
     ("target", "problem"),
     [
         ("jobset/sim", "a JobSet cannot be explained; name its Job default/sim-0"),

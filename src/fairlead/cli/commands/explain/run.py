@@ -38,7 +38,8 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.conditions import SEEDS_MAX, Conditions
-from fairlead.whatif.configuration.batch.options import BatchOptions
+from fairlead.whatif.configuration.batch.batch_config import with_job_schedulers
+from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
@@ -252,12 +253,13 @@ def _print_starts(starts: StartTimes | None) -> None:
 
 
 def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) -> SchedulerConfig:
-    return read_scheduler_config(
+    config = read_scheduler_config(
         request.config and chosen_configuration("--config", request.config, snapshot.manifests),
         UserPlugins(request.plugins),
         release,
         allow_extenders=request.allow_extenders,
     )
+    return with_job_schedulers(config) if request.batch[0] == SINGLE_PODS else config
 
 
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
