@@ -182,10 +182,43 @@ def test_a_rollout_that_outlasts_the_simulation_is_not_finished(
     cluster, make, horizon, kind, updated, outdated
 ):
     """The pods are replaced one after the other, each in 11 s; after 30 s, one is terminating."""
+    objects = _database(make, {"type": "RollingUpdate"})
+    change = ClusterChange(set=("sts/db:spec.template.spec.containers[c].image=new",))
+    answer = what_if(cluster(objects), change, Conditions(horizon=seconds(horizon)))
+    [row] = answer.effect.workloads
+    assert (row.outdated, row.updated) == (outdated, updated)
+    found = verdict_of(answer.effect)
+    assert found.first.kind is kind
+    assert OutcomeKind.REMOVED not in [one.kind for one in found.findings]
+    steps = [step.options for step in answer.next_steps]
+    assert ("--horizon 2m" in steps) is (outdated > 0)
+    if outdated:
+        assert "3 pods keep the old template; at this pace, it takes 1m" in found.first.sentence
+
+
+@pytest.mark.parametrize(
+    ("partition", "cpu", "outdated"),
+    [(2, "1", 1), (3, "1", 0), (3, "9", 2), (6, "1", 0)],
+    ids=["continues", "last pod terminates", "pending", "no pod"],
+)
+def test_pods_below_the_partition_are_no_part_of_the_rollout(
+    cluster, make, partition, cpu, outdated
+):
+    """After 25 s, two pods are updated and db-3 is terminating; 9 CPUs fit no node."""
+    objects = _database(make, {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}})
+    change = ClusterChange(set_resources=(f"sts/db=cpu={cpu}",))
+    if cpu == "1":
+        change = ClusterChange(set=("sts/db:spec.template.spec.containers[c].image=new",))
+    answer = what_if(cluster(objects), change, Conditions(horizon=seconds(25)))
+    assert sum(row.outdated for row in answer.effect.workloads) == outdated
+
+
+def _database(make, strategy):
+    """Return a StatefulSet with six ready pods."""
     labels = {"app": "db", "controller-revision-hash": "old"}
     db = make.workload("StatefulSet", "db", replicas=6)
     db["metadata"]["uid"] = "db"
-    db["spec"] |= {"serviceName": "db", "updateStrategy": {"type": "RollingUpdate"}}
+    db["spec"] |= {"serviceName": "db", "updateStrategy": strategy}
     reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
     pods = [
         make.pod(f"db-{n}", node_name=f"n{n}", terminationGracePeriodSeconds=10) for n in range(6)
@@ -196,14 +229,4 @@ def test_a_rollout_that_outlasts_the_simulation_is_not_finished(
             "ownerReferences": [{**reference, "name": "db", "uid": "db"}],
         }
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-    change = ClusterChange(set=("sts/db:spec.template.spec.containers[c].image=new",))
-    answer = what_if(cluster([db, *pods]), change, Conditions(horizon=seconds(horizon)))
-    [row] = answer.effect.workloads
-    assert (row.outdated, row.updated) == (outdated, updated)
-    found = verdict_of(answer.effect)
-    assert found.first.kind is kind
-    assert OutcomeKind.REMOVED not in [one.kind for one in found.findings]
-    steps = [step.options for step in answer.next_steps]
-    assert ("--horizon 2m" in steps) is (outdated > 0)
-    if outdated:
-        assert "3 pods keep the old template; at this pace, it takes 1m" in found.first.sentence
+    return [db, *pods]

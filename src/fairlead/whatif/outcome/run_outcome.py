@@ -402,7 +402,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
     about rules that did not apply and defaults that were filled in. If the run settled, `ended_at`
     is the instant of the last change. `next_end` is the next instant at which a pod or a Job would
-    have ended by itself, None if there is none.
+    have ended by itself, None if there is none. `kept_revisions` has the StatefulSets and
+    DaemonSets whose update strategy keeps pods at an old revision: the value is the lowest ordinal
+    that the workload updates, None if it updates no pods.
     """
 
     started_at: Instant
@@ -438,6 +440,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     deleted_claims: tuple[DeletedClaim, ...] = ()
     completed_and_deleted: tuple[PodEnd, ...] = ()
     next_end: Instant | None = None
+    kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
 
     @property
     def virtual_seconds(self) -> float:

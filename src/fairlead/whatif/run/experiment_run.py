@@ -83,6 +83,7 @@ from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.held_namespace import held_namespaces
+from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorders.job_recorder import (
@@ -595,6 +596,7 @@ class ExperimentRun:
             deleted_claims=tuple(recorder.claims.deleted_since(since)),
             completed_and_deleted=tuple(recorder.completed_since(since)),
             next_end=self._controllers.next_end(),
+            kept_revisions=kept_revisions(world.store),
         )
 
     def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
@@ -46,7 +47,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
-    pending or cannot be created, or because the run ended during the rollout. `budgets` are the
+    pending or cannot be created, or because the run ended during the rollout; pods below the
+    partition of a StatefulSet do not count. `budgets` are the
     outcomes of the budgets that cover the displaced or undrained pods. `waited` counts the
     displaced pods that found a node only after WAITED_MIN or more; `waited_for` is the longest of
     these waits.
@@ -344,7 +346,8 @@ def _add_outdated(
 
     A rollout is not finished if pods of the new revision are pending or cannot be created, or if
     the run `changed` ends before the cluster has settled. A revision is new if, at the end of the
-    run `without` the change, no pod has it and no workload lacks pods of it.
+    run `without` the change, no pod has it and no workload lacks pods of it. Pods that the update
+    strategy of their workload keeps at an old revision do not count.
     """
     continues = not changed.settled
     waiting = {
@@ -367,8 +370,18 @@ def _add_outdated(
     rolled_out = {ref for ref, _ in wanted - known}
     for pod in pods:
         is_old = pod.owner in rolled_out and (pod.owner, pod.revision) in known
-        if is_old and pod.is_placed and not (pod.is_completed or pod.is_terminating):
+        if not is_old or _keeps_revision(pod, changed.kept_revisions):
+            continue
+        if pod.is_placed and not (pod.is_completed or pod.is_terminating):
             tallies[pod.workload].counts["outdated"] += 1
+
+
+def _keeps_revision(pod: PodEnd, kept: Mapping[WorkloadRef, int | None]) -> bool:
+    """Return whether the workload of `pod` does not update it; `kept` is of RunOutcome."""
+    if pod.workload not in kept:
+        return False
+    first, ordinal = kept[pod.workload], ordinal_of(pod.workload.name, pod.name)
+    return first is None or (ordinal is not None and ordinal < first)
 
 
 def expected_rollout(rows: Iterable[WorkloadEffect], ran: DurationNs) -> DurationNs | None:
