@@ -196,6 +196,65 @@ def test_a_rollout_that_outlasts_the_simulation_is_not_finished(
         assert "3 pods keep the old template; at this pace, it takes 1m" in found.first.sentence
 
 
+def _deadline_notes(answer):
+    return [note for note in answer.changed.notes if "progressDeadlineSeconds" in note]
+
+
+@pytest.mark.parametrize(
+    ("startup", "deadline", "note"),
+    [
+        (
+            700,
+            None,
+            "The rollout of deploy/store/web exceeds progressDeadlineSeconds after 10m00s: ",
+        ),
+        (700, 900, ""),
+        (590, None, ""),
+        (700, 2**31 - 1, ""),
+    ],
+    ids=["slow pods", "long deadline", "fast pods", "no deadline"],
+)
+def test_a_rollout_of_slow_pods_exceeds_the_progress_deadline(cluster, startup, deadline, note):
+    """Each of the steps takes as long as a pod takes to be ready; then the rollout goes on."""
+    objects = rollout.at_rest()
+    if deadline is not None:
+        objects[0]["spec"]["progressDeadlineSeconds"] = deadline
+    change = ClusterChange(set=("deploy/web:spec.template.spec.containers[c].image=new",))
+    conditions = Conditions(horizon=seconds(7200), startup=seconds(startup))
+    answer = what_if(cluster(objects), change, conditions)
+    assert len(answer.difference.updated) == 8
+    assert [text[: len(note)] for text in _deadline_notes(answer)] == ([note] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "objects"),
+    [
+        (ClusterChange(set_resources=("deploy/web=cpu=9",)), []),
+        (ClusterChange(set_resources=("deploy/web=cpu=2",)), [QUOTA]),
+    ],
+    ids=["pending pods", "refused pods"],
+)
+def test_a_rollout_that_stops_exceeds_the_progress_deadline(cluster, change, objects):
+    answer = what_if(cluster([*rollout.at_rest(), *objects]), change)
+    [note] = _deadline_notes(answer)
+    assert note == (
+        "The rollout of deploy/store/web exceeds progressDeadlineSeconds after 10m00s: the "
+        "condition Progressing becomes False (ProgressDeadlineExceeded), and kubectl rollout "
+        "status fails. The controller neither stops nor undoes the rollout."
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [ClusterChange(scale=("deploy/web=60",)), ClusterChange(drain=("n0", "n1", "n2", "n3", "n4"))],
+    ids=["scaled", "drained"],
+)
+def test_pending_pods_of_a_complete_rollout_have_no_progress_deadline(cluster, change):
+    answer = what_if(cluster(rollout.at_rest()), change)
+    assert answer.difference.pending
+    assert not _deadline_notes(answer)
+
+
 @pytest.mark.parametrize(
     ("partition", "cpu", "outdated"),
     [(2, "1", 1), (3, "1", 0), (3, "9", 2), (6, "1", 0)],

@@ -12,6 +12,7 @@ begins after it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -21,8 +22,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
+    DEPLOYMENT,
     DEVICE_TAINT_RULE,
     NODE,
     POD,
@@ -70,7 +73,12 @@ from fairlead.whatif.outcome.run_outcome import (
     RunOutcome,
     Skipped,
 )
-from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import (
+    WorkloadReadiness,
+    WorkloadRef,
+    revision_of,
+    workload_of,
+)
 from fairlead.whatif.run.allocation import (
     RequestsByShape,
     allocatable_in,
@@ -86,6 +94,7 @@ from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.run.progress_deadline import Run, deadline_note
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
 )
@@ -553,6 +562,7 @@ class ExperimentRun:
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
         workloads = self._readiness(concerned, since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since)
+        overdue = self._overdue_rollouts(errors, since, until, settled=settled)
         return RunOutcome(
             started_at=since,
             ended_at=until,
@@ -582,7 +592,7 @@ class ExperimentRun:
                 recorder.budgets.breaches,
             ),
             drains=tuple(recorder.drains.progress(undrained)),
-            notes=(*self._experiment.notes, *self._notes(autoscalers)),
+            notes=(*self._experiment.notes, *self._notes(autoscalers), *overdue),
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -655,6 +665,23 @@ class ExperimentRun:
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((uid, pod) for uid, pod, _ in pods)
         return dict(recorder.readiness(with_uids, wanted, begin, until))
+
+    def _overdue_rollouts(
+        self, errors: Sequence[ObjectError], since: Instant, until: Instant, *, settled: bool
+    ) -> Iterator[str]:
+        """Yield a note about Deployments that exceed their progress deadline, if there are any."""
+        transitions = self._recorder.workloads.transitions
+        changed = {one.workload for one in transitions if one.workload.kind == DEPLOYMENT.kind}
+        changed.update(one.workload for one in errors if one.workload is not None)
+        if not changed:
+            return
+        pods = (pod for _, pod, _ in self._recorder.pods_of(changed))
+        existing = (pod for pod in pods if not is_terminal(pod) and not is_terminating(pod))
+        live = Counter((workload_of(pod), revision_of(pod)) for pod in existing)
+        initial = self._experiment.initial
+        run = Run(self._world.store, initial, transitions, live, errors, since, until, settled)
+        if note := deadline_note(run):
+            yield note
 
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.

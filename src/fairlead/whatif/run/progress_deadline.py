@@ -1,0 +1,177 @@
+"""Finds rollouts of Deployments that exceed `progressDeadlineSeconds` during a run.
+
+A rollout makes progress when a new pod is created, an old pod ends, or a pod becomes ready or
+available. If it makes none for the deadline, the Deployment gets the condition Progressing=False
+with the reason ProgressDeadlineExceeded. The rollout goes on all the same.
+
+Only rollouts that begin in the run count. A Deployment whose rollout is complete has no deadline,
+also if its pods are replaced or its size changes later.
+
+upstream: pkg/controller/deployment/progress.go: syncRolloutStatus,
+util/deployment_util.go: DeploymentComplete, DeploymentProgressing, DeploymentTimedOut
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Deployment
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import DEPLOYMENT, REPLICA_SET
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.workloads.deployment.progress import has_deadline
+from fairlead.engine.workloads.deployment.revision import REVISION
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.run_outcome import ObjectError
+from fairlead.whatif.outcome.workload import WorkloadRef, revision_in
+from fairlead.whatif.run.recorders.workload_recorder import PodTransition, Step
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+_NAMES_MAX: Final = 3
+# A Deployment and the name of one of its revisions.
+_Rollout = tuple[WorkloadRef, str]
+
+
+class Run(Struct, frozen=True):
+    """A run from `since` to `until`: its `transitions` in order, and the objects at its end.
+
+    `live` counts the pods at the end that have neither ended nor begun to terminate. `errors` name
+    the pods that could not be created. `initial` are the objects at the start. `settled` is set if
+    nothing changes after `until`.
+    """
+
+    store: Store
+    initial: Sequence[Manifest]
+    transitions: Sequence[PodTransition]
+    live: Mapping[_Rollout, int]
+    errors: Sequence[ObjectError]
+    since: Instant
+    until: Instant
+    settled: bool
+
+
+def deadline_note(run: Run) -> str:
+    """Return a note about the rollouts in `run` that exceed their deadline; "" without any."""
+    found = {ref: at for ref, at in _exceeded(run) if at is not None}
+    if not found:
+        return ""
+    first, names = min(found.values()), listed([str(ref) for ref in found], _NAMES_MAX)
+    one = len(found) == 1
+    return (
+        f"The {'rollout' if one else 'rollouts'} of {names} {'exceeds' if one else 'exceed'} "
+        f"progressDeadlineSeconds {'' if one else 'for the first time '}after "
+        f"{for_readers(first - run.since)}: the condition Progressing becomes False "
+        "(ProgressDeadlineExceeded), and kubectl rollout status fails. The controller neither "
+        "stops nor undoes the rollout."
+    )
+
+
+def _exceeded(run: Run) -> Iterator[tuple[WorkloadRef, Instant | None]]:
+    """Yield the Deployment and the time at which it exceeds its deadline, for each new rollout."""
+    for ref, revision in sorted(_begun(run)):
+        stored = run.store.find(DEPLOYMENT, ref.namespace, ref.name)
+        deployment = None if stored is None else decode_as(Deployment, stored)
+        if deployment is None or deployment.spec.paused or not has_deadline(deployment):
+            continue
+        yield ref, _time_of_excess(run, (ref, revision), deployment)
+
+
+def _begun(run: Run) -> dict[_Rollout, None]:
+    """Return the newest revision of each Deployment whose rollout begins in `run`."""
+    newest: dict[WorkloadRef, str] = {}
+    for one in run.transitions:
+        if one.workload.kind == DEPLOYMENT.kind and one.step is Step.CREATED:
+            newest[one.workload] = one.revision
+    for error in run.errors:
+        ref = error.workload
+        if ref is not None and ref.kind == DEPLOYMENT.kind and error.missing and error.revision:
+            newest.setdefault(ref, error.revision)
+    begun = {each: None for each in newest.items() if not _initial_pods(run, each)[0]}
+    if begun:
+        for known in _initial_revisions(run.initial, {ref for ref, _ in begun}):
+            begun.pop(known, None)
+    return begun
+
+
+def _initial_pods(run: Run, rollout: _Rollout) -> tuple[int, int]:
+    """Return how many pods of the revision, and of other revisions, existed at the start."""
+    ref, revision = rollout
+    counts = Counter[bool]()
+    for (of, other), number in run.live.items():
+        if of == ref:
+            counts[other == revision] += number
+    for one in run.transitions:
+        if one.workload == ref:
+            created, left = one.step is Step.CREATED, one.step is Step.LEFT
+            counts[one.revision == revision] += left - created
+    return counts[True], counts[False]
+
+
+def _initial_revisions(
+    initial: Iterable[Manifest], deployments: set[WorkloadRef]
+) -> Iterator[_Rollout]:
+    """Yield the newest revision of each of `deployments` among the ReplicaSets in `initial`."""
+    newest: dict[WorkloadRef, tuple[int, str]] = {}
+    for one in samples(initial):
+        if one.kind is not REPLICA_SET or one.controller is None:
+            continue
+        ref = WorkloadRef(DEPLOYMENT.kind, one.ref.namespace, one.controller.name)
+        if ref in deployments:
+            meta = one.value["metadata"]
+            number = str((meta.get("annotations") or {}).get(REVISION, "0"))
+            rank = int(number) if number.isdecimal() else 0
+            found = rank, revision_in(meta.get("labels") or {})
+            newest[ref] = max(newest.get(ref, found), found)
+    yield from ((ref, revision) for ref, (_, revision) in newest.items())
+
+
+class _Replay(Struct):
+    """The pods of a Deployment during a rollout; `old` are those of other revisions."""
+
+    old: int
+    new: int = 0
+    ready: int = 0
+    progress: list[Instant] = field(default_factory=list)
+
+    def add(self, one: PodTransition, revision: str) -> bool:
+        """Add a transition; return whether the rollout makes progress."""
+        is_new = one.revision == revision
+        change = (one.step is Step.CREATED) - (one.step is Step.LEFT)
+        self.new += change * is_new
+        self.old += change * (not is_new)
+        self.ready += ((one.step is Step.READY) - (one.step is Step.UNREADY)) * is_new
+        return one.step is Step.READY or change == (1 if is_new else -1)
+
+
+def _time_of_excess(run: Run, rollout: _Rollout, deployment: Deployment) -> Instant | None:
+    """Return when the rollout has made no progress for its deadline; None if this never happens."""
+    ref, revision = rollout
+    spec, wanted = deployment.spec, deployment.spec.replicas
+    late, available_after = seconds(spec.progress_deadline_seconds), seconds(spec.min_ready_seconds)
+    replay = _Replay(_initial_pods(run, rollout)[1])
+    last: Instant | None = None
+    for one in run.transitions:
+        if one.workload != ref:
+            continue
+        makes_progress = replay.add(one, revision)
+        if last is None:
+            if one.step is not Step.CREATED or one.revision != revision:
+                continue
+            if one.at < run.since:
+                return None
+            last = one.at
+        if one.at - last > late:
+            return last + late
+        if makes_progress:
+            last = max(last, one.at + available_after * (one.step is Step.READY))
+        if not replay.old and replay.new == replay.ready == wanted:
+            return None
+    last = run.since if last is None else last
+    return last + late if run.settled or run.until - last > late else None
