@@ -168,6 +168,51 @@ def test_fixed_fields_of_a_workload_cannot_be_changed(snapshot, make, write, exi
     what_if(cluster, ClusterChange(apply=(write("same.json", existing),)))
 
 
+def service(**spec):
+    """A Service with an address of the cluster, and these fields of its spec."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"ports": [{"port": 80}], **spec},
+    }
+
+
+STORED = service(type="ClusterIP", clusterIP="10.0.0.5", clusterIPs=["10.0.0.5"])
+
+
+@pytest.mark.parametrize("server_side", [False, True])
+@pytest.mark.parametrize("address", ["10.0.0.9", "None"])
+def test_the_cluster_ip_of_a_service_cannot_be_changed(snapshot, make, write, address, server_side):
+    change = ClusterChange(
+        apply=(write("new.json", service(clusterIP=address)),), server_side=server_side
+    )
+    with pytest.raises(InputError) as refused:
+        what_if(snapshot(make.node("n"), STORED), change)
+    assert str(refused.value).endswith(
+        "new.json: Service default/web: spec.clusterIPs[0]: Invalid value: "
+        f'["{address}"]: may not change once set'
+    )
+
+
+@pytest.mark.parametrize(
+    ("existing", "spec"),
+    [
+        (STORED, {"type": "NodePort"}),
+        (STORED, {"clusterIP": "10.0.0.5"}),
+        (STORED, {"clusterIP": ""}),
+        (STORED, {"type": "ExternalName", "externalName": "a.example"}),
+        (service(type="ExternalName", externalName="a.example"), {"clusterIP": "10.0.0.9"}),
+    ],
+    ids=["type", "same address", "no address", "to a name", "from a name"],
+)
+def test_a_service_that_keeps_or_loses_its_cluster_ip_can_be_changed(
+    snapshot, make, write, existing, spec
+):
+    path = write("new.json", service(**{"type": "ClusterIP"} | spec))
+    what_if(snapshot(make.node("n"), existing), ClusterChange(apply=(path,)))
+
+
 @pytest.mark.parametrize("server_side", [False, True])
 def test_the_status_of_an_existing_node_is_not_changed(snapshot, make, write, server_side):
     """The file may be an old copy of the node; a note says that its status has no effect."""

@@ -26,13 +26,14 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.registry.strategies.core.service import moved_address, with_kept_values
 from fairlead.apiserver.validation.validator import check_changes
 from fairlead.whatif.snapshot.manifest import Manifest
 
 # The simulation compares all immutable fields of these kinds itself.
 _COMPARED_LATER: Final = (DAEMON_SET, DEPLOYMENT, JOB, POD, PRIORITY_CLASS, REPLICA_SET)
-# --set may change the status of a Node. The rules about Services need the allocated addresses.
-_NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_LATER, NODE, SERVICE)
+# --set may change the status of a Node.
+_NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_LATER, NODE)
 
 
 def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
@@ -45,8 +46,13 @@ def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:
     if kind.is_custom or kind in _NOT_COMPARED:
         return
     rules = API_SERVER.rules(kind)
+    if kind is SERVICE and "spec" in existing.value and "spec" in changed.value:
+        # A new clusterIP and the old clusterIPs contradict each other, so this rule comes first.
+        for cause in moved_address(existing.value, with_kept_values(existing.value, changed.value)):
+            raise changed.refuse(cause.message, field=cause.field)
     with suppress(ApiError):  # the simulation reports malformed fields when it loads the objects
         old, new = _stored(existing), _stored(changed)
+        new = with_kept_values(old, new) if kind is SERVICE else new
         for cause in check_changes(kind, rules, old, new):
             raise changed.refuse(cause.message, field=cause.field)
 

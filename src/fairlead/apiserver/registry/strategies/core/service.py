@@ -32,6 +32,7 @@ from fairlead.apiserver.registry.strategy import (
 from fairlead.apiserver.registry.warning.network import service_warnings
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.core.service import check_service, check_service_update
+from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 from fairlead.apiserver.validation.status import check_service_status
@@ -48,6 +49,18 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
     allocated. A dry run allocates nothing and sets placeholders instead. Raises ApiError 422 if the
     cluster IP changes or a requested address is not available, and 500 if no address is left.
     """
+    kept = with_kept_values(old, new)
+    for cause in moved_address(old, kept):
+        raise refused_service(kept, cause)
+    return addressed(kept, storage, old["spec"], dry_run=dry_run)
+
+
+def with_kept_values(old: Json, new: Json) -> Json:
+    """Return the updated Service `new` with the values of `old` that it leaves out and may keep.
+
+    Nothing is allocated, and no value is checked.
+    """
+    # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
     if spec.get("type") == EXTERNAL_NAME:
@@ -55,18 +68,24 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
     if before.get("clusterIP") and not spec.get("clusterIP"):
         kept = {key: before[key] for key in ("clusterIP", "clusterIPs") if key in before}
         spec = {**spec, **kept}
-    is_moved = before.get("clusterIP") not in (None, spec.get("clusterIP"))
-    if is_moved and before.get("type") != EXTERNAL_NAME:
-        shown = f'["{spec.get("clusterIP", "")}"]'
-        text = f"Invalid value: {shown}: may not change once set"
-        cause = Cause("FieldValueInvalid", text, "spec.clusterIPs[0]")
-        raise refused_service(new, cause)
     if before.get("type") in ON_NODES and spec.get("type") in ON_NODES:
         spec = {**spec, "ports": _kept_ports(before, spec)}
     if has_health_check(before) and has_health_check(spec):
         kept_port = {"healthCheckNodePort": before.get("healthCheckNodePort")}
         spec = spec if spec.get("healthCheckNodePort") else {**spec, **kept_port}
-    return addressed({**new, "spec": spec}, storage, before, dry_run=dry_run)
+    return {**new, "spec": spec}
+
+
+def moved_address(old: Json, new: Json) -> Causes:
+    """Yield an error if the cluster IP of the Service `new` differs from that of `old`."""
+    # upstream: pkg/apis/core/validation/validation.go:validateUpgradeDowngradeClusterIPs
+    before, spec = old["spec"], new["spec"]
+    if EXTERNAL_NAME in (before.get("type"), spec.get("type")):
+        return
+    if before.get("clusterIP") not in (None, "", spec.get("clusterIP")):
+        shown = f'["{spec.get("clusterIP", "")}"]'
+        text = f"Invalid value: {shown}: may not change once set"
+        yield Cause("FieldValueInvalid", text, "spec.clusterIPs[0]")
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
