@@ -24,7 +24,14 @@ from fairlead.api.json import Json, mapping
 from fairlead.api.node_readiness import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NAMESPACE, NODE, POD, PRIORITY_CLASS, find_kind
+from fairlead.apiserver.kind import (
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    find_kind,
+)
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
@@ -51,6 +58,7 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_invalid_annotations,
     unknown_annotations,
 )
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.priority_class import (
     priority_class_notes,
@@ -60,6 +68,7 @@ from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
 
 if TYPE_CHECKING:
     from fairlead.whatif.change.edit.edited_field import EditedFields
+    from fairlead.whatif.snapshot.validation.custom_resource import DefinedTypes
 
 NO_CHANGE: Final = "No change requested"
 NO_MANAGED_FIELDS: Final = (
@@ -71,7 +80,7 @@ _SELECTION: Final = frozenset("=!() ")  # a text without these characters is the
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
 _NODES_READY_AFTER: Final = 2 * READY_AFTER
-_FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
+_FIRST: Final = (NAMESPACE, PRIORITY_CLASS, CUSTOM_RESOURCE_DEFINITION, NODE)
 
 
 class ClusterChange(Struct, frozen=True, kw_only=True):
@@ -248,6 +257,7 @@ class _Steps(Struct):
     # Deletions of pods of workloads. They follow the edits, so that new pods have the new template.
     replaced_pods: list[ScriptedStep] = field(default_factory=list)
     fields: EditedFields | None = None  # None if --set and --set-resources are not given
+    types: DefinedTypes | None = None  # None before the first custom resource is written
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
 
@@ -466,6 +476,7 @@ def _apply(collected: _Steps) -> None:
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
+            _refuse_invalid_custom_resource(collected, manifest, None)
             collected.written[manifest.ref] = manifest
             _add_created(inventory, manifest)
             collected.write(None, manifest, manifest.source)
@@ -530,6 +541,7 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     changed.require_right_types()
     refuse_invalid_annotations(changed)
     refuse_forbidden_change(existing, changed)
+    _refuse_invalid_custom_resource(collected, changed, existing)
     inventory = collected.inventory
     note = held_rollout(existing, result, inventory) or held_in_order(existing, result, inventory)
     if note and note not in collected.notes:
@@ -537,6 +549,23 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
     return changed
+
+
+def _refuse_invalid_custom_resource(
+    collected: _Steps, written: Manifest, before: Manifest | None
+) -> None:
+    """Raise InputError if `written` breaks the schema of its CustomResourceDefinition.
+
+    `before` is the object that `written` replaces; None if there is none.
+    """
+    if not is_custom(written.value["apiVersion"]):
+        return
+    if collected.types is None:
+        # The import takes as long as a small simulation.
+        from fairlead.whatif.snapshot.validation.custom_resource import DefinedTypes  # noqa: PLC0415
+
+        collected.types = DefinedTypes(collected.inventory)
+    collected.types.refuse_invalid(written, before)
 
 
 def _write_of(before: Manifest | None, after: Manifest) -> tuple[Command, ...]:

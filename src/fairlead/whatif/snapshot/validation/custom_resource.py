@@ -1,0 +1,118 @@
+"""Refuses custom resources that the schema of their CustomResourceDefinition does not allow.
+
+The definition is in the dump, or is applied together with the resource. A resource whose definition
+is in neither is not checked.
+
+upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go, validator.go,
+apiserver/pkg/endpoints/handlers/create.go:createHandler
+"""
+
+from __future__ import annotations
+
+from fairlead.apiserver.apiextensions.custom_type import CustomType
+from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
+from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
+from fairlead.apiserver.apiextensions.definition.validation import causes
+from fairlead.apiserver.apiextensions.schema.value_validation import NOWHERE
+from fairlead.apiserver.apiextensions.served_kind import custom_type
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.registry.api_server import API_SERVER
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.scalar import TypeMismatchError
+from fairlead.whatif.snapshot.api_refusal import refusal_of
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+class _UnknownFields(Notes):
+    """The paths of unknown fields."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def unknown(self, location: FieldLocation) -> None:
+        """Record an unknown field."""
+        self.found.append(location.path)
+
+
+class DefinedTypes:
+    """The types of custom resources that the definitions in `inventory` define.
+
+    Definitions that are added to `inventory` later are found too.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        """Find no definition yet."""
+        self._inventory = inventory
+        # by name of the definition
+        self._known: dict[str, tuple[Manifest, dict[str, CustomType]]] = {}
+
+    def refuse_invalid(self, resource: Manifest, before: Manifest | None) -> None:
+        """Raise InputError if the API server refuses the custom resource.
+
+        `before` is the resource that `resource` replaces; None if the resource is new. If the
+        definition itself is invalid, the error is about the definition.
+        """
+        found = self._type_of(resource)
+        if found is None:
+            return
+        notes = _UnknownFields()
+        old = None if before is None else before.value
+        obj = resource.value
+        if found.has_status:  # only requests to the subresource change the status
+            obj = {key: value for key, value in obj.items() if key != "status"}
+            obj |= {"status": old["status"]} if old and "status" in old else {}
+        try:
+            obj = found.pruned_and_defaulted(obj, notes)
+            old = None if old is None else found.pruned_and_defaulted(old, Notes())
+        except (TypeMismatchError, ApiError) as refused:
+            raise resource.refuse(str(refused)) from None
+        for path in notes.found:
+            raise resource.refuse("unknown field", field=path)
+        for cause in found.causes(obj, old):
+            field = "" if cause.field == NOWHERE else cause.field
+            raise resource.refuse(cause.message, field=field)
+
+    def _type_of(self, resource: Manifest) -> CustomType | None:
+        """Return the type of `resource`; None if there is no definition of its kind.
+
+        Raises InputError if the definition is invalid, or does not serve the version.
+        """
+        kind = resource.kind
+        for definition in self._inventory.of_kind(CUSTOM_RESOURCE_DEFINITION):
+            spec = definition.value.get("spec") or {}
+            names = spec.get("names") or {}
+            if (spec.get("group"), names.get("kind")) == (kind.group, kind.kind):
+                version = f"{kind.group}/{kind.version}"
+                types = self._types_in(definition)
+                if version not in types:
+                    # upstream: apimachinery/pkg/api/meta/errors.go: NoKindMatchError
+                    raise resource.refuse(
+                        f'no matches for kind "{kind.kind}" in version "{version}"'
+                    )
+                return types[version]
+        return None
+
+    def _types_in(self, definition: Manifest) -> dict[str, CustomType]:
+        """Return the types of the served versions by apiVersion. Raises InputError."""
+        known = self._known.get(definition.ref.name)
+        if known is not None and known[0] is definition:
+            return known[1]
+        kind = CUSTOM_RESOURCE_DEFINITION
+        try:
+            stored = API_SERVER.default(kind, API_SERVER.decode(kind, definition.value))
+        except ApiError as refused:
+            raise refusal_of(definition.source, definition.title, refused) from None
+        if not definition.ref.uid:  # the cluster of a dump has accepted its definitions
+            for cause in causes(with_stored_versions(stored), ExpressionLengthBudget()):
+                raise definition.refuse(cause.message, field=cause.field)
+        spec = stored["spec"]
+        types = {
+            f"{spec['group']}/{one['name']}": custom_type(one)
+            for one in spec["versions"]
+            if one["served"]
+        }
+        self._known[definition.ref.name] = definition, types
+        return types

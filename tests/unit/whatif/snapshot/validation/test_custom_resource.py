@@ -1,0 +1,99 @@
+"""Custom resources are checked against the schema of their CustomResourceDefinition."""
+
+import json
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import what_if
+
+SPEC = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {
+        "size": {"type": "integer", "minimum": 1},
+        "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+    },
+    "x-kubernetes-validations": [
+        {"rule": "self.size < 10", "message": "is too large"},
+        {"rule": "self.color == oldSelf.color", "message": "color is immutable"},
+    ],
+}
+
+
+def definition(spec=SPEC, uid=""):
+    """The definition of the kind Widget; with a `uid`, it is of a dump."""
+    schema = {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}
+    version = {"served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"} | ({"uid": uid} if uid else {}),
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{"name": "v1", **version, "subresources": {"status": {}}}],
+        },
+    }
+
+
+def widget(version="v1", **spec):
+    return {
+        "apiVersion": f"example.com/{version}",
+        "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "default"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("is_in_dump", [False, True], ids=["same apply", "dump"])
+@pytest.mark.parametrize(
+    ("resource", "problem"),
+    [
+        (widget(size="big"), 'spec.size: Invalid value: "string": spec.size in body must be of'),
+        (widget(color="red"), "spec.size: Required value"),
+        (widget(size=1, colour="red"), "spec.colour: unknown field"),
+        (widget(size=1, color="green"), 'spec.color: Unsupported value: "green"'),
+        (widget(size=12), "spec: Invalid value: is too large"),
+        (widget("v2", size=1), 'no matches for kind "Widget" in version "example.com/v2"'),
+    ],
+    ids=["type", "required", "unknown", "enum", "rule", "version"],
+)
+def test_a_custom_resource_that_breaks_the_schema_is_refused(
+    snapshot, make, write, resource, problem, is_in_dump
+):
+    """The file names the resource before its definition, which does not matter."""
+    dumped = [definition(uid="d")] if is_in_dump else []
+    applied = resource
+    if not is_in_dump:
+        applied = {"apiVersion": "v1", "kind": "List", "items": [resource, definition()]}
+    change = ClusterChange(apply=(write("new.json", applied),))
+    with pytest.raises(InputError) as refused:
+        what_if(snapshot(make.node("n"), *dumped), change)
+    assert f"Widget default/w: {problem}" in str(refused.value)
+
+
+def test_a_valid_custom_resource_is_applied(snapshot, make, write):
+    """Its status is not checked, because the definition has a status subresource."""
+    resource = widget(size=1) | {"status": "ready"}
+    items = {"apiVersion": "v1", "kind": "List", "items": [definition(), resource]}
+    what_if(snapshot(make.node("n")), ClusterChange(apply=(write("new.json", items),)))
+
+
+def test_a_change_of_a_custom_resource_is_compared_with_its_old_version(snapshot, make, write):
+    cluster = snapshot(make.node("n"), definition(uid="d"), widget(size=1, color="red"))
+    what_if(cluster, ClusterChange(apply=(write("same.json", widget(size=2, color="red")),)))
+    with pytest.raises(InputError, match="spec: Invalid value: color is immutable"):
+        what_if(cluster, ClusterChange(apply=(write("new.json", widget(size=1, color="blue")),)))
+    with pytest.raises(InputError, match="spec.size: Invalid value: 0: spec.size in body should"):
+        what_if(cluster, ClusterChange(set=("widget.example.com/w:spec.size=0",)))
+
+
+def test_an_invalid_definition_of_a_custom_resource_is_refused(snapshot, make, write):
+    spec = json.loads(json.dumps(SPEC).replace('"integer"', '"integr"'))
+    items = {"apiVersion": "v1", "kind": "List", "items": [definition(spec), widget(size=1)]}
+    change = ClusterChange(apply=(write("new.json", items),))
+    with pytest.raises(InputError, match='widgets.example.com: .*Unsupported value: "integr"'):
+        what_if(snapshot(make.node("n")), change)
