@@ -94,7 +94,7 @@ from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.progress_deadline import Run, deadline_note
+from fairlead.whatif.run.progress_deadline import RolloutHistory, deadline_note
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
 )
@@ -679,7 +679,8 @@ class ExperimentRun:
         existing = (pod for pod in pods if not is_terminal(pod) and not is_terminating(pod))
         live = Counter((workload_of(pod), revision_of(pod)) for pod in existing)
         initial = self._experiment.initial
-        run = Run(self._world.store, initial, transitions, live, errors, since, until, settled)
+        store = self._world.store
+        run = RolloutHistory(store, initial, transitions, live, errors, since, until, settled)
         if note := deadline_note(run):
             yield note
 

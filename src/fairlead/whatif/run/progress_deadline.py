@@ -39,12 +39,14 @@ _NAMES_MAX: Final = 3
 _Rollout = tuple[WorkloadRef, str]
 
 
-class Run(Struct, frozen=True):
-    """A run from `since` to `until`: its `transitions` in order, and the objects at its end.
+class RolloutHistory(Struct, frozen=True):
+    """What happened to pods in a run from `since` to `until`: the `transitions` in order of time.
+
+    `store` has the objects at the end, and `initial` has those at the start. `settled` is set if
+    nothing changes after `until`.
 
     `live` counts the pods at the end that have neither ended nor begun to terminate. `errors` name
-    the pods that could not be created. `initial` are the objects at the start. `settled` is set if
-    nothing changes after `until`.
+    the pods that could not be created.
     """
 
     store: Store
@@ -57,7 +59,7 @@ class Run(Struct, frozen=True):
     settled: bool
 
 
-def deadline_note(run: Run) -> str:
+def deadline_note(run: RolloutHistory) -> str:
     """Return a note about the rollouts in `run` that exceed their deadline; "" without any."""
     found = {ref: at for ref, at in _exceeded(run) if at is not None}
     if not found:
@@ -73,7 +75,7 @@ def deadline_note(run: Run) -> str:
     )
 
 
-def _exceeded(run: Run) -> Iterator[tuple[WorkloadRef, Instant | None]]:
+def _exceeded(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, Instant | None]]:
     """Yield the Deployment and the time at which it exceeds its deadline, for each new rollout."""
     for ref, revision in sorted(_begun(run)):
         stored = run.store.find(DEPLOYMENT, ref.namespace, ref.name)
@@ -83,7 +85,7 @@ def _exceeded(run: Run) -> Iterator[tuple[WorkloadRef, Instant | None]]:
         yield ref, _time_of_excess(run, (ref, revision), deployment)
 
 
-def _begun(run: Run) -> dict[_Rollout, None]:
+def _begun(run: RolloutHistory) -> dict[_Rollout, None]:
     """Return the newest revision of each Deployment whose rollout begins in `run`."""
     newest: dict[WorkloadRef, str] = {}
     for one in run.transitions:
@@ -100,7 +102,7 @@ def _begun(run: Run) -> dict[_Rollout, None]:
     return begun
 
 
-def _initial_pods(run: Run, rollout: _Rollout) -> tuple[int, int]:
+def _initial_pods(run: RolloutHistory, rollout: _Rollout) -> tuple[int, int]:
     """Return how many pods of the revision, and of other revisions, existed at the start."""
     ref, revision = rollout
     counts = Counter[bool]()
@@ -150,7 +152,9 @@ class _Replay(Struct):
         return one.step is Step.READY or change == (1 if is_new else -1)
 
 
-def _time_of_excess(run: Run, rollout: _Rollout, deployment: Deployment) -> Instant | None:
+def _time_of_excess(
+    run: RolloutHistory, rollout: _Rollout, deployment: Deployment
+) -> Instant | None:
     """Return when the rollout has made no progress for its deadline; None if this never happens."""
     ref, revision = rollout
     spec, wanted = deployment.spec, deployment.spec.replicas

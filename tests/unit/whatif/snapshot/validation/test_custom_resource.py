@@ -87,7 +87,7 @@ def test_a_change_of_a_custom_resource_is_compared_with_its_old_version(snapshot
     what_if(cluster, ClusterChange(apply=(write("same.json", widget(size=2, color="red")),)))
     with pytest.raises(InputError, match="spec: Invalid value: color is immutable"):
         what_if(cluster, ClusterChange(apply=(write("new.json", widget(size=1, color="blue")),)))
-    with pytest.raises(InputError, match="spec.size: Invalid value: 0: spec.size in body should"):
+    with pytest.raises(InputError, match=r"spec\.size: Invalid value: 0: spec.size in body should"):
         what_if(cluster, ClusterChange(set=("widget.example.com/w:spec.size=0",)))
 
 
@@ -95,5 +95,5 @@ def test_an_invalid_definition_of_a_custom_resource_is_refused(snapshot, make, w
     spec = json.loads(json.dumps(SPEC).replace('"integer"', '"integr"'))
     items = {"apiVersion": "v1", "kind": "List", "items": [definition(spec), widget(size=1)]}
     change = ClusterChange(apply=(write("new.json", items),))
-    with pytest.raises(InputError, match='widgets.example.com: .*Unsupported value: "integr"'):
+    with pytest.raises(InputError, match=r'widgets\.example\.com: .*Unsupported value: "integr"'):
         what_if(snapshot(make.node("n")), change)
