@@ -37,6 +37,7 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
             name=dns_subdomain_problems,
             metadata_comparisons=1,
             new=json_check(check_endpoint_slice),
+            # upstream: pkg/apis/discovery/validation/validation.go: ValidateEndpointSlice
             ratcheted="endpoints",
         ),
         null_when_empty=(("endpoints",), ("ports",)),
