@@ -901,9 +901,11 @@ def vpa_in_mode(mode):
 
 
 @pytest.mark.parametrize("mode", ["Initial", "Recreate", "InPlaceOrRecreate", None])
-@pytest.mark.parametrize("field", ["requests.cpu=2", "requests.memory=1Gi"])
+@pytest.mark.parametrize(
+    "field", ["resources.requests.cpu=2", "resources.requests.memory=1Gi", "image=web:2"]
+)
 def test_a_vpa_sets_the_requests_of_pods_of_a_changed_template(ask, make, mode, field):
-    change = f"deploy/web:spec.template.spec.containers[c].resources.{field}"
+    change = f"deploy/web:spec.template.spec.containers[c].{field}"
     answer = ask([*running(make, 1), vpa_in_mode(mode)], set=(change,))
     (pod,) = answer.changed.pods.values()
     assert pod.requests["cpu"] == 250
@@ -913,11 +915,50 @@ def test_a_vpa_sets_the_requests_of_pods_of_a_changed_template(ask, make, mode, 
 
 
 @pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"drain": ("a",)}, 250),
+        ({"drain": ("a",), "delete": ("verticalpodautoscaler/default/web-vpa",)}, 300),
+        (
+            {
+                "drain": ("a",),
+                "set": ("verticalpodautoscaler/web-vpa:spec.updatePolicy.updateMode=Off",),
+            },
+            300,
+        ),
+    ],
+    ids=["the present VPA", "a deleted VPA", "mode Off"],
+)
+def test_a_vpa_sets_the_requests_of_a_pod_that_is_created_again(ask, make, change, expected):
+    """The pod has an older recommendation, 300m; the limit keeps its ratio to the request."""
+    labels = {"app": "web", "pod-template-hash": "1"}
+    owner = make.workload("ReplicaSet", "web-1")
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}
+    owner["metadata"] |= {"uid": "web-1", "labels": labels}
+    owner["metadata"]["ownerReferences"] = [{**reference, "uid": "web"}]
+    owner["spec"]["selector"] = {"matchLabels": labels}
+    owner["spec"]["template"]["metadata"] = {"labels": labels}
+    deployment = make.workload()
+    deployment["metadata"]["uid"] = "web"
+    amounts = {"requests": {"cpu": "300m"}, "limits": {"cpu": "600m"}}
+    container = {"name": "c", "image": "i", "resources": amounts}
+    pod = make.pod("web-1-a", node_name="a", owner="web-1", containers=[container])
+    pod["metadata"] |= {"labels": labels, "annotations": {"vpaUpdates": "Pod resources updated"}}
+    objects = [make.node("a"), make.node("b"), deployment, owner, pod, vpa_in_mode("Recreate")]
+    answer = ask(objects, **change)
+    (pod,) = answer.changed.pods.values()
+    assert (pod.node, pod.requests["cpu"]) == ("b", expected)
+    found = [one for one in answer.changed.notes if one.startswith("VerticalPodAutoscaler")]
+    assert len(found) == (expected == 250)
+    for note in found:
+        assert "Deployment default/web: container c requests cpu 250m instead of 300m." in note
+
+
+@pytest.mark.parametrize(
     ("mode", "change"),
     [
         ("Off", {"set_resources": ("deploy/web=cpu=2",)}),
         ("Auto", {"set_resources": ("deploy/web=cpu=250m",)}),
-        ("Auto", {"set": ("deploy/web:spec.template.spec.containers[c].image=web:2",)}),
         (
             "Auto",
             {
@@ -926,7 +967,7 @@ def test_a_vpa_sets_the_requests_of_pods_of_a_changed_template(ask, make, mode, 
             },
         ),
     ],
-    ids=["mode Off", "the recommended amount", "another image", "the VPA is deleted"],
+    ids=["mode Off", "the recommended amount", "the VPA is deleted"],
 )
 def test_a_vpa_does_not_replace_requests(ask, make, mode, change):
     answer = ask([*running(make, 1), vpa_in_mode(mode)], **change)

@@ -101,6 +101,7 @@ class SimulatedAdmission:
         """
         self.unchecked = Unchecked()
         self.observed = ObservedMutations()
+        self._added = _OfRequests()
         listed = NamespaceLifecycle(never_missing=SYSTEM_NAMESPACES)
         unlisted = NamespaceLifecycle(requires_namespace=False)
         accounts = ServiceAccount(suffix)
@@ -120,6 +121,7 @@ class SimulatedAdmission:
                 DefaultIngressClass(),
                 _Policies(_mutating, completed),
                 self.observed,
+                self._added,
             ),
             _ChecksOfRequests(
                 PodSecurity(),
@@ -131,6 +133,10 @@ class SimulatedAdmission:
                 ResourceQuota(),
             ),
         )
+
+    def add(self, webhook: AdmissionPlugin) -> None:
+        """Let `webhook` change the objects of requests after the other mutating plugins."""
+        self._added.plugins = (*self._added.plugins, webhook)
 
 
 class _OfRequests:

@@ -308,7 +308,7 @@ def script_of_change(
     _delete(collected)
     _apply(collected)
     _edit(collected)
-    _admit_by_vertical_autoscalers(collected, snapshot)
+    _add_notes_on_absent_autoscalers(collected, snapshot)
     collected.steps += collected.replaced_pods
     collected.notes += priority_class_notes(classes, collected.inventory)
     _add_nodes(collected, model, new_node)
@@ -642,25 +642,18 @@ def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
             refuse_excess([changed])
 
 
-def _admit_by_vertical_autoscalers(collected: _Steps, snapshot: Snapshot) -> None:
-    """Change the written templates to the requests that VerticalPodAutoscalers give new pods."""
+def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> None:
+    """Add notes about VerticalPodAutoscalers that the dump lacks and that change new pods."""
     if collected.change.apply_vpa or not collected.written:
         return
     from fairlead.whatif.change.edit.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed
         absent_autoscaler,
-        admitted_edit,
     )
 
     inventory = snapshot.inventory()
-    for written in list(collected.written.values()):
-        before = collected.before(written)
-        edit = admitted_edit(before, written, collected.inventory)
-        if edit is not None and edit.target is not None:
-            collected.notes.append(edit.note)
-            changed = _change_to(collected, edit.target, edit.content, written.source)
-            refuse_excess([changed])
-        elif note := absent_autoscaler(before, written, inventory):
-            collected.notes.append(note)
+    writes = collected.written.values()
+    notes = (absent_autoscaler(collected.before(one), one, inventory) for one in writes)
+    collected.notes += filter(None, notes)
 
 
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:

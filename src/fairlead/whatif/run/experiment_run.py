@@ -116,10 +116,12 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:
+    from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
     from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
 
 FORBIDDEN: Final = 403
+_AUTOSCALERS: Final = "verticalpodautoscalers.autoscaling.k8s.io"
 
 CommandLog = Callable[[str], None]
 
@@ -276,8 +278,20 @@ class ExperimentRun:
             preemption_policies=release.preemption_policies,
             group_priorities=release.group_priorities,
         )
+        self._recommended = self._recommended_requests()
         self._done = self._scheduled = 0
         self._skipped: list[Skipped] = []
+
+    def _recommended_requests(self) -> RecommendedRequests | None:
+        """Add the webhook of the VerticalPodAutoscalers; return None if there are none."""
+        if all(one.kind.resource != _AUTOSCALERS for one in samples(self._experiment.initial)):
+            return None
+        # Imported only if it is needed.
+        from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests  # noqa: PLC0415
+
+        found = RecommendedRequests(lambda: self._world.now)
+        self._world.admission.add(found)
+        return found
 
     @contextmanager
     def reaching_extenders(self) -> Iterator[None]:
@@ -592,7 +606,7 @@ class ExperimentRun:
                 recorder.budgets.breaches,
             ),
             drains=tuple(recorder.drains.progress(undrained)),
-            notes=(*self._experiment.notes, *self._notes(autoscalers), *overdue),
+            notes=(*self._experiment.notes, *self._notes(autoscalers, since), *overdue),
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -684,7 +698,7 @@ class ExperimentRun:
         if note := deadline_note(run):
             yield note
 
-    def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
+    def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome], since: Instant) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.
 
         Kinds that the dump lacks are noted only if some object has a uid. A uid shows that the
@@ -694,6 +708,8 @@ class ExperimentRun:
         if unloaded := unloaded_note(autoscalers):
             yield unloaded
         yield from self._ignored()
+        if self._recommended is not None:
+            yield from self._recommended.notes(since)
         steps, outage = self._experiment.steps, self._recorder.outage
         yield from held_namespaces(steps, self._world.store, outage.is_serving)
         unchecked = self._world.admission.unchecked

@@ -103,6 +103,11 @@ def container_range(inventory: Inventory, namespace: str) -> ContainerRange:
     found = [one for one in inventory.of_kind(LIMIT_RANGE) if one.ref.namespace == namespace]
     for one in found:
         one.require_right_types()
+    return range_of(found)
+
+
+def range_of(found: list[Manifest]) -> ContainerRange:
+    """Return the range that the LimitRanges `found` define together. Raises InputError."""
     least: Amounts = {}
     most: Amounts = {}
     stricter = {"min": (least, max), "max": (most, min)}

@@ -10,8 +10,7 @@ Containers with mode Off do not change. A VPA is applied whatever its update mod
 VPA of the same workload takes precedence (`_controlling`).
 
 Without --apply-vpa, the admission webhook of a VPA whose update mode is not Off still replaces the
-requests of new pods by the recommendation. If another option changes the resources in the template
-of such a VPA's workload, `admitted_edit` therefore does the same in the template.
+requests of new pods by the recommendation (`pod_recommendations`).
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go,
@@ -22,12 +21,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.objects import CrossVersionObjectReference, QuantityText, ResourceList
 from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity
 from fairlead.apiserver.admission.observed_mutation import OF_VERTICAL_AUTOSCALER
@@ -58,8 +58,8 @@ _TEMPLATED: Final = {
     for one in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 }
 _ALL_CONTAINERS: Final = "*"
-# The namespace, the kind and the name of a workload.
-_Target = tuple[str, str, str]
+Target = tuple[str, str, str]
+"""The namespace, the kind and the name of a workload."""
 
 
 class _Policy(msgspec.Struct, rename="camel"):
@@ -120,7 +120,7 @@ class _Form(msgspec.Struct):
         """Whether the update mode is Off."""
         return self.update_mode == "Off"
 
-    def target(self, namespace: str) -> _Target:
+    def target(self, namespace: str) -> Target:
         """Return (namespace, kind, name) of the workload that this VPA refers to.
 
         `namespace` is the namespace of the VPA. Kind and name are "" if the VPA refers to no
@@ -166,34 +166,45 @@ def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[Recommen
         yield _edit(manifest, form, controlling, inventory)
 
 
-def admitted_edit(
-    before: Manifest | None, after: Manifest, inventory: Inventory
-) -> RecommendedEdit | None:
-    """Return the edit that gives new pods of the workload `after` the recommended requests.
+class PodRecommendation(Struct, frozen=True):
+    """The recommendation of the VPA that sets the requests of a workload's new pods."""
 
-    `before` is the workload before the change, None if the change creates it. Return None if the
-    change does not set resources in the pod template, or if no VPA whose update mode is not Off
-    changes the new resources. Raises InputError for a malformed VPA.
+    vpa: Manifest
+    form: _Form
+
+    def apply(self, spec: Json, limits: ContainerRange) -> Iterator[str]:
+        """Set the recommended amounts in the pod spec `spec`; yield a description of each change.
+
+        Raises InputError for a malformed amount.
+        """
+        yield from _changes(self.vpa, self.form, spec, limits, {})
+
+    def note(self, target: Target, changes: Iterable[str]) -> str:
+        """Return a note that new pods of `target` differ by `changes`."""
+        namespace, kind, name = target
+        named = f"{self.vpa.kind.kind.lower()}/{self.vpa.ref.key}"
+        return (
+            f"{self.vpa.title} (update mode {self.form.update_mode}) sets the requests of new pods "
+            f"of {kind} {namespace}/{name}: {'; '.join(changes)}. To ask without it, add --delete "
+            f"{named}."
+        )
+
+
+def pod_recommendations(vpas: Iterable[Manifest]) -> dict[Target, PodRecommendation]:
+    """Return the recommendations that admission applies to new pods, by workload.
+
+    VPAs with a malformed field are left out.
     """
-    if not _changes_resources(before, after):
-        return None
-    read = _read(inventory, after.ref.namespace)
-    target = (after.ref.namespace, after.kind.kind, after.ref.name)
-    vpa = _controlling(read).get(target)
-    form = next((form for one, form in read if one is vpa), None)
-    if vpa is None or form is None or form.is_off:
-        return None
-    content = copy.deepcopy(after.value)
-    limits = container_range(inventory, after.ref.namespace)
-    changes = list(_changes(vpa, form, content, limits, {}))
-    if not changes:
-        return None
-    named = f"{vpa.kind.kind.lower()}/{vpa.ref.namespace}/{vpa.ref.name}"
-    note = (
-        f"{vpa.title} (update mode {form.update_mode}) sets the requests of new pods of "
-        f"{after.title}: {'; '.join(changes)}. To ask without it, add --delete {named}."
-    )
-    return RecommendedEdit(after, content, note)
+    read: list[tuple[Manifest, _Form]] = []
+    for vpa in vpas:
+        with suppress(InputError):
+            read.append((vpa, _form(vpa)))
+    forms = {vpa.ref: form for vpa, form in read}
+    return {
+        target: PodRecommendation(vpa, forms[vpa.ref])
+        for target, vpa in _controlling(read).items()
+        if forms[vpa.ref].recommendations and not forms[vpa.ref].is_off
+    }
 
 
 def absent_autoscaler(before: Manifest | None, after: Manifest, inventory: Inventory) -> str:
@@ -243,7 +254,7 @@ def _form(manifest: Manifest) -> _Form:
         raise manifest.refuse(shown, field=path.rstrip("`").removeprefix(".")) from None
 
 
-def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manifest]:
+def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
     Among the VPAs of one target, the oldest has control; of equally old ones, the first by name. A
@@ -251,7 +262,7 @@ def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manife
 
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """
-    found: dict[_Target, Manifest] = {}
+    found: dict[Target, Manifest] = {}
     for vpa, form in sorted(read, key=lambda one: (one[1].is_off, *_age(one[0]))):
         found.setdefault(form.target(vpa.ref.namespace), vpa)
     return found
@@ -263,7 +274,7 @@ def _age(vpa: Manifest) -> tuple[str, str]:
 
 
 def _edit(
-    vpa: Manifest, form: _Form, controlling: Mapping[_Target, Manifest], inventory: Inventory
+    vpa: Manifest, form: _Form, controlling: Mapping[Target, Manifest], inventory: Inventory
 ) -> RecommendedEdit:
     if not form.recommendations:
         return RecommendedEdit(None, {}, f"{vpa.title} has no recommendation yet.")
@@ -284,7 +295,8 @@ def _edit(
     content = copy.deepcopy(target.value)
     limits = container_range(inventory, target.ref.namespace)
     places: dict[Place, str] = {}
-    changes = list(_changes(vpa, form, content, limits, places))
+    spec = mapping(content, "spec", "template", "spec")
+    changes = list(_changes(vpa, form, spec, limits, places))
     if not changes:
         return RecommendedEdit(None, {}, f"{vpa.title} changes no request of {target.title}.")
     note = f"{target.title}: {'; '.join(changes)}."
@@ -292,15 +304,14 @@ def _edit(
 
 
 def _changes(
-    vpa: Manifest, form: _Form, content: Json, limits: ContainerRange, places: dict[Place, str]
+    vpa: Manifest, form: _Form, spec: Json, limits: ContainerRange, places: dict[Place, str]
 ) -> Iterator[str]:
-    """Set the recommended amounts in `content`; yield a description of each change.
+    """Set the recommended amounts in the pod spec `spec`; yield a description of each change.
 
-    The paths of the changed amounts are added to `places`. Raises InputError for a malformed
-    amount.
+    The paths of the changed amounts in the template of a workload are added to `places`. Raises
+    InputError for a malformed amount.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
-    spec = content.get("spec", {}).get("template", {}).get("spec", {})
     containers = zip(spec.get("containers", []), limits.admitted(spec), strict=True)
     for number, (container, admitted) in enumerate(containers):
         name = container.get("name", "")
