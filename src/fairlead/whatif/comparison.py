@@ -49,11 +49,20 @@ _ABSENT: Final = "has no pods"  # for example because only another alternative c
 
 
 class Alternative(Struct, frozen=True):
-    """An answer, its name in the comparison, and the results of its --fail-on conditions."""
+    """An answer, its name in the comparison, and the results of its --fail-on conditions.
+
+    `flags` are the flags of kube-controller-manager that only this alternative has.
+    """
 
     name: str
     answer: WhatIfAnswer
     conditions: tuple[ConditionResult, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The change and the flags as command-line options."""
+        return [*self.answer.change.words, *self.flags]
 
     @property
     def rank(self) -> tuple[float, ...]:
@@ -112,11 +121,11 @@ def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
 
 def _questions(found: Sequence[Alternative]) -> Iterator[str]:
     """Yield the change that all alternatives share, or the change of each if the changes differ."""
-    if len({tuple(one.answer.change.words) for one in found}) == 1:
+    if len({tuple(one.words) for one in found}) == 1 and not found[0].flags:
         yield found[0].answer.change.title
         return
     for one in found:
-        yield f"{one.name}: {' '.join(one.answer.change.words)}"
+        yield f"{one.name}: {' '.join(one.words)}"
 
 
 def _failures(found: Sequence[Alternative]) -> Iterator[str]:
@@ -170,7 +179,7 @@ def _row(one: Alternative) -> dict[str, object]:
     per_month = None if autoscaling is None else autoscaling.cost_per_month
     return {
         "alternative": one.name,
-        "changes": answer.change.words,
+        "changes": one.words,
         "source": answer.source,
         "scheduler": answer.scheduler_words,
         "outcome": answer.verdict.first.kind.value,

@@ -73,7 +73,7 @@ def ask(tmp_path, monkeypatch, capsys):
 
 def test_options_become_changes_by_name():
     found = parse_alternatives(("one:--drain n1 --max-unavailable 1", "b b: --fail-node 'x y'"))
-    assert found == {
+    assert {name: one.change for name, one in found.items()} == {
         "one": ClusterChange(drain=("n1",), max_unavailable=1),
         "b b": ClusterChange(failures=Failures(fail_node=("x y",))),
     }
@@ -90,6 +90,10 @@ def test_options_become_changes_by_name():
         ),
         (("a:--seeds=9",), "--change: a: --seeds is not an option of a change$"),
         (("a:",), "--change: a: has no options"),
+        (
+            ("a:--node-eviction-rate 1",),
+            "--change: a: has no options that change the cluster",
+        ),
         (("a:--drain 'n1",), "--change: a: No closing quotation"),
     ],
 )
@@ -108,6 +112,24 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert one["changes"] == ["--drain a"]
     assert found["findings"] == ["both: --drain a --drain b", "one: --drain a"]
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
+
+
+def test_alternatives_can_differ_in_flags_of_the_controllers(ask):
+    """One node fails, and its pod is evicted after the grace period and the toleration time."""
+    changes = ("--change", "fast:--fail-node a --node-monitor-grace-period 20s")
+    common = ("--node-monitor-grace-period", "100s", "--horizon", "2h")
+    _, found, _ = ask(*changes, "--change", "slow:--fail-node a", *common)
+    fast, slow = found["alternatives"]
+    assert slow["recovered_s"] - fast["recovered_s"] == pytest.approx(80, abs=5)
+    assert fast["changes"] == ["--fail-node a", "--node-monitor-grace-period 20s"]
+    assert found["findings"][0] == "fast: --fail-node a --node-monitor-grace-period 20s"
+    assert slow["changes"] == ["--fail-node a"]
+
+
+def test_invalid_flags_of_an_alternative_are_refused_with_its_name(ask):
+    code, _, error = ask("--change", "x:--fail-node a --node-eviction-rate much")
+    assert code == 2
+    assert "--change: x: --node-eviction-rate: 'much'" in error
 
 
 def test_a_drain_that_does_not_complete_is_never_the_best(ask):

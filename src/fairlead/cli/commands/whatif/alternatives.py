@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from cyclopts import App, CycloptsError, UnknownOptionError
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions
+from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
@@ -32,9 +36,28 @@ OPTION: Final = "--change"
 DEFAULT: Final = "default scheduler"
 
 
-def parse_alternatives(texts: Names) -> dict[str, ClusterChange]:
+class ParsedChange(Struct, frozen=True):
+    """A change, and the flags of kube-controller-manager with which it is simulated."""
+
+    change: ClusterChange
+    controllers: ControllerOptions = NO_FLAGS
+
+    def conditions(self, shared: Conditions, controllers: ControllerOptions) -> Conditions:
+        """Return `shared` with the flags of this change; they take precedence over `controllers`.
+
+        Raises InputError.
+        """
+        if not self.controllers.flags:
+            return shared
+        given = {name: value for name, value in vars(self.controllers).items() if value}
+        merged = dataclasses.replace(controllers, **given)
+        found = node_lifecycle(merged, release=shared.releases.nodes)
+        return replace(shared, node_lifecycle=found)
+
+
+def parse_alternatives(texts: Names) -> dict[str, ParsedChange]:
     """Return the changes in `texts`, the values of --change, keyed by name. Raises InputError."""
-    changes: dict[str, ClusterChange] = {}
+    changes: dict[str, ParsedChange] = {}
     for text in texts:
         name, colon, words = text.partition(":")
         name = name.strip()
@@ -46,11 +69,15 @@ def parse_alternatives(texts: Names) -> dict[str, ClusterChange]:
     return changes
 
 
-def _change(name: str, words: str) -> ClusterChange:
+def _change(name: str, words: str) -> ParsedChange:
     def change(
-        *, change: ChangeOptions = NO_CHANGES, failures: FailureOptions = NO_FAILURES
-    ) -> ClusterChange:
-        return ClusterChange(**vars(change), failures=Failures(**vars(failures)))
+        *,
+        change: ChangeOptions = NO_CHANGES,
+        failures: FailureOptions = NO_FAILURES,
+        controllers: ControllerOptions = NO_FLAGS,
+    ) -> ParsedChange:
+        found = ClusterChange(**vars(change), failures=Failures(**vars(failures)))
+        return ParsedChange(found, controllers)
 
     app = App(default_command=change, help_flags=(), version_flags=())
     try:
@@ -69,32 +96,53 @@ def _change(name: str, words: str) -> ClusterChange:
         raise InputError(OPTION, problem, object_name=name) from None
     except ValueError as cause:  # The text has an unclosed quote.
         raise InputError(OPTION, str(cause), object_name=name) from None
-    found: ClusterChange = command(*bound.args, **bound.kwargs)
-    if not found.words:
-        raise InputError(OPTION, "has no options", object_name=name)
+    found: ParsedChange = command(*bound.args, **bound.kwargs)
+    if not found.change.words:
+        problem = "has no options"
+        if found.controllers.flags:
+            problem = "has no options that change the cluster, such as --fail-node"
+        raise InputError(OPTION, problem, object_name=name)
     return found
 
 
 def answer_alternatives(
     snapshot: Snapshot,
-    change: ClusterChange,
+    asked: ParsedChange,
     conditions: Conditions,
     options: ComparisonOptions,
     progress: Progress,
 ) -> list[Alternative]:
-    """Answer every alternative, in the order of the options. Raises InputError."""
+    """Answer every alternative, in the order of the options. Raises InputError.
+
+    `asked` contains the change and the flags that are not in a --change. `conditions` have these
+    flags.
+    """
     changes = parse_alternatives(options.change)
-    if changes and change.words:
+    if changes and asked.change.words:
         raise InputError(
-            change.words[0].split()[0],
+            asked.change.words[0].split()[0],
             f"cannot be used with {OPTION}; write it into each {OPTION}",
         )
     return [
-        Alternative(" on ".join(part for part in (name, where) if part), answer)
-        for where, cluster, present in _cases(snapshot, conditions, options)
-        for name, one in (changes or {"": change}).items()
-        for answer in [_answer(name, where, one, cluster, present, progress)]
+        Alternative(
+            " on ".join(part for part in (name, where) if part),
+            _answer(name, where, one.change, cluster, present, progress),
+            flags=tuple(f"--{flag} {value}" for flag, value in one.controllers.flags.items()),
+        )
+        for where, cluster, shared in _cases(snapshot, conditions, options)
+        for name, one in (changes or {"": ParsedChange(asked.change)}).items()
+        for present in [_conditions(name, one, shared, asked.controllers)]
     ]
+
+
+def _conditions(
+    name: str, one: ParsedChange, shared: Conditions, controllers: ControllerOptions
+) -> Conditions:
+    """Return the conditions of the alternative `name`. Raises InputError that names it."""
+    try:
+        return one.conditions(shared, controllers)
+    except InputError as cause:
+        raise InputError(OPTION, str(cause), object_name=name) from None
 
 
 def _answer(

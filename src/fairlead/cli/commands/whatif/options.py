@@ -368,7 +368,8 @@ class ComparisonOptions:
             "NAME:OPTIONS",
             "One of the changes that the answer compares with each other. The value is a name, a "
             "colon and the options of the change, such as 'b:--drain pool=old --max-unavailable "
-            "1'.",
+            "1'. The options can include flags of kube-controller-manager, such as "
+            "--node-eviction-rate.",
         ),
     ] = ()
     against_snapshot: Annotated[

@@ -144,7 +144,7 @@ def _alternatives(comparison: ComparisonOptions) -> Iterable[ClusterChange]:
         return ()
     from fairlead.cli.commands.whatif.alternatives import parse_alternatives
 
-    return parse_alternatives(comparison.change).values()
+    return [one.change for one in parse_alternatives(comparison.change).values()]
 
 
 def _conditions(
@@ -195,6 +195,7 @@ def _compare(
             raise InputError(option, problem)
     fail_on = [parse_fail_on(text) for text in options.fail_on]
     from fairlead.cli.commands.whatif.alternatives import (
+        ParsedChange,
         answer_alternatives,
         print_comparison,
         write_comparison,
@@ -203,7 +204,8 @@ def _compare(
     report = _report_file(request, options, outputs, comparison)
     snapshot = _read(request)
     with ProgressBar() as progress:
-        found = answer_alternatives(snapshot, request.change, conditions, comparison, progress)
+        asked = ParsedChange(request.change, request.controllers)
+        found = answer_alternatives(snapshot, asked, conditions, comparison, progress)
     _require_label(options.group_by, [one.answer for one in found])
     found = [
         replace(one, conditions=tuple(check(condition, one.answer.effect) for condition in fail_on))
