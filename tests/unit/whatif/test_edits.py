@@ -911,7 +911,7 @@ def test_a_vpa_sets_the_requests_of_pods_of_a_changed_template(ask, make, mode, 
     assert pod.requests["cpu"] == 250
     (note,) = [one for one in answer.changed.notes if one.startswith("VerticalPodAutoscaler")]
     assert f"web-vpa (update mode {mode or 'Auto'}) sets the requests of new pods of" in note
-    assert note.endswith("add --delete verticalpodautoscaler/default/web-vpa.")
+    assert note.endswith("--delete verticalpodautoscaler/default/web-vpa leaves it out.")
 
 
 @pytest.mark.parametrize(

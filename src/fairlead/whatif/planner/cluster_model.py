@@ -88,6 +88,7 @@ from fairlead.whatif.planner.pod_claim import (
     new_claims,
     released_claims,
 )
+from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -183,6 +184,8 @@ class ClusterModel:
         # The model uses only the world's store and never runs the world.
         idle = Engine(Cluster(), controllers=())
         self._world = SimulatedWorld(idle, start=self.now, seed=seed, events_max=0)
+        self._recommended = RecommendedRequests(lambda: self.now)
+        self._world.admission.add(self._recommended)
         self.objects = self._load(snapshot)
         self.cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self.cluster.apply(ObjectsLoaded(self.objects))
@@ -201,7 +204,7 @@ class ClusterModel:
         self._hypotheses = 0  # the number of open `with` blocks
         self._dependents: dict[str, list[Dependent]] | None = None
         self._copies = 0
-        self._templates = OwnerTemplates(self.objects, self._world.store)
+        self._templates = OwnerTemplates(self.objects, self._world.store, self._recommended)
         # The keys of all pods that have been without a node at some time. Planners ask for the
         # waiting pods in each trial, and most clusters have few of them.
         self._once_without_node: dict[str, None] = {}
@@ -406,6 +409,11 @@ class ClusterModel:
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
+
+    @property
+    def recommended_workloads(self) -> int:
+        """The number of workloads whose new pods get the requests that a VPA recommends."""
+        return len(self._recommended.targets(self._world.store.storage))
 
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the running pods that DaemonSets create on a new `node`, by the DaemonSet's uid.

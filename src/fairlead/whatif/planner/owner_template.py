@@ -5,14 +5,17 @@
                   ordinal and the partition of the StatefulSet (also with OnDelete)
     DaemonSet     the present template
     any           the requests and limits of the template, if the pod was resized in place
+    any           the requests and limits that a VerticalPodAutoscaler recommends now, as its
+                  webhook would set them (`RecommendedRequests`)
     any           the nodeSelector that a pod has when it is created, if the template has scheduling
                   gates: the program that removes the gates may have changed the nodeSelector, to
                   assign the pod to its node (`observed_mutation`)
 
 To pods of other owners, such as ReplicaSets, only the rows for any owner apply. A pod counts as
 resized if its spec was changed since its creation (metadata.generation) and its requests or limits
-differ from those of the template. If a VerticalPodAutoscaler manages the pod, the replacement keeps
-the requests and limits of the pod, because the webhook of the autoscaler sets them again.
+differ from those of the template. If a VerticalPodAutoscaler manages the pod, but the dump lacks
+this autoscaler, the replacement keeps the requests and limits of the pod, because the webhook of
+the autoscaler sets them again.
 
 A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
 admission refuses the template, or if the template has other ResourceClaims than the pod.
@@ -28,6 +31,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
+import msgspec
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
@@ -71,17 +76,26 @@ from fairlead.engine.workloads.pod_control.pod_template import (
     with_labels,
 )
 from fairlead.engine.workloads.stateful_set.rule import StatefulSetRule
+from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
 
 _Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 _OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)
 
 
 class OwnerTemplates:
-    """The templates of the owners in `objects`; `store` admits the pods that are made from them."""
+    """The templates of the owners in `objects`; `store` admits the pods that are made from them.
 
-    def __init__(self, objects: Iterable[ApiObject], store: Store) -> None:
+    `recommended` is the webhook of the VerticalPodAutoscalers in `store`.
+    """
+
+    def __init__(
+        self, objects: Iterable[ApiObject], store: Store, recommended: RecommendedRequests
+    ) -> None:
         """Index the owners, and the revisions of StatefulSets and DaemonSets."""
         self._store = store
+        self._recommended = recommended
+        # by uid of the owner, and the resources of the containers as JSON
+        self._resources: dict[tuple[str, bytes], dict[str, ResourceRequirements]] = {}
         self._histories = Histories()
         self._owners: dict[str, _Owner] = {}
         self._pods: list[Pod] = []
@@ -124,8 +138,8 @@ class OwnerTemplates:
         if (owner.spec.template.get("spec") or {}).get("schedulingGates"):
             pod = self._assigned_anew(pod, owner, reference)
         if pod.metadata.generation > 1:
-            return self._resized_back(pod, owner, revision)
-        return pod
+            pod = self._resized_back(pod, owner, revision)
+        return self._with_recommended(pod) if self._has_recommendations else pod
 
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
@@ -248,6 +262,31 @@ class OwnerTemplates:
         if selector is None or selector == pod.spec.node_selector:
             return pod
         return replace(pod, spec=replace(pod.spec, node_selector=selector))
+
+    @cached_property
+    def _has_recommendations(self) -> bool:
+        return bool(self._recommended.targets(self._store.storage))
+
+    def _with_recommended(self, pod: Pod) -> Pod:
+        """Return `pod` with the requests and limits that a VerticalPodAutoscaler recommends."""
+        reference = controller_of(pod.metadata)
+        assert reference is not None, pod.key
+        stated = {one.name: one.resources for one in pod.spec.containers}
+        key = reference.uid, msgspec.json.encode(stated)
+        if key not in self._resources:
+            manifest: Json = to_builtins(pod)
+            spec = self._recommended.recommended(manifest, self._store.storage)
+            self._resources[key] = {
+                one["name"]: msgspec.convert(one.get("resources") or {}, ResourceRequirements)
+                for one in spec["containers"]
+            }
+        resources = self._resources[key]
+        if resources == stated:
+            return pod
+        containers = tuple(
+            replace(one, resources=resources[one.name]) for one in pod.spec.containers
+        )
+        return replace(pod, spec=replace(pod.spec, containers=containers))
 
     def _resized_back(self, pod: Pod, owner: _Owner, revision: str) -> Pod:
         """Return `pod` with the requests and limits that the template of `owner` states."""

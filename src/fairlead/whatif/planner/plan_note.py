@@ -60,8 +60,16 @@ def plan_notes(
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *([rules_note(sorted(others))] if others else []),
+        *_recommended(model.recommended_workloads),
         *_waiting_groups(model),
     )  # fmt: skip
+
+
+def _recommended(workloads: int) -> Iterator[str]:
+    """Yield a note if VerticalPodAutoscalers set the requests of new pods of some `workloads`."""
+    if workloads:
+        of = counted(workloads, "workload")
+        yield f"New pods of {of} get the requests that their VerticalPodAutoscalers recommend."
 
 
 def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:

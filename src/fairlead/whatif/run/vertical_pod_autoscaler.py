@@ -11,7 +11,7 @@ resource/vpa/matcher.go: GetMatchingVPA
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -69,20 +69,36 @@ class RecommendedRequests:
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj
-        self._renew(storage)
         target = _target(obj, attributes.namespace, storage)
-        found = self._known.by_target.get(target)
-        if found is None:
-            return obj
-        spec = {**obj["spec"], "containers": copy.deepcopy(obj["spec"].get("containers") or [])}
-        try:
-            changes = list(found.apply(spec, self._range(target[0], storage)))
-        except InputError:
-            return obj
-        if not changes:
+        found, spec, changes = self._applied(target, obj["spec"], storage)
+        if found is None or not changes:
             return obj
         self._last[target] = _Admitted(self._now(), found, changes)
         return {**obj, "spec": spec}
+
+    def recommended(self, pod: Json, storage: Storage) -> Json:
+        """Return the spec of `pod` with the requests that a pod like it would get on creation."""
+        target = _target(pod, pod["metadata"]["namespace"], storage)
+        return self._applied(target, pod["spec"], storage)[1]
+
+    def targets(self, storage: Storage) -> Collection[Target]:
+        """Return the workloads whose new pods get the requests that a VPA recommends."""
+        self._renew(storage)
+        return self._known.by_target
+
+    def _applied(
+        self, target: Target, spec: Json, storage: Storage
+    ) -> tuple[PodRecommendation | None, Json, list[str]]:
+        """Return (the recommendation for `target`, the changed pod spec, what was changed)."""
+        self._renew(storage)
+        found = self._known.by_target.get(target)
+        if found is None:
+            return None, spec, []
+        changed = {**spec, "containers": copy.deepcopy(spec.get("containers") or [])}
+        try:
+            return found, changed, list(found.apply(changed, self._range(target[0], storage)))
+        except InputError:
+            return None, spec, []
 
     def notes(self, since: Instant) -> Iterator[str]:
         """Yield notes about the VPAs that changed new pods at or after `since`."""

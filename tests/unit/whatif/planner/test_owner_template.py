@@ -73,6 +73,35 @@ def test_on_delete_recreates_from_the_template(model, make):
     assert found.replacement(new).shape is new.shape
 
 
+def autoscaler(mode, cpu="2"):
+    """A VerticalPodAutoscaler of the StatefulSet."""
+    found = {"containerName": "c", "target": {"cpu": cpu}}
+    return {
+        "apiVersion": "autoscaling.k8s.io/v1",
+        "kind": "VerticalPodAutoscaler",
+        "metadata": {"name": "db", "namespace": "default"},
+        "spec": {
+            "targetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"},
+            "updatePolicy": {"updateMode": mode},
+        },
+        "status": {"recommendation": {"containerRecommendations": [found]}},
+    }
+
+
+@pytest.mark.parametrize(("mode", "cpu"), [("Initial", 2000), ("Off", 1000)])
+def test_a_new_pod_gets_the_requests_that_a_vpa_recommends(model, make, mode, cpu):
+    """The template and the pods have a request of 1 CPU."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    found = model(*stateful_set(make, strategy=strategy), autoscaler(mode))
+    assert new_cpu(found, "default/db-1") == cpu
+
+
+@pytest.mark.parametrize("mode", ["Recreate", "Off"])
+def test_a_vpa_also_changes_pods_of_another_revision(model, make, mode):
+    found = model(*stateful_set(make), autoscaler(mode))
+    assert new_cpu(found, "default/db-1") == (2000 if mode == "Recreate" else 3000)
+
+
 def test_a_waiting_pod_keeps_its_spec(model, make):
     """It exists already, so no controller creates it again."""
     objects = stateful_set(make)

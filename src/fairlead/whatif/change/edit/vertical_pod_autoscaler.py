@@ -185,8 +185,8 @@ class PodRecommendation(Struct, frozen=True):
         named = f"{self.vpa.kind.kind.lower()}/{self.vpa.ref.key}"
         return (
             f"{self.vpa.title} (update mode {self.form.update_mode}) sets the requests of new pods "
-            f"of {kind} {namespace}/{name}: {'; '.join(changes)}. To ask without it, add --delete "
-            f"{named}."
+            f"of {kind} {namespace}/{name}: {'; '.join(changes)}. A what-if with --delete {named} "
+            "leaves it out."
         )
 
 
