@@ -12,7 +12,7 @@ begins after it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -25,7 +25,6 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
-    DEPLOYMENT,
     DEVICE_TAINT_RULE,
     NODE,
     POD,
@@ -94,7 +93,11 @@ from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.progress_deadline import RolloutHistory, deadline_note
+from fairlead.whatif.run.progress_deadline import (
+    RolloutHistory,
+    deadline_note,
+    deployment_transitions,
+)
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
 )
@@ -684,16 +687,15 @@ class ExperimentRun:
         self, errors: Sequence[ObjectError], since: Instant, until: Instant, *, settled: bool
     ) -> Iterator[str]:
         """Yield a note about Deployments that exceed their progress deadline, if there are any."""
-        transitions = self._recorder.workloads.transitions
-        changed = {one.workload for one in transitions if one.workload.kind == DEPLOYMENT.kind}
-        changed.update(one.workload for one in errors if one.workload is not None)
+        transitions = deployment_transitions(self._recorder.workloads.transitions)
+        changed = {*transitions, *(one.workload for one in errors if one.workload is not None)}
         if not changed:
             return
-        pods = (pod for _, pod, _ in self._recorder.pods_of(changed))
-        existing = (pod for pod in pods if not is_terminal(pod) and not is_terminating(pod))
-        live = Counter((workload_of(pod), revision_of(pod)) for pod in existing)
-        initial = self._experiment.initial
-        store = self._world.store
+        live: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
+        for _, pod, _ in self._recorder.pods_of(changed):
+            if not is_terminal(pod) and not is_terminating(pod):
+                live[workload_of(pod)][revision_of(pod)] += 1
+        store, initial = self._world.store, self._experiment.initial
         run = RolloutHistory(store, initial, transitions, live, errors, since, until, settled)
         if note := deadline_note(run):
             yield note

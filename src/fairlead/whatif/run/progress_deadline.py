@@ -13,11 +13,11 @@ util/deployment_util.go: DeploymentComplete, DeploymentProgressing, DeploymentTi
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Deployment
@@ -35,28 +35,36 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMES_MAX: Final = 3
-# A Deployment and the name of one of its revisions.
-_Rollout = tuple[WorkloadRef, str]
 
 
 class RolloutHistory(Struct, frozen=True):
-    """What happened to pods in a run from `since` to `until`: the `transitions` in order of time.
+    """What happened to the pods of Deployments in a run from `since` to `until`.
 
-    `store` has the objects at the end, and `initial` has those at the start. `settled` is set if
-    nothing changes after `until`.
-
-    `live` counts the pods at the end that have neither ended nor begun to terminate. `errors` name
-    the pods that could not be created.
+    `transitions` are in order of time, by Deployment. `store` has the objects at the end, and
+    `initial` has those at the start. `live` counts the pods at the end that have neither ended nor
+    begun to terminate, by revision of each Deployment. `errors` name the pods that could not be
+    created. `settled` is set if nothing changes after `until`.
     """
 
     store: Store
     initial: Sequence[Manifest]
-    transitions: Sequence[PodTransition]
-    live: Mapping[_Rollout, int]
+    transitions: Mapping[WorkloadRef, Sequence[PodTransition]]
+    live: Mapping[WorkloadRef, Mapping[str, int]]
     errors: Sequence[ObjectError]
     since: Instant
     until: Instant
     settled: bool
+
+
+def deployment_transitions(
+    transitions: Iterable[PodTransition],
+) -> dict[WorkloadRef, list[PodTransition]]:
+    """Return the `transitions` of the pods of Deployments, by Deployment."""
+    found: dict[WorkloadRef, list[PodTransition]] = defaultdict(list)
+    for one in transitions:
+        if one.workload.kind == DEPLOYMENT.kind:
+            found[one.workload].append(one)
+    return found
 
 
 def deadline_note(run: RolloutHistory) -> str:
@@ -77,48 +85,49 @@ def deadline_note(run: RolloutHistory) -> str:
 
 def _exceeded(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, Instant | None]]:
     """Yield the Deployment and the time at which it exceeds its deadline, for each new rollout."""
-    for ref, revision in sorted(_begun(run)):
+    for ref, revision in sorted(_begun(run).items()):
         stored = run.store.find(DEPLOYMENT, ref.namespace, ref.name)
         deployment = None if stored is None else decode_as(Deployment, stored)
         if deployment is None or deployment.spec.paused or not has_deadline(deployment):
             continue
-        yield ref, _time_of_excess(run, (ref, revision), deployment)
+        yield ref, _time_of_excess(run, ref, revision, deployment)
 
 
-def _begun(run: RolloutHistory) -> dict[_Rollout, None]:
+def _begun(run: RolloutHistory) -> dict[WorkloadRef, str]:
     """Return the newest revision of each Deployment whose rollout begins in `run`."""
     newest: dict[WorkloadRef, str] = {}
-    for one in run.transitions:
-        if one.workload.kind == DEPLOYMENT.kind and one.step is Step.CREATED:
-            newest[one.workload] = one.revision
+    for ref, transitions in run.transitions.items():
+        created = [one for one in transitions if one.step is Step.CREATED]
+        if not created or created[-1].at < run.since:
+            continue
+        revision = created[-1].revision
+        if next(one.at for one in created if one.revision == revision) >= run.since:
+            newest[ref] = revision
     for error in run.errors:
-        ref = error.workload
-        if ref is not None and ref.kind == DEPLOYMENT.kind and error.missing and error.revision:
-            newest.setdefault(ref, error.revision)
-    begun = {each: None for each in newest.items() if not _initial_pods(run, each)[0]}
-    if begun:
-        for known in _initial_revisions(run.initial, {ref for ref, _ in begun}):
-            begun.pop(known, None)
-    return begun
+        owner = error.workload
+        if owner is None or owner.kind != DEPLOYMENT.kind:
+            continue
+        if error.missing and error.revision:
+            newest.setdefault(owner, error.revision)
+    begun = {ref: one for ref, one in newest.items() if not _initial_pods(run, ref, one)[0]}
+    known = dict(_initial_revisions(run.initial, begun)) if begun else {}
+    return {ref: revision for ref, revision in begun.items() if known.get(ref) != revision}
 
 
-def _initial_pods(run: RolloutHistory, rollout: _Rollout) -> tuple[int, int]:
+def _initial_pods(run: RolloutHistory, ref: WorkloadRef, revision: str) -> tuple[int, int]:
     """Return how many pods of the revision, and of other revisions, existed at the start."""
-    ref, revision = rollout
     counts = Counter[bool]()
-    for (of, other), number in run.live.items():
-        if of == ref:
-            counts[other == revision] += number
-    for one in run.transitions:
-        if one.workload == ref:
-            created, left = one.step is Step.CREATED, one.step is Step.LEFT
-            counts[one.revision == revision] += left - created
+    for other, number in run.live.get(ref, {}).items():
+        counts[other == revision] += number
+    for one in run.transitions.get(ref, ()):
+        created, left = one.step is Step.CREATED, one.step is Step.LEFT
+        counts[one.revision == revision] += left - created
     return counts[True], counts[False]
 
 
 def _initial_revisions(
-    initial: Iterable[Manifest], deployments: set[WorkloadRef]
-) -> Iterator[_Rollout]:
+    initial: Iterable[Manifest], deployments: Collection[WorkloadRef]
+) -> Iterator[tuple[WorkloadRef, str]]:
     """Yield the newest revision of each of `deployments` among the ReplicaSets in `initial`."""
     newest: dict[WorkloadRef, tuple[int, str]] = {}
     for one in samples(initial):
@@ -140,7 +149,6 @@ class _Replay(Struct):
     old: int
     new: int = 0
     ready: int = 0
-    progress: list[Instant] = field(default_factory=list)
 
     def add(self, one: PodTransition, revision: str) -> bool:
         """Add a transition; return whether the rollout makes progress."""
@@ -153,23 +161,18 @@ class _Replay(Struct):
 
 
 def _time_of_excess(
-    run: RolloutHistory, rollout: _Rollout, deployment: Deployment
+    run: RolloutHistory, ref: WorkloadRef, revision: str, deployment: Deployment
 ) -> Instant | None:
     """Return when the rollout has made no progress for its deadline; None if this never happens."""
-    ref, revision = rollout
     spec, wanted = deployment.spec, deployment.spec.replicas
     late, available_after = seconds(spec.progress_deadline_seconds), seconds(spec.min_ready_seconds)
-    replay = _Replay(_initial_pods(run, rollout)[1])
+    replay = _Replay(_initial_pods(run, ref, revision)[1])
     last: Instant | None = None
-    for one in run.transitions:
-        if one.workload != ref:
-            continue
+    for one in run.transitions.get(ref, ()):
         makes_progress = replay.add(one, revision)
         if last is None:
             if one.step is not Step.CREATED or one.revision != revision:
                 continue
-            if one.at < run.since:
-                return None
             last = one.at
         if one.at - last > late:
             return last + late
