@@ -47,10 +47,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the object of --like, if it is named without a namespace. Without "
-            "this option, all namespaces are searched. An object of --pod without "
-            "metadata.namespace also gets this namespace; without this option, it gets the "
-            "namespace 'default'.",
+            help="Namespace of the object of --like, if it is named without a namespace (default: "
+            "search all namespaces). An object in the file of --pod that has no "
+            "metadata.namespace also gets this namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),

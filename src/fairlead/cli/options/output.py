@@ -103,8 +103,8 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE",
-            "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) of "
-            "the scheduler and controllers in the simulation with the change.",
+            "Write one JSON object per line to FILE for every command (Bind, EvictPod, ...) of the "
+            "scheduler and controllers. Only the simulation with the change is recorded.",
         ),
     ] = None
 

@@ -59,7 +59,7 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). Without --seeds, 20 simulations run if --runtimes is given. "
+            "(docs/start-times.md). With --runtimes alone, N is 20. "
             "With neither option, no simulation runs, and only the start of a pod group is "
             "estimated, from the run times that pods declare.",
             show_default=False,
@@ -107,7 +107,7 @@ def explain(
       first pod that does not fit, and the nodes that come closest to having room for this pod, with
       the resources that they lack.
       The answer also names a change with which the group could start now, and estimates when the
-      group starts. Without --seeds and --runtimes, the estimate uses the run times that pods
+      group starts. With neither --seeds nor --runtimes, the estimate uses the run times that pods
       declare, such as activeDeadlineSeconds.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a

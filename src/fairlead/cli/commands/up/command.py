@@ -33,9 +33,10 @@ CERTIFICATES_HELP: Final = (
     "them."
 )
 AUDIT_LEVEL_HELP: Final = (
-    "With --audit: which bodies of writes FILE contains: none, those of requests, or those of "
-    "requests and responses. With the last two, FILE also contains the writes of the cluster's own "
-    "controllers, and `fairlead replay` can read it."
+    "With --audit: whether FILE contains the bodies of write requests (Request), of these requests "
+    "and their responses (RequestResponse), or no bodies (Metadata). With Request and "
+    "RequestResponse, FILE also contains the writes of the cluster's own controllers, and "
+    "`fairlead replay` can read it."
 )
 COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "

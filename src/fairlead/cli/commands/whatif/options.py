@@ -171,7 +171,7 @@ class ChangeOptions:
         Parameter(
             help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
             "of the nodes to drain such as 5% (rounded down, but at least 1). With this option, a "
-            "drained node is uncordoned when it is empty, or later with --for.",
+            "drained node is uncordoned as soon as it is empty; --for delays this.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -235,9 +235,9 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of objects that are named without a namespace. Without this option, "
-            "all namespaces are searched. Objects of --apply without metadata.namespace also get "
-            "this namespace; without this option, they get the namespace 'default'.",
+            help="Namespace of the objects that other options name without a namespace (default: "
+            "search all namespaces). Objects in the file of --apply that have no "
+            "metadata.namespace also get this namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),
