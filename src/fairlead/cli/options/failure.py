@@ -48,9 +48,9 @@ class FailureOptions:
         str,
         named(
             "BEHAVIOUR",
-            "How nodes fail: stopped (default; the machine is off), paused (the kubelet stops, "
-            "but the containers run on), 'slow 45s' (the kubelet sends a heartbeat only every 45s),"
-            " or a node condition that the kubelet reports: not-ready, memory-pressure, "
+            "How nodes fail: stopped (default; the machine is off), paused (the kubelet stops, but "
+            "the containers keep running), 'slow 45s' (the kubelet sends a heartbeat only every "
+            "45s), or a node condition that the kubelet reports: not-ready, memory-pressure, "
             "disk-pressure or pid-pressure.",
         ),
     ] = ""
