@@ -57,9 +57,10 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    Without `--nodes`, the command simulates no drain; it only checks disruption budgets, and
-    whether the pods fit on other nodes. For each node, the answer says whether the node can be
-    drained while all other nodes stay in service, and gives the reason if it cannot.
+    Without `--nodes`, the command simulates no drain. It only checks whether disruption budgets
+    allow the evictions, whether something keeps pods from terminating, and whether the pods fit on
+    other nodes. For each node, the answer says whether the node can be drained while all other
+    nodes stay in service, and gives the reason if it cannot.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
