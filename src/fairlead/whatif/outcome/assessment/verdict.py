@@ -68,6 +68,7 @@ class OutcomeKind(StrEnum):
     COMPLETED = "completed"
     REMOVED = "removed"
     MOVED = "moved"
+    SCALED = "scaled"
     BUDGET_CHANGED = "budget_changed"
     INTERRUPTED = "interrupted"
     RESIZED = "resized"
@@ -170,6 +171,19 @@ def _rescaled(effect: Effect) -> str | None:
         f"HorizontalPodAutoscaler {first.autoscaler} scales {first.workload} from "
         f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
         f"{first.maximum:,}){more if others else ''}."
+    )
+
+
+def _scaled(effect: Effect) -> str | None:
+    """Return a sentence about workloads whose replicas stay within another range."""
+    found = effect.replica_ranges
+    if not found:
+        return None
+    first, others = found[0], len(found) - 1
+    more = f"; {counted(others, 'more workload')} {'has' if others == 1 else 'have'} another range"
+    return (
+        f"{first.workload} has {first.changed} replicas over time instead of {first.without} "
+        f"(HorizontalPodAutoscaler {first.autoscaler}){more if others else ''}."
     )
 
 
@@ -842,6 +856,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.COMPLETED, _completed),
     (OutcomeKind.REMOVED, _removed),
     (OutcomeKind.MOVED, _moved),
+    (OutcomeKind.SCALED, _scaled),
     (OutcomeKind.BUDGET_CHANGED, _budget_changed),
     (OutcomeKind.INTERRUPTED, _interrupted),
     (OutcomeKind.RESIZED, _resized),

@@ -68,6 +68,61 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
         return [one for one in stated if one is not None]
 
 
+class ReplicaRange(Struct, frozen=True):
+    """The lowest and the highest number of replicas of a workload during a run."""
+
+    lowest: int
+    highest: int
+
+    def __str__(self) -> str:
+        """Return the range in words: `4 to 12`, or `4` if the number of replicas is constant."""
+        if self.lowest == self.highest:
+            return f"{self.lowest:,}"
+        return f"{self.lowest:,} to {self.highest:,}"
+
+
+class ChangedRange(Struct, frozen=True, kw_only=True):
+    """The ranges of the replicas of `workload`, scaled by `autoscaler`, in two runs."""
+
+    autoscaler: str
+    workload: WorkloadRef
+    without: ReplicaRange
+    changed: ReplicaRange
+
+
+def changed_ranges(
+    without: Iterable[PodAutoscalerOutcome], changed: Iterable[PodAutoscalerOutcome]
+) -> tuple[ChangedRange, ...]:
+    """Return the ranges of replicas that differ between two runs, ordered by autoscaler.
+
+    `without` and `changed` are the autoscalers of the runs without and with the change. If only one
+    of the runs has an autoscaler, the workload keeps its replicas in the other run. Workloads that
+    begin with different numbers of replicas are left out: the change sets one of these numbers.
+    """
+    before = {one.autoscaler: one for one in without}
+    after = {one.autoscaler: one for one in changed}
+    found = []
+    for name in sorted(before.keys() | after.keys()):
+        pair = before.get(name), after.get(name)
+        known = [one for one in pair if one is not None]
+        begin = known[0].replicas_before
+        if begin is None or any(one.replicas_before != begin for one in known):
+            continue
+        first, second = (_range(begin, one) for one in pair)
+        if first != second:
+            found.append(
+                ChangedRange(
+                    autoscaler=name, workload=known[0].workload, without=first, changed=second
+                )
+            )
+    return tuple(found)
+
+
+def _range(begin: int, one: PodAutoscalerOutcome | None) -> ReplicaRange:
+    numbers = [begin, *(each.after for each in one.changes)] if one is not None else [begin]
+    return ReplicaRange(min(numbers), max(numbers))
+
+
 def unloaded_note(autoscalers: Iterable[PodAutoscalerOutcome]) -> str:
     """Return a note that names the `autoscalers` without a load; "" if there are none."""
     idle = [one.autoscaler for one in autoscalers if one.has_no_load]

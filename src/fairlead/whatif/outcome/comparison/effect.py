@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import ChangedRange, changed_ranges
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.comparison.difference import (
     Difference,
@@ -59,10 +60,16 @@ class Effect(Struct, frozen=True, kw_only=True):
     def is_none(self) -> bool:
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
-        A refused or incomplete drain counts as an effect.
+        A refused or incomplete drain counts as an effect, and so does another range of replicas.
         """
         is_complete = self.is_drain_complete and not self.lasting_errors
-        return self.difference.is_empty and is_complete and not self.deleted_claims
+        affects_none = self.difference.is_empty and not self.replica_ranges
+        return affects_none and is_complete and not self.deleted_claims
+
+    @property
+    def replica_ranges(self) -> tuple[ChangedRange, ...]:
+        """The workloads whose lowest or highest number of replicas differs between the runs."""
+        return changed_ranges(self.without.pod_autoscalers, self.changed.pod_autoscalers)
 
     @property
     def is_drain_complete(self) -> bool:

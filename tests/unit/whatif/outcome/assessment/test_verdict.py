@@ -235,6 +235,15 @@ ROWS = {
         outcome(THERE),
         "1 pod of deploy/ns/web is placed elsewhere and runs after 3s.",
     ),
+    OutcomeKind.SCALED: (
+        outcome(
+            HERE,
+            pod_autoscalers=(
+                autoscaler(ReplicaChange(1, 6, 9, "load"), ReplicaChange(2, 9, 6, "load")),
+            ),
+        ),
+        "deploy/ns/web has 6 to 9 replicas over time instead of 6 (HorizontalPodAutoscaler ns/web).",
+    ),
     OutcomeKind.BUDGET_CHANGED: (
         outcome(HERE, budgets=(replace(HISTORY, displaced=(), allowed_at_end=0),)),
         "Budget ns/web is new and allows 0 disruptions, and nothing changes for any pod.",
