@@ -242,7 +242,10 @@ ROWS = {
                 autoscaler(ReplicaChange(1, 6, 9, "load"), ReplicaChange(2, 9, 6, "load")),
             ),
         ),
-        "deploy/ns/web has 6 to 9 replicas over time instead of 6 (HorizontalPodAutoscaler ns/web).",
+        (
+            "deploy/ns/web has 6 to 9 replicas over time instead of 6 (HorizontalPodAutoscaler "
+            "ns/web)."
+        ),
     ),
     OutcomeKind.BUDGET_CHANGED: (
         outcome(HERE, budgets=(replace(HISTORY, displaced=(), allowed_at_end=0),)),
