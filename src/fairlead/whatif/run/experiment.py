@@ -65,9 +65,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
     `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
-    the time at which the cluster is at rest. `notes` are added to the outcome. If
-    `compares_packings` is set, pods that run in the cluster are made pending at the start. They
-    are not ready until they are placed again, so ready pods are counted only at the end.
+    the time at which the cluster is at rest. The curves of `loads` begin at the same time as the
+    steps. Before this time, and always if `steps_begin` is None, their first amounts apply. `notes`
+    are added to the outcome. If `compares_packings` is set, pods that run in the cluster are made
+    pending at the start. They are not ready until they are placed again, so ready pods are counted
+    only at the end.
     `known_failures` are names of nodes whose failures are not part of the outcome. If `steps_begin`
     is set, `commands_before_steps` are performed before the steps; objects that are gone by then
     are ignored.

@@ -58,6 +58,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.engine import Engine
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
@@ -255,7 +256,9 @@ class ExperimentRun:
                 max_unavailable_stateful_set=release.max_unavailable_stateful_set,
             ),
             batch=experiment.batch,
-            pod_autoscaler=HorizontalPodAutoscalerConfig(loads=experiment.loads),
+            pod_autoscaler=HorizontalPodAutoscalerConfig(
+                loads=beginning(experiment.loads, experiment.steps_begin)
+            ),
             karpenter=experiment.karpenter,
             autoscaler=experiment.autoscaler,
             removes_finalizers=True,

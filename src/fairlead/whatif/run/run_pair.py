@@ -8,6 +8,9 @@ The run with the steps usually ends later. If a pod or a Job ends by itself in t
 example because of `activeDeadlineSeconds`, this is not an effect of the steps. Nor are the changes
 of a cluster that never settles, for example under a load that repeats. So the run without the steps
 is then repeated up to the last change of the other run.
+
+Loads that change over time begin together with the steps. So a first run with their first amounts
+finds out when the cluster comes to rest.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import vary
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
@@ -50,9 +54,18 @@ def run_pair(
     and a second run executes these commands. The run `without` is also repeated if it did not
     settle and ended before the run `changed`, or if `has_missed_end` returns True.
 
+    If loads vary and `without.steps_begin` is not set, the time at which the steps and the loads
+    begin is found by a run in which the loads are constant.
+
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
     """
+    if without.steps_begin is None and vary(without.loads):
+        rest = run_experiment(without, WITHOUT, progress).outcome.rest
+        begun = {"steps_begin": rest.after or 0}
+        runs = replace(without, **begun), replace(changed, **begun)
+        before, after = run_pair(*runs, progress, command_log, logging)
+        return replace(before, rest=rest), after
     before, after = _run_both(without, changed, progress, command_log, logging)
     begin = _begin(without, before)
     if without.commands_before_steps:

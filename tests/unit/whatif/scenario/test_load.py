@@ -147,6 +147,25 @@ def test_a_what_if_can_have_a_load(snapshot, make, tmp_path):
     assert [run.pod_autoscalers[0].replicas for run in (answer.without, answer.changed)] == [8, 5]
 
 
+def test_the_load_of_a_what_if_begins_with_the_change(snapshot, make, tmp_path):
+    """The first amount asks for four pods, and the change is made when they run."""
+    path = tmp_path / "load.json"
+    steps = {"0s": 3.2, "10m": 6.4, "20m": 3.2}
+    path.write_text(json.dumps([{"workload": "deploy/default/web", "cpu": {"steps": steps}}]))
+    cluster = snapshot(make.node("a", cpu="16"), make.workload(replicas=2), autoscaler())
+    change = ClusterChange(set=("hpa/default/web:spec.maxReplicas=5",))
+    answer = what_if(cluster, change, Conditions(load=str(path)))
+    assert answer.without.rest.after > 0
+    (found,) = answer.without.pod_autoscalers
+    begin = answer.without.started_at
+    assert [(one.before, one.after) for one in found.changes] == [(4, 8), (8, 4)]
+    assert [(one.at - begin) // seconds(60) for one in found.changes] == [10, 25]
+    assert answer.verdict.first.sentence == (
+        "deploy/default/web has 4 to 5 replicas over time instead of 4 to 8 "
+        "(HorizontalPodAutoscaler default/web)."
+    )
+
+
 def test_pods_of_a_later_scale_up_are_not_displaced(snapshot, make, tmp_path):
     """In both runs, the load adds four pods after 30 minutes; the change drains a node."""
     path = tmp_path / "load.json"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.quantity import milli_value, whole_value
@@ -41,6 +41,7 @@ class LoadCurve:
     `points` are (nanoseconds since `start`, amount), in chronological order. Before the first
     point, the amount of the first point applies. After the last point, the amount of the last point
     applies. If `period` is set, all points are between 0 and the period, and the curve repeats.
+    Before `start`, the amount at `start` applies.
     """
 
     points: tuple[tuple[DurationNs, int], ...]
@@ -57,7 +58,7 @@ class LoadCurve:
 
     def at(self, now: Instant) -> int:
         """Return the amount at `now`."""
-        elapsed = now - self.start
+        elapsed = max(now - self.start, 0)
         if self.period is not None:
             elapsed %= self.period
         after = bisect_right(self._times, elapsed)
@@ -77,6 +78,8 @@ class LoadCurve:
         """
         if self._is_constant:
             return None
+        if now < self.start:
+            return self.start
         elapsed, begin = now - self.start, self.start
         if self.period is not None:
             elapsed %= self.period
@@ -94,6 +97,8 @@ class LoadCurve:
         Within a segment, up to but not including its end, the amount only rises, only falls or
         stays constant.
         """
+        if now < self.start:
+            return self.start
         elapsed, begin = now - self.start, self.start
         if self.period is not None:
             elapsed %= self.period
@@ -103,10 +108,42 @@ class LoadCurve:
             return None if self.period is None else begin + self.period
         return begin + self._times[after]
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether the amount never changes."""
+        return self._is_constant
+
+    def delayed(self, by: DurationNs) -> LoadCurve:
+        """Return the same curve with a `start` that is `by` nanoseconds later."""
+        return replace(self, start=self.start + by)
+
+    def held(self) -> LoadCurve:
+        """Return a constant curve: the amount at `start`."""
+        return LoadCurve(((0, self.at(self.start)),), self.start)
+
 
 WorkloadLoad = Mapping[str, LoadCurve]  # by resource: cpu, memory
 WorkloadLoads = Mapping[ScaleTargetKey, WorkloadLoad]
 NO_LOAD: Final[WorkloadLoad] = {}
+
+
+def vary(loads: WorkloadLoads) -> bool:
+    """Return whether any of `loads` changes over time."""
+    return any(not curve.is_constant for load in loads.values() for curve in load.values())
+
+
+def beginning(loads: WorkloadLoads, after: DurationNs | None) -> WorkloadLoads:
+    """Return `loads` with curves that begin `after` nanoseconds later.
+
+    If `after` is None, the curves never begin: their first amounts apply all the time.
+    """
+    return {
+        key: {
+            name: curve.held() if after is None else curve.delayed(after)
+            for name, curve in load.items()
+        }
+        for key, load in loads.items()
+    }
 
 
 def annotated_load(annotations: Mapping[str, str]) -> WorkloadLoad:

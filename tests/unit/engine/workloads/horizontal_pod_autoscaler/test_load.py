@@ -6,12 +6,15 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
     LoadCurve,
     annotated_load,
+    beginning,
     parse_load,
+    vary,
 )
 
 STEP_AND_RAMP = LoadCurve(
     ((0, 1000), (seconds(60), 1000), (seconds(60), 4000), (seconds(120), 2000)), start=seconds(10)
 )
+KEY = ("Deployment", "shop", "web")
 DAILY = LoadCurve(((0, 100), (seconds(40), 300), (seconds(80), 300)), period=seconds(100))
 
 
@@ -73,3 +76,19 @@ def test_an_invalid_annotation_states_no_load(text):
     assert annotated_load({"fairlead.dev/load": text}) == {}
     with pytest.raises(ValueError, match=r".+"):
         parse_load(text)
+
+
+def test_a_curve_that_begins_later_has_its_first_amount_until_then():
+    """This also applies to a curve that repeats: the end of a period is not its past."""
+    begin = seconds(250)
+    curve = beginning({KEY: {"cpu": DAILY}}, begin)[KEY]["cpu"]
+    assert [curve.at(seconds(at)) for at in (0, 249, 250, 270)] == [100, 100, 100, 200]
+    assert curve.constant_until(0) == curve.linear_until(0) == begin
+
+
+def test_curves_that_never_begin_are_constant():
+    loads = {KEY: {"cpu": DAILY, "memory": STEP_AND_RAMP}}
+    held = beginning(loads, None)
+    assert vary(loads)
+    assert not vary(held)
+    assert [held[KEY][name].at(seconds(999)) for name in ("cpu", "memory")] == [100, 1000]
