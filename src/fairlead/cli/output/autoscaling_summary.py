@@ -88,13 +88,17 @@ def _print_groups(
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
-    """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`."""
-    acted = [one for one in run.pod_autoscalers if one.changes]
-    acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
+    """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`.
+
+    It also contains those that need more than maxReplicas.
+    """
+    acted = [one for one in run.pod_autoscalers if one.changes or one.shortage]
+    acted.sort(key=lambda one: (one.shortage is None, -len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)
-    workloads = counted(len(acted), "workload")
+    workloads = counted(sum(1 for one in acted if one.changes), "workload")
     times = "once" if changes == 1 else f"{changes:,} times"
-    title = f"replicas by HorizontalPodAutoscaler: {workloads} scaled {times}"
+    scaled = f"{workloads} scaled {times}" if changes else "no workload scaled"
+    title = f"replicas by HorizontalPodAutoscaler: {scaled}"
 
     def show(console: Console, count: int) -> None:
         print_line(console, "")
@@ -108,12 +112,24 @@ def pod_autoscalers(run: RunOutcome) -> Section:
 
 
 def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
-    line = f"{one.autoscaler}: {one.target} {one.replicas_before:,} → {one.replicas or 0:,}"
-    line += f", between {one.lowest:,} and {one.highest:,} (limits {one.minimum:,} and "
-    last = for_readers(one.changes[-1].at - start)
-    number = len(one.changes)
-    changes = "1 change after" if number == 1 else f"{number:,} changes, the last after"
-    return f"{line}{one.maximum:,}), {changes} {last}"
+    limits = f"limits {one.minimum:,} and {one.maximum:,}"
+    line = f"{one.autoscaler}: {one.target} "
+    if one.changes:
+        line += f"{one.replicas_before:,} → {one.replicas or 0:,}"
+        line += f", between {one.lowest:,} and {one.highest:,} ({limits}), "
+        number, last = len(one.changes), for_readers(one.changes[-1].at - start)
+        line += (
+            f"1 change after {last}"
+            if number == 1
+            else f"{number:,} changes, the last after {last}"
+        )
+    else:
+        line += f"keeps {one.replicas or 0:,} replicas ({limits})"
+    if one.shortage is None:
+        return line
+    end = "" if one.shortage.is_over else " until the end"
+    lasted = for_readers(one.shortage.lasted)
+    return f"{line}; its metrics propose up to {one.shortage.proposed:,} replicas for {lasted}{end}"
 
 
 def _totals(outcome: AutoscalingOutcome) -> str:

@@ -97,6 +97,8 @@ def pod_autoscalers_json(outcomes: Iterable[PodAutoscalerOutcome], start: Instan
             "replicas": one.replicas,
             "lowest": one.lowest,
             "highest": one.highest,
+            "short_s": 0.0 if one.shortage is None else _seconds(one.shortage.lasted),
+            "proposed": None if one.shortage is None else one.shortage.proposed,
             "inactive_reason": one.inactive_reason or None,
             "inactive_message": one.inactive_message or None,
             "changes": [

@@ -97,13 +97,15 @@ class RunControllers(Struct, frozen=True):
     def _has_pod_autoscalers(self) -> bool:
         return any(True for _ in self.pod_autoscalers.autoscalers)
 
-    def pod_autoscaler_outcomes(self, since: Instant) -> tuple[PodAutoscalerOutcome, ...]:
-        """Return the effects of each HorizontalPodAutoscaler after the instant `since`."""
+    def pod_autoscaler_outcomes(
+        self, since: Instant, until: Instant
+    ) -> tuple[PodAutoscalerOutcome, ...]:
+        """Return the effects of each HorizontalPodAutoscaler from `since` to `until`."""
         if not self._has_pod_autoscalers:
             return ()
         from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes  # noqa: PLC0415
 
-        return pod_autoscaler_outcomes(self.pod_autoscalers, since)
+        return pod_autoscaler_outcomes(self.pod_autoscalers, since, until)
 
     def notes(self, now: Instant) -> Iterator[str]:
         """Yield notes about missing PodGroups and queues, and about nodes that Karpenter protects.

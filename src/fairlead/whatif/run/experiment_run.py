@@ -581,7 +581,7 @@ class ExperimentRun:
         concerned.update(one.workload for one in errors if one.workload and one.missing)
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
         workloads = self._readiness(concerned, since, until)
-        autoscalers = self._controllers.pod_autoscaler_outcomes(since)
+        autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
         overdue = self._overdue_rollouts(errors, since, until, settled=settled)
         return RunOutcome(
             started_at=since,

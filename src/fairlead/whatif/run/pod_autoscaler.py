@@ -9,22 +9,31 @@ from typing import Any, Final
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import Autoscaler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaChange
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
+    PodAutoscalerOutcome,
+    ReplicaChange,
+    ReplicaShortage,
+)
 
 _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
 
 
 def pod_autoscaler_outcomes(
-    controller: HorizontalPodAutoscalers, since: Instant
+    controller: HorizontalPodAutoscalers, since: Instant, until: Instant
 ) -> tuple[PodAutoscalerOutcome, ...]:
-    """Return the effects of each autoscaler after `since`, ordered by namespace and name."""
+    """Return the effects of each autoscaler from `since` to `until`, by namespace and name."""
     changes: dict[tuple[str, str], list[ReplicaChange]] = defaultdict(list)
     for one in controller.history:
         if one.at >= since:
             key = one.autoscaler.namespace, one.autoscaler.name
             changes[key].append(ReplicaChange(one.at, one.before, one.after, one.why))
     found = [
-        _outcome(one, controller.replicas_of(one), tuple(changes[_key(one)]))
+        _outcome(
+            one,
+            controller.replicas_of(one),
+            tuple(changes[_key(one)]),
+            _shortage(one, since, until),
+        )
         for one in controller.autoscalers
     ]
     return tuple(sorted(found, key=lambda one: one.autoscaler))
@@ -43,8 +52,22 @@ def _inactive(one: Autoscaler) -> list[Mapping[str, Any]]:
     ]
 
 
+def _shortage(one: Autoscaler, since: Instant, until: Instant) -> ReplicaShortage | None:
+    found = [each for each in one.shortages(until) if each.end > since]
+    if not found:
+        return None
+    return ReplicaShortage(
+        lasted=sum(each.end - max(each.begin, since) for each in found),
+        proposed=max(each.proposed for each in found),
+        is_over=found[-1].end < until,
+    )
+
+
 def _outcome(
-    one: Autoscaler, replicas: int | None, changes: tuple[ReplicaChange, ...]
+    one: Autoscaler,
+    replicas: int | None,
+    changes: tuple[ReplicaChange, ...],
+    shortage: ReplicaShortage | None,
 ) -> PodAutoscalerOutcome:
     spec = one.view.spec
     problem = next(iter(_inactive(one)), {})
@@ -57,4 +80,5 @@ def _outcome(
         changes=changes,
         inactive_reason=problem.get("reason", ""),
         inactive_message=problem.get("message", ""),
+        shortage=shortage,
     )

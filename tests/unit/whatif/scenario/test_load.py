@@ -160,10 +160,16 @@ def test_the_load_of_a_what_if_begins_with_the_change(snapshot, make, tmp_path):
     begin = answer.without.started_at
     assert [(one.before, one.after) for one in found.changes] == [(4, 8), (8, 4)]
     assert [(one.at - begin) // seconds(60) for one in found.changes] == [10, 25]
-    assert answer.verdict.first.sentence == (
-        "deploy/default/web has 4 to 5 replicas over time instead of 4 to 8 "
-        "(HorizontalPodAutoscaler default/web)."
-    )
+    assert [one.sentence for one in answer.verdict.findings] == [
+        (
+            "HorizontalPodAutoscaler default/web needs up to 8 replicas for 10m00s, but its "
+            "maxReplicas is 5."
+        ),
+        (
+            "deploy/default/web has 4 to 5 replicas over time instead of 4 to 8 "
+            "(HorizontalPodAutoscaler default/web)."
+        ),
+    ]
 
 
 def test_pods_of_a_later_scale_up_are_not_displaced(snapshot, make, tmp_path):

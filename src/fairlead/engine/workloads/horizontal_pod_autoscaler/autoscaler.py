@@ -25,11 +25,12 @@ validateAndParseSelector
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, LabelSelector, Pod
@@ -82,6 +83,17 @@ class Rescale(Struct, frozen=True):
     why: str
 
 
+class Shortage(Struct, frozen=True):
+    """A time in which the metrics propose more replicas than maxReplicas.
+
+    `proposed` is the highest number that they propose in this time.
+    """
+
+    begin: Instant
+    end: Instant
+    proposed: int
+
+
 class _Skip(Struct, frozen=True):
     """The metrics and the number of replicas that apply to the skipped syncs after `since`."""
 
@@ -123,6 +135,8 @@ class Autoscaler:
     _readings: PodReadings = field(default_factory=PodReadings)
     _skip: _Skip | None = None
     _last_sync: Instant | None = None
+    _shortages: list[Shortage] = field(default_factory=list)  # those that have ended
+    _shortage: Shortage | None = None  # its `end` is the last executed sync
 
     def __post_init__(self) -> None:
         self.history = ScaleHistory(self.config.downscale_stabilization)
@@ -138,6 +152,15 @@ class Autoscaler:
         period = self.config.sync_period
         found = self.first_sync + max(0, -(-(now - self.first_sync) // period)) * period
         return found + period if found == self._last_sync else found
+
+    def shortages(self, until: Instant) -> list[Shortage]:
+        """Return the times until `until` in which the metrics propose more than maxReplicas."""
+        lasting = self._shortage
+        if lasting is None:
+            return self._shortages
+        skipped = self._skipped_proposals(lasting.end + self.config.sync_period, until)
+        most = max((proposed for _, proposed in skipped), default=0)
+        return [*self._shortages, replace(_raised(lasting, most), end=until)]
 
     # --- sync ----------------------------------------------------------------------------------
 
@@ -158,7 +181,7 @@ class Autoscaler:
         except ScaleError as problem:
             why = f"the HPA controller was unable to get the target's current scale: {problem}"
             draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", why, is_true=False)
-            self._wait_for_change()
+            self._wait_for_change(now)
             return [event(self.ref, "FailedGetScale", str(problem)), *self._written(draft)]
         why = "the HPA controller was able to get the target's current scale"
         draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", why, is_true=True)
@@ -168,7 +191,7 @@ class Autoscaler:
             why = "scaling is disabled since the replica count of the target is zero"
             draft.set_condition(SCALING_ACTIVE, "ScalingDisabled", why, is_true=False)
             draft.set_counts(0, 0, None)
-            self._wait_for_change()
+            self._wait_for_change(now)
             return self._written(draft)
         if current > spec.max_replicas:
             why = "Current number of replicas above Spec.MaxReplicas"
@@ -187,10 +210,11 @@ class Autoscaler:
         now, current = draft.now, scale.replicas
         refusal = self._refused_selector(scale, register, draft)
         if refusal is not None:
-            self._wait_for_change()
+            self._wait_for_change(now)
             return self._failed(draft, current, None, refusal)
         self._refresh_metrics(scale, now)
         outcome = _evaluate(self._metrics, current, now)
+        self._note_shortage(outcome.replicas, now)
         problems: list[Command] = [
             event(self.ref, one.reason, one.problem) for one in outcome.failures
         ]
@@ -219,6 +243,16 @@ class Autoscaler:
         draft.set_counts(current, current, outcome.statuses)
         self._skip_until_another_state(scale)
         return problems + self._written(draft)
+
+    def _note_shortage(self, proposed: int, now: Instant) -> None:
+        """Record whether `proposed`, what the metrics propose, is more than maxReplicas."""
+        known = self._shortage
+        if proposed > self.view.spec.max_replicas:
+            known = known or Shortage(now, now, proposed)
+            self._shortage = replace(_raised(known, proposed), end=now)
+        elif known is not None:
+            self._shortages.append(replace(known, end=now))
+            self._shortage = None
 
     def _refused_selector(
         self, scale: Scale, register: Callable[[LabelSelector], Rivals], draft: StatusDraft
@@ -312,7 +346,9 @@ class Autoscaler:
             self._metrics = metrics_of(self.view, pods, load, self.config, now, self._readings)
             self.is_stale = False
 
-    def _wait_for_change(self) -> None:
+    def _wait_for_change(self, now: Instant) -> None:
+        """Record that the metrics propose nothing from `now` until an object changes."""
+        self._note_shortage(0, now)
         if not self.config.refreshes_status:
             self.due = None
 
@@ -393,17 +429,38 @@ class Autoscaler:
 
     def _recall_skipped(self, now: Instant) -> None:
         """Add to the history what the syncs skipped before `now` would have recommended."""
-        skip, self._skip = self._skip, None
+        if self._skip is None:
+            return
+        window = now - self.history.window(self.view.spec.behavior)
+        first = self._skip.since + self.config.sync_period
+        # Stabilization reads only the recommendations in the window.
+        begin = max(first, window) if self._shortage is None else first
+        for at, proposed in self._skipped_proposals(begin, now):
+            if at >= window:
+                self.history.recommend(proposed, at)
+            if self._shortage is not None:
+                self._shortage = _raised(self._shortage, proposed)
+        self._skip = None
+
+    def _skipped_proposals(self, begin: Instant, end: Instant) -> Iterator[tuple[Instant, int]]:
+        """Yield the time and the proposal of each skipped sync from `begin` to before `end`.
+
+        Syncs at which the metrics fail are left out.
+        """
+        skip = self._skip
         if skip is None:
             return
-        period = self.config.sync_period
-        begin = max(skip.since + period, now - self.history.window(self.view.spec.behavior))
         at = self.scheduled_at_or_after(begin)
-        while at < now:
+        while at < end:
             proposed = _proposed(skip.metrics, skip.replicas, at)
             if proposed != FAILED:
-                self.history.recommend(proposed, at)
-            at += period
+                yield at, proposed
+            at += self.config.sync_period
+
+
+def _raised(shortage: Shortage, proposed: int) -> Shortage:
+    """Return `shortage` with `proposed` as the highest proposal, if it is higher."""
+    return replace(shortage, proposed=max(shortage.proposed, proposed))
 
 
 class _Evaluation(Struct):

@@ -61,6 +61,7 @@ class OutcomeKind(StrEnum):
     BRIEFLY_UNAVAILABLE = "briefly_unavailable"
     REPEATED = "repeated"
     RESCALED = "rescaled"
+    LIMITED = "limited"
     REPACKED = "repacked"
     DISPLACED = "displaced"
     UPDATED = "updated"
@@ -81,6 +82,7 @@ _WARNINGS: Final = (
     OutcomeKind.BRIEFLY_UNAVAILABLE,
     OutcomeKind.REPEATED,
     OutcomeKind.RESCALED,
+    OutcomeKind.LIMITED,
 )
 
 
@@ -171,6 +173,20 @@ def _rescaled(effect: Effect) -> str | None:
         f"HorizontalPodAutoscaler {first.autoscaler} scales {first.workload} from "
         f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
         f"{first.maximum:,}){more if others else ''}."
+    )
+
+
+def _limited(effect: Effect) -> str | None:
+    """Return a sentence about autoscalers that need more than maxReplicas because of the change."""
+    found = effect.replica_shortages
+    if not found:
+        return None
+    (first, shortage), others = found[0], len(found) - 1
+    how_long = f"for {for_readers(shortage.lasted)}" if shortage.is_over else "until the end"
+    more = f"; {counted(others, 'more autoscaler')} {'lacks' if others == 1 else 'lack'} replicas"
+    return (
+        f"HorizontalPodAutoscaler {first.autoscaler} needs up to {shortage.proposed:,} replicas "
+        f"{how_long}, but its maxReplicas is {first.maximum:,}{more if others else ''}."
     )
 
 
@@ -848,6 +864,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.REPEATED, _repeated),
     # Requests that an autoscaler overrides.
     (OutcomeKind.RESCALED, _rescaled),
+    (OutcomeKind.LIMITED, _limited),
     # Harmless effects.
     (OutcomeKind.REPACKED, _repacked),
     (OutcomeKind.DISPLACED, _displaced),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from msgspec import Struct
 
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
 from fairlead.whatif.outcome.workload import WorkloadRef
+
+# A difference that is shorter than a few syncs can have other causes, such as pods that start.
+LONGER: Final = seconds(60)
 
 
 class ReplicaChange(Struct, frozen=True):
@@ -20,12 +24,25 @@ class ReplicaChange(Struct, frozen=True):
     reason: str
 
 
+class ReplicaShortage(Struct, frozen=True, kw_only=True):
+    """The metrics of an autoscaler propose more replicas than maxReplicas allows.
+
+    `lasted` is for how long they do so in total, and `proposed` is the highest number that they
+    propose. `is_over` is False if they do so at the end of the run.
+    """
+
+    lasted: DurationNs
+    proposed: int
+    is_over: bool
+
+
 class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
     `replicas` is the number at the end, None if the target has no scale. If the condition
     ScalingActive or AbleToScale is False, `inactive_reason` and `inactive_message` are the reason
-    and message of that condition; otherwise they are "".
+    and message of that condition; otherwise they are "". `shortage` is None if the metrics never
+    propose more than `maximum`.
     """
 
     autoscaler: str
@@ -36,6 +53,7 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     changes: tuple[ReplicaChange, ...]
     inactive_reason: str = ""
     inactive_message: str = ""
+    shortage: ReplicaShortage | None = None
 
     @property
     def workload(self) -> WorkloadRef:
@@ -66,6 +84,23 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     def _numbers(self) -> list[int]:
         stated = (self.replicas_before, *(one.after for one in self.changes))
         return [one for one in stated if one is not None]
+
+
+def new_shortages(
+    without: Iterable[PodAutoscalerOutcome], changed: Iterable[PodAutoscalerOutcome]
+) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
+    """Return the autoscalers of the run `changed` that propose too much because of the change.
+
+    They propose more than maxReplicas for at least `LONGER` longer than in the run `without`.
+    """
+    before = {one.autoscaler: one.shortage for one in without}
+    found = []
+    for one in changed:
+        known = before.get(one.autoscaler)
+        lasted = 0 if known is None else known.lasted
+        if one.shortage is not None and one.shortage.lasted - lasted >= LONGER:
+            found.append((one, one.shortage))
+    return found
 
 
 class ReplicaRange(Struct, frozen=True):

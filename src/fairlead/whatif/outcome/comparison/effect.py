@@ -8,7 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import ChangedRange, changed_ranges
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
+    ChangedRange,
+    PodAutoscalerOutcome,
+    ReplicaShortage,
+    changed_ranges,
+    new_shortages,
+)
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.comparison.difference import (
     Difference,
@@ -60,11 +66,18 @@ class Effect(Struct, frozen=True, kw_only=True):
     def is_none(self) -> bool:
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
-        A refused or incomplete drain counts as an effect, and so does another range of replicas.
+        A refused or incomplete drain counts as an effect, and so do another range of replicas and
+        a lack of replicas.
         """
         is_complete = self.is_drain_complete and not self.lasting_errors
-        affects_none = self.difference.is_empty and not self.replica_ranges
+        is_scaled = bool(self.replica_ranges or self.replica_shortages)
+        affects_none = self.difference.is_empty and not is_scaled
         return affects_none and is_complete and not self.deleted_claims
+
+    @property
+    def replica_shortages(self) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
+        """The autoscalers that lack replicas for longer than without the change."""
+        return new_shortages(self.without.pod_autoscalers, self.changed.pod_autoscalers)
 
     @property
     def replica_ranges(self) -> tuple[ChangedRange, ...]:

@@ -326,3 +326,24 @@ def test_skipped_syncs_change_no_decision(new_world, amounts, ramp, behavior):
         taken.append([(one.at, one.before, one.after, one.why) for one in controller.history])
     assert taken[0] == taken[1]
     assert all(1 <= after <= 10 for _, _, after, _ in taken[0])
+
+
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_the_time_with_too_few_replicas_is_the_same_with_skipped_syncs(begin, refreshes):
+    """The load rises to 16 pods' worth within 10 minutes, and then falls; the maximum is 10.
+
+    At the maximum, a sync proposes more if the utilization is above 55 %: above a load of 5.6
+    cores, because the utilization is cut off to a whole percent.
+    """
+    points = ((0, 2000), (seconds(600), 8000), (seconds(1200), 2000))
+    world = begin({WEB: {"cpu": LoadCurve(points, start=T0)}}, refreshes=refreshes)
+    world.load(deployment(replicas=10), *map(pod, range(10)), autoscaler(minReplicas=10))
+    world.run(seconds(500))
+    (one,) = world.controllers[0].autoscalers
+    (lasting,) = one.shortages(world.now)
+    assert (lasting.begin - T0, lasting.end - T0, lasting.proposed) == (
+        seconds(360), seconds(500), 14
+    )  # fmt: skip
+    world.run(seconds(1500))
+    (found,) = one.shortages(world.now)
+    assert (found.begin - T0, found.end - T0, found.proposed) == (seconds(360), seconds(855), 16)

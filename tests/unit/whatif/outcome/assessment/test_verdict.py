@@ -12,6 +12,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, N
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     PodAutoscalerOutcome,
     ReplicaChange,
+    ReplicaShortage,
 )
 from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.outage import (
@@ -204,6 +205,21 @@ ROWS = {
         (
             "HorizontalPodAutoscaler ns/web scales deploy/ns/web from 20 to 12 replicas (limits 6 "
             "and 12)."
+        ),
+    ),
+    OutcomeKind.LIMITED: (
+        outcome(
+            HERE,
+            pod_autoscalers=(
+                replace(
+                    autoscaler(),
+                    shortage=ReplicaShortage(lasted=seconds(90), proposed=18, is_over=True),
+                ),
+            ),
+        ),
+        (
+            "HorizontalPodAutoscaler ns/web needs up to 18 replicas for 1m30s, but its maxReplicas "
+            "is 12."
         ),
     ),
     OutcomeKind.REPACKED: (
