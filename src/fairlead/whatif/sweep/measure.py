@@ -56,6 +56,14 @@ def _lost(result: Json) -> int | None:
     return sum(LossCause(one["cause"]).is_loss for one in result["outage"]["lost"])
 
 
+def _short(result: Json) -> float | None:
+    """Return the longest time in which an autoscaler needs more than maxReplicas, in seconds.
+
+    Return None if there is no HorizontalPodAutoscaler.
+    """
+    return max((one["short_s"] for one in result["pod_autoscalers"]), default=None)
+
+
 def _share(resource: str) -> Callable[[Json], float | None]:
     def read(result: Json) -> float | None:
         for row in result["allocation"]:
@@ -88,6 +96,7 @@ MEASURES: Final = (
         _inside("waiting_times", "p95_so_far_s"),
         is_duration=True,
     ),
+    Measure("short_s", "longest lack of replicas (s)", _short, is_duration=True),
     Measure("cost", "cost of nodes by the autoscaler", _inside("autoscaling", "cost")),
     Measure("node_hours", "hours of nodes by the autoscaler", _inside("autoscaling", "node_hours")),
     Measure("nodes_added", "nodes added", _inside("autoscaling", "added")),

@@ -43,3 +43,9 @@ def test_pods_that_are_not_needed_any_more_are_not_lost() -> None:
     lost = BY_NAME["lost"].read({"outage": {"lost": [{"cause": str(one)} for one in causes]}})
     assert lost == 2
     assert BY_NAME["lost"].read({"outage": None}) is None
+
+
+def test_the_autoscaler_that_lacks_replicas_for_the_longest_time_counts() -> None:
+    autoscalers = [{"short_s": 15.0}, {"short_s": 60.0}, {"short_s": 0.0}]
+    assert BY_NAME["short_s"].read({"pod_autoscalers": autoscalers}) == 60
+    assert BY_NAME["short_s"].read({"pod_autoscalers": []}) is None
