@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
@@ -36,6 +37,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
+    CPU,
     RESOURCES,
     LoadCurve,
     ScaleTargetKey,
@@ -349,20 +351,37 @@ class _Table(Struct):
 
 def unread_loads(loads: WorkloadLoads, inventory: Inventory) -> Iterator[str]:
     """Yield a note about loads that no HorizontalPodAutoscaler reads."""
-    scaled = set(_scaled(inventory))
-    idle = [key for key in loads if key not in scaled]
+    read = dict(_read(inventory))
+    idle = [key for key, load in loads.items() if not read.get(key, frozenset()) & load.keys()]
     if idle:
         kind, namespace, name = idle[0]
+        by = f" by {' or '.join(sorted(loads[idle[0]]))}" if idle[0] in read else ""
         more = f" and {len(idle) - 1:,} more" if len(idle) > 1 else ""
         yield (
-            f"No HorizontalPodAutoscaler scales {kind} {namespace}/{name}{more}, so the load has "
-            "no effect there."
+            f"No HorizontalPodAutoscaler scales {kind} {namespace}/{name}{by}{more}, so the load "
+            "has no effect there."
         )
 
 
-def _scaled(inventory: Inventory) -> Iterator[ScaleTargetKey]:
+def _read(inventory: Inventory) -> Iterator[tuple[ScaleTargetKey, frozenset[str]]]:
+    """Yield the target of each HorizontalPodAutoscaler, and the resources in its metrics."""
     for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
         spec = one.value.get("spec")
         target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
-        if isinstance(target, dict):
-            yield (str(target.get("kind")), one.ref.namespace, str(target.get("name")))
+        if isinstance(spec, dict) and isinstance(target, dict):
+            key = str(target.get("kind")), one.ref.namespace, str(target.get("name"))
+            yield key, frozenset(_resources(spec))
+
+
+def _resources(spec: Json) -> Iterator[str]:
+    """Yield the resources in the metrics of an autoscaler; without metrics, cpu."""
+    metrics = spec.get("metrics")
+    if not isinstance(metrics, list) or not metrics:
+        # upstream: pkg/apis/autoscaling/v2/defaults.go: SetDefaults_HorizontalPodAutoscaler
+        yield CPU
+        return
+    for metric in metrics:
+        for kind in ("resource", "containerResource"):
+            source = metric.get(kind) if isinstance(metric, dict) else None
+            if isinstance(source, dict):
+                yield str(source.get("name"))

@@ -63,7 +63,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     PodAutoscalerOutcome,
-    unloaded_note,
+    metric_notes,
 )
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
@@ -710,8 +710,7 @@ class ExperimentRun:
         objects come from an API server; hand-written inputs need not be complete.
         """
         yield from self._controllers.notes(self._world.now)
-        if unloaded := unloaded_note(autoscalers):
-            yield unloaded
+        yield from metric_notes(autoscalers)
         yield from self._ignored()
         if self._recommended is not None:
             yield from self._recommended.notes(since)

@@ -81,4 +81,6 @@ def _outcome(
         inactive_reason=problem.get("reason", ""),
         inactive_message=problem.get("message", ""),
         shortage=shortage,
+        with_value=tuple(each.short_name for each in one.metrics if not each.problem),
+        without_value=tuple(each.short_name for each in one.metrics if each.problem),
     )

@@ -259,3 +259,17 @@ def test_a_bad_table_is_refused_by_its_line(read, table, message):
     with pytest.raises(InputError) as refused:
         read([{"csv": "load.csv"}], files={"load.csv": table})
     assert f"load.csv: {message}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("load", "what"),
+    [
+        ({"workload": "deploy/default/api", "cpu": 1}, "Deployment default/api"),
+        ({"workload": "deploy/default/web", "memory": "2Gi"}, "Deployment default/web by memory"),
+        ({"workload": "deploy/default/web", "memory": "2Gi", "cpu": 1}, ""),
+    ],
+)
+def test_a_note_says_if_no_autoscaler_reads_a_load(read, load, what):
+    """Without metrics, an autoscaler scales by cpu."""
+    note = f"No HorizontalPodAutoscaler scales {what}, so the load has no effect there."
+    assert [one for one in read([load]).notes if "load" in one] == ([note] if what else [])

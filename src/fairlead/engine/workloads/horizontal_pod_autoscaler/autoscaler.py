@@ -147,6 +147,11 @@ class Autoscaler:
         meta = self.view.metadata
         return ObjectRef("HorizontalPodAutoscaler", meta.namespace, meta.name, meta.uid)
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics at the last executed sync."""
+        return self._metrics
+
     def scheduled_at_or_after(self, now: Instant) -> Instant:
         """Return the time of the first sync at or after `now` that has not been executed yet."""
         period = self.config.sync_period

@@ -112,6 +112,17 @@ class Metric:
         return f"{resource} {of} utilization (percentage of request)"
 
     @property
+    def short_name(self) -> str:
+        """Short name for users, such as `cpu` or `External metric s0-prometheus`."""
+        match self.spec.type:
+            case "Resource":
+                return self.source.name
+            case "ContainerResource":
+                return f"{self.source.name} of container {self.source.container}"
+            case other:
+                return f"{other} metric {_metric_name(self.source)}"
+
+    @property
     def failure_prefix(self) -> str:
         """Text before the problem in the error text of this metric."""
         match self.spec.type:

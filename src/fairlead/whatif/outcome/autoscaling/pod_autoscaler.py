@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -42,7 +44,8 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     `replicas` is the number at the end, None if the target has no scale. If the condition
     ScalingActive or AbleToScale is False, `inactive_reason` and `inactive_message` are the reason
     and message of that condition; otherwise they are "". `shortage` is None if the metrics never
-    propose more than `maximum`.
+    propose more than `maximum`. `with_value` and `without_value` name the metrics that have a value
+    at the end, and those that have none.
     """
 
     autoscaler: str
@@ -54,6 +57,8 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     inactive_reason: str = ""
     inactive_message: str = ""
     shortage: ReplicaShortage | None = None
+    with_value: tuple[str, ...] = ()
+    without_value: tuple[str, ...] = ()
 
     @property
     def workload(self) -> WorkloadRef:
@@ -158,17 +163,34 @@ def _range(begin: int, one: PodAutoscalerOutcome | None) -> ReplicaRange:
     return ReplicaRange(min(numbers), max(numbers))
 
 
-def unloaded_note(autoscalers: Iterable[PodAutoscalerOutcome]) -> str:
-    """Return a note that names the `autoscalers` without a load; "" if there are none."""
+def metric_notes(autoscalers: Iterable[PodAutoscalerOutcome]) -> list[str]:
+    """Return notes that name the `autoscalers` whose metrics have no value in the simulation."""
+    autoscalers = list(autoscalers)
+    notes = []
     idle = [one.autoscaler for one in autoscalers if one.has_no_load]
-    if not idle:
-        return ""
-    has = "has" if len(idle) == 1 else f"and {len(idle) - 1:,} more have"
-    return (
-        f"HorizontalPodAutoscaler {idle[0]} {has} no load here, so the number of replicas changes "
-        "only if it is outside the limits; state a load with whatif --load FILE (in a scenario, "
-        "load)."
-    )
+    if idle:
+        has = "has" if len(idle) == 1 else f"and {len(idle) - 1:,} more have"
+        notes.append(
+            f"HorizontalPodAutoscaler {idle[0]} {has} no load here, so the number of replicas "
+            "changes only if it is outside the limits; state a load with whatif --load FILE (in a "
+            "scenario, load)."
+        )
+    lacking = [one for one in autoscalers if one.without_value and not one.has_no_load]
+    # With a metric that has no value, a real autoscaler does not remove pods either.
+    # upstream: pkg/controller/podautoscaler/horizontal.go: computeReplicasForMetrics
+    for is_partial, effect in (
+        (True, "it adds pods by its other metrics, but removes none"),
+        (False, "the number of replicas changes only if it is outside the limits"),
+    ):
+        found = [one for one in lacking if bool(one.with_value) is is_partial]
+        if found:
+            others = counted(len(found) - 1, "more autoscaler")
+            more = f"; the same applies to {others}" if len(found) > 1 else ""
+            notes.append(
+                f"HorizontalPodAutoscaler {found[0].autoscaler} has no value for "
+                f"{listed(found[0].without_value)} here, so {effect}{more}."
+            )
+    return notes
 
 
 def notes_about(
@@ -176,14 +198,19 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run; the note about missing loads is limited to `workloads`.
+    """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
 
-    In `notes`, the note about missing loads is about all `autoscalers` without a load. In the
-    result, it is only about those autoscalers without a load that scale one of `workloads`. The
-    note is left out if there is no such autoscaler.
+    In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
+    they are only about those autoscalers that have scaled a workload, or that scale one of
+    `workloads`. Notes about no such autoscaler are left out.
     """
     autoscalers = list(autoscalers)
-    everyone = unloaded_note(autoscalers)
-    concerned = unloaded_note(one for one in autoscalers if one.workload in workloads)
-    found = (concerned if note == everyone else note for note in notes)
-    return tuple(note for note in found if note)
+    everyone = metric_notes(autoscalers)
+    concerned = metric_notes(one for one in autoscalers if one.changes or one.workload in workloads)
+    found: list[str] = []
+    for note in notes:
+        if note not in everyone:
+            found.append(note)
+        elif note == everyone[0]:
+            found += concerned
+    return tuple(found)
