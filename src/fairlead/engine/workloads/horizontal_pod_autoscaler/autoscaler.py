@@ -83,7 +83,7 @@ class Rescale(Struct, frozen=True):
     why: str
 
 
-class Shortage(Struct, frozen=True):
+class UnmetProposal(Struct, frozen=True):
     """A time in which the metrics propose more replicas than maxReplicas.
 
     `proposed` is the highest number that they propose in this time.
@@ -135,8 +135,8 @@ class Autoscaler:
     _readings: PodReadings = field(default_factory=PodReadings)
     _skip: _Skip | None = None
     _last_sync: Instant | None = None
-    _shortages: list[Shortage] = field(default_factory=list)  # those that have ended
-    _shortage: Shortage | None = None  # its `end` is the last executed sync
+    _shortages: list[UnmetProposal] = field(default_factory=list)  # those that have ended
+    _shortage: UnmetProposal | None = None  # its `end` is the last executed sync
 
     def __post_init__(self) -> None:
         self.history = ScaleHistory(self.config.downscale_stabilization)
@@ -158,7 +158,7 @@ class Autoscaler:
         found = self.first_sync + max(0, -(-(now - self.first_sync) // period)) * period
         return found + period if found == self._last_sync else found
 
-    def shortages(self, until: Instant) -> list[Shortage]:
+    def shortages(self, until: Instant) -> list[UnmetProposal]:
         """Return the times until `until` in which the metrics propose more than maxReplicas."""
         lasting = self._shortage
         if lasting is None:
@@ -253,7 +253,7 @@ class Autoscaler:
         """Record whether `proposed`, what the metrics propose, is more than maxReplicas."""
         known = self._shortage
         if proposed > self.view.spec.max_replicas:
-            known = known or Shortage(now, now, proposed)
+            known = known or UnmetProposal(now, now, proposed)
             self._shortage = replace(_raised(known, proposed), end=now)
         elif known is not None:
             self._shortages.append(replace(known, end=now))
@@ -463,7 +463,7 @@ class Autoscaler:
             at += self.config.sync_period
 
 
-def _raised(shortage: Shortage, proposed: int) -> Shortage:
+def _raised(shortage: UnmetProposal, proposed: int) -> UnmetProposal:
     """Return `shortage` with `proposed` as the highest proposal, if it is higher."""
     return replace(shortage, proposed=max(shortage.proposed, proposed))
 
