@@ -48,3 +48,28 @@ def test_the_run_without_the_change_covers_the_end_of_the_other_run(snapshot, ma
     assert found.without.ended_at == found.changed.ended_at
     assert len(found.changed.pods) == 4
     assert not found.difference.placed
+
+
+def test_a_run_of_a_cluster_that_never_settles_covers_the_end_of_the_other_run(snapshot, make):
+    """The Job starts pods all the time. The change is made when the pod of `web` is ready."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "batch", "namespace": "default"},
+        "spec": {
+            "parallelism": 1,
+            "completions": 90,
+            "template": {
+                "metadata": {"annotations": {"fairlead.dev/run-duration": "2m"}},
+                "spec": {"containers": [container], "restartPolicy": "Never"},
+            },
+        },
+    }
+    found = what_if(
+        snapshot(*[make.node(name, cpu="64") for name in "ab"], make.workload(cpu="1"), job),
+        ClusterChange(cordon=("b",)),
+    )
+    assert found.without.rest.after
+    assert not found.without.settled
+    assert found.without.ended_at == found.changed.ended_at
