@@ -36,10 +36,10 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import (
 )
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
-from fairlead.whatif.planner.node_drain.due_cron_job import due_cron_job_notes
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -76,8 +76,9 @@ class PlanInput:
         again = {move.pod for drain in plan.drains for move in drain.moves}
         unready = unready_pods(self.snapshot.manifests, again)
         assumed = [unready_note(unready)] if unready else []
-        took = max((run.took or 0 for run in plan.runs), default=0)
-        due = due_cron_job_notes(self.snapshot.manifests, self.snapshot.taken_at, took)
+        start = self.snapshot.taken_at
+        end = start + max((run.took or 0 for run in plan.runs), default=0)
+        due = due_cron_job_notes(self.snapshot.manifests, start, end, "During the drains")
         return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
 
     def instance_types(self, files: str | None) -> list[StatedType]:

@@ -1,16 +1,25 @@
-"""due_cron_jobs: the CronJobs of a cluster that create Jobs in a period of time."""
+"""The CronJobs of a cluster that are due in a period of time, and a note about them.
+
+Plans and what-ifs do not simulate CronJobs. In the cluster, the pods of their Jobs take room, and
+drains and failures evict these pods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.objects import CronJob
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import CRON_JOB
 from fairlead.engine.core.cron_schedule import Schedule, ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
+
+_TIMES_MAX: Final = 100  # more times are not counted
 
 
 def due_cron_jobs(
@@ -32,3 +41,32 @@ def due_cron_jobs(
         first = schedule.after(start)
         if not job.spec.suspend and first is not None and first <= end:
             yield one.ref.key, job, schedule
+
+
+def due_cron_job_notes(
+    manifests: Iterable[Manifest], start: Instant, end: Instant, during: str
+) -> Iterator[str]:
+    """Yield a note about the CronJobs in `manifests` that are due after `start`, not after `end`.
+
+    `during` describes this time in the note, such as `During the drains`.
+    """
+    found = due_cron_jobs(manifests, start, end)
+    due = [(_times(schedule, start, end), key) for key, _, schedule in found]
+    if due:
+        due.sort(key=lambda one: (-one[0], one[1]))
+        names = listed([f"{key} {_times_words(times)}" for times, key in due])
+        is_one = len(due) == 1
+        what = f"{counted(len(due), 'CronJob')} {'is' if is_one else 'are'} due ({names})"
+        yield f"{during}, {what}; {'its' if is_one else 'their'} Jobs are not simulated."
+
+
+def _times(schedule: Schedule, start: Instant, end: Instant) -> int:
+    """Return how often `schedule` is due in (`start`, `end`], at most _TIMES_MAX + 1."""
+    count, at = 0, schedule.after(start)
+    while at is not None and at <= end and count <= _TIMES_MAX:
+        count, at = count + 1, schedule.after(at)
+    return count
+
+
+def _times_words(times: int) -> str:
+    return f"over {_TIMES_MAX} times" if times > _TIMES_MAX else counted(times, "time")

@@ -1,11 +1,11 @@
-"""The note about CronJobs that are due while nodes are drained."""
+"""The note about CronJobs that are due in a period of time."""
 
 from __future__ import annotations
 
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.planner.node_drain.due_cron_job import due_cron_job_notes
+from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 
 
 def cron_job(name, schedule, **spec):
@@ -36,7 +36,8 @@ def test_a_note_counts_the_times_at_which_cron_jobs_are_due(snapshot, make, took
         cron_job("never", "x"),
         cron_job("suspended", "* * * * *", suspend=True),
     )
-    found = due_cron_job_notes(read.manifests, read.taken_at, seconds(took_s))
+    end = read.taken_at + seconds(took_s)
+    found = due_cron_job_notes(read.manifests, read.taken_at, end, "During the drains")
     note = f"During the drains, {what} Jobs are not simulated."
     assert list(found) == ([note] if what else [])
 
@@ -46,5 +47,6 @@ def test_uneven_times_are_counted_one_by_one(snapshot, make):
     node = make.node("a")
     node["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     read = snapshot(node, cron_job("weekdays", "0 9 * * 1-5"), cron_job("minutely", "* * * * *"))
-    [note] = due_cron_job_notes(read.manifests, read.taken_at, seconds(7 * 24 * 3600))
+    end = read.taken_at + seconds(7 * 24 * 3600)
+    [note] = due_cron_job_notes(read.manifests, read.taken_at, end, "During the drains")
     assert "default/minutely over 100 times, default/weekdays 5 times" in note
