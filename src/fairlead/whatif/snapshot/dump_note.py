@@ -27,6 +27,7 @@ from fairlead.api.node_readiness import READY, TRUE
 from fairlead.api.objects import (
     ApiObject,
     Job,
+    LabelSelector,
     OwnerReference,
     Pod,
     PodDisruptionBudget,
@@ -34,6 +35,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
+from fairlead.api.selector import selector_matches
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -351,22 +353,51 @@ def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if custom resources own budgets that allow no eviction now.
+    """Yield notes if custom resources own budgets that allow no eviction now, or control the pods.
 
     upstream: cloudnative-pg internal/controller/replicas.go: reconcileTargetPrimaryFromPods,
-    kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit
+    kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit,
+    longhorn-manager controller/instance_manager_controller.go: syncInstanceManagerPDB
     """
-    kinds: set[str] = set()
-    for budget in _views(PodDisruptionBudget, POD_DISRUPTION_BUDGET, manifests):
-        if not budget.status.disruptions_allowed:
-            owners = budget.metadata.owner_references
-            kinds.update(owner.kind for owner in owners if is_custom(owner.api_version))
-    if kinds:
-        yield (
-            f"Custom resources own budgets that allow no eviction now ({listed(sorted(kinds))}). "
-            "Their controllers may act when a node is cordoned or an eviction is refused, so that "
-            "a drain completes, as those of CloudNativePG and KubeVirt do; this is not simulated."
-        )
+    strict = [
+        one
+        for one in _views(PodDisruptionBudget, POD_DISRUPTION_BUDGET, manifests)
+        if not one.status.disruptions_allowed
+    ]
+    owners = (owner for one in strict for owner in one.metadata.owner_references)
+    kinds = {owner.kind for owner in owners if is_custom(owner.api_version)}
+    reaction = (
+        "Their controllers may act when a node is cordoned or an eviction is refused, so that a "
+        "drain completes, as those of CloudNativePG, KubeVirt and Longhorn do; this is not "
+        "simulated."
+    )
+    whats = (
+        ("own budgets that allow no eviction now", kinds),
+        (
+            "control pods whose budget allows no eviction now",
+            _controllers_of_covered_pods(strict, manifests) - kinds,
+        ),
+    )
+    for what, found in whats:
+        if found:
+            yield f"Custom resources {what} ({listed(sorted(found))}). {reaction}"
+
+
+def _controllers_of_covered_pods(
+    budgets: Iterable[PodDisruptionBudget], manifests: Iterable[Manifest]
+) -> set[str]:
+    """Return the kinds of the custom resources that control pods of `budgets`."""
+    selectors: dict[str, list[LabelSelector | None]] = {}
+    for budget in budgets:
+        selectors.setdefault(budget.metadata.namespace, []).append(budget.spec.selector)
+    kinds = set()
+    for pod in _views(Pod, POD, manifests) if selectors else ():
+        owner, meta = controller_of(pod.metadata), pod.metadata
+        if owner is None or not is_custom(owner.api_version) or is_terminal(pod):
+            continue
+        if any(selector_matches(one, meta.labels) for one in selectors.get(meta.namespace, ())):
+            kinds.add(owner.kind)
+    return kinds
 
 
 def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:

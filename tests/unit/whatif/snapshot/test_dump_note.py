@@ -188,6 +188,33 @@ def test_budgets_of_custom_resources_that_block_have_a_note(notes, api, allowed,
     assert any(note.startswith(said) for note in notes(owned, QUOTA, LEASE)) == has_note
 
 
+@pytest.mark.parametrize(
+    ("allowed", "app", "has_note"), [(0, "im", True), (1, "im", False), (0, "x", False)]
+)
+def test_a_note_names_custom_resources_whose_pods_no_budget_lets_go(
+    make, notes, allowed, app, has_note
+):
+    """Longhorn deletes the budget of an instance manager if its node can be drained."""
+    owner = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "InstanceManager",
+        "name": "im",
+        "uid": "im",
+        "controller": True,
+    }
+    pod = make.pod("im", node_name="n0")
+    pod["metadata"] |= {"labels": {"app": app}, "ownerReferences": [owner]}
+    budget = {
+        **BUDGET,
+        "metadata": {"name": "im", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "im"}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    said = "Custom resources control pods whose budget allows no eviction now (InstanceManager). "
+    found = notes(budget, pod, QUOTA, LEASE)
+    assert any(note.startswith(said) for note in found) == has_note
+
+
 def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
     """Their last heartbeat is unknown; the other nodes renew their leases."""
     node = make.node()
