@@ -17,6 +17,7 @@ from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
+from fairlead.whatif.snapshot.anonymization.kept_name import kept_names
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
 from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
@@ -94,6 +95,8 @@ def write_anonymised(
         _write_key(key_file, found.pseudonyms)
     print_notice(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})")
     print_notice(PUBLISHED)
+    for noun, names in kept_names(found.objects).items():
+        print_notice(f"kept {noun}: {', '.join(names)}")
     for kind, count in sorted(found.dropped.items()):
         print_notice(f"dropped {count:,} objects of kind {kind}")
 

@@ -27,11 +27,11 @@ from fairlead.whatif.snapshot.anonymization.pseudonym import (
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES
 
 PUBLISHED: Final = f"""\
-kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
-  resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; values of
-  well-known labels (zone, region, instance type, architecture, operating system, capacity type)
-  but not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
-  classes, and in other names the parts
+kept: kinds, API groups, phases, conditions, policies and other enumerations; numbers, quantities,
+  times and resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors;
+  values of well-known labels (zone, region, instance type, architecture, operating system, capacity
+  type), but not host names; numbers that Gt and Lt compare; names of the system's namespaces and
+  priority classes, and in other names the parts
   {", ".join(KEPT)};
   scheduler names, drivers and provisioners; attributes, counters and CEL expressions of devices;
   fairlead.dev annotations
