@@ -116,7 +116,8 @@ class RecordedCluster(Struct):
         elif old is None or not isinstance(write.request, dict | list):
             self.unfollowed.append(write.where)
         else:
-            yield from self._replace(write, self._changed(write, old))
+            # Without a response, the new version is unknown: `old` may have one of the own store.
+            yield from self._put_or_remove(write, self._changed(write, old))
 
     # --- the writes -------------------------------------------------------------------------
 
@@ -204,12 +205,16 @@ class RecordedCluster(Struct):
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
         if not self._note_version(key, str(meta.get("resourceVersion", ""))):
             return  # the snapshot or an earlier line has a newer version
-        is_known = self._store.find(write.kind, *key[:2]) is not None
-        if _is_gone(new):
-            if is_known:
-                yield self._remove(write.kind, *key[:2])
-            return
-        yield self._put(write, new)
+        yield from self._put_or_remove(write, new)
+
+    def _put_or_remove(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
+        """Yield the update of an object to `new`, or its removal if nothing keeps it any longer."""
+        meta = new["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        if not _is_gone(new):
+            yield self._put(write, new)
+        elif self._store.find(write.kind, namespace, name) is not None:
+            yield self._remove(write.kind, namespace, name)
 
     def _changed(self, write: AuditedWrite, old: Json) -> Json:
         """Return `old` after the update or patch in `write`. Raises InputError for a bad patch."""

@@ -193,6 +193,27 @@ def test_a_workload_of_the_dump_is_scaled_and_its_recorded_pods_are_not_created(
                for one in run.outcome.notes)  # fmt: skip
 
 
+def test_a_change_after_a_scaling_is_repeated(simulate):
+    """A response to a scaling has no version of the workload, so a later one is not outdated.
+
+    Versions of objects that are stored apart, such as that of n9, may be much higher.
+    """
+    kept = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 1)}
+    kept["metadata"]["resourceVersion"] = "100"
+    other = {"apiVersion": "v1", "kind": "Node", **node("n9")}
+    other["metadata"]["resourceVersion"] = "900"
+    later = deployment("web", 4)
+    later["metadata"]["resourceVersion"] = "200"
+    later["spec"]["template"]["metadata"]["labels"]["release"] = "2"
+    events = [
+        write("patch", "deployments/web/scale", {"spec": {"replicas": 4}}, 2),
+        write("patch", "deployments/web", {"spec": {}}, 3, response=later),
+    ]
+    [found] = simulate(events, kept, other).store.list(DEPLOYMENT)
+    assert found["spec"]["replicas"] == 4
+    assert found["spec"]["template"]["metadata"]["labels"]["release"] == "2"
+
+
 def test_changes_and_deletions_of_users_are_repeated(simulate):
     events = [
         *RECORDED,
