@@ -194,7 +194,7 @@ def test_a_workload_of_the_dump_is_scaled_and_its_recorded_pods_are_not_created(
 
 
 def test_a_change_after_a_scaling_is_repeated(simulate):
-    """A response to a scaling has no version of the workload, so a later one is not outdated.
+    """The log does not contain the versions of the workload after the scalings.
 
     Versions of objects that are stored apart, such as that of n9, may be much higher.
     """
@@ -206,6 +206,7 @@ def test_a_change_after_a_scaling_is_repeated(simulate):
     later["metadata"]["resourceVersion"] = "200"
     later["spec"]["template"]["metadata"]["labels"]["release"] = "2"
     events = [
+        write("patch", "deployments/web/scale", {"spec": {"replicas": 2}}, 1),
         write("patch", "deployments/web/scale", {"spec": {"replicas": 4}}, 2),
         write("patch", "deployments/web", {"spec": {}}, 3, response=later),
     ]
