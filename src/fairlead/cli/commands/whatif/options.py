@@ -325,7 +325,8 @@ class RunOptions:
             "FILE",
             "File with the load on workloads over time: CSV, or YAML as in the scenario field "
             "'load' (docs/horizontal-pod-autoscaler.md). In both simulations, "
-            "HorizontalPodAutoscalers scale the workloads by this load.",
+            "HorizontalPodAutoscalers scale the workloads by this load. Times in the file count "
+            "from the change.",
         ),
     ] = None
     node_groups: Annotated[
