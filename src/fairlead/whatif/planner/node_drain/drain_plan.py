@@ -423,6 +423,9 @@ def _verdict(plan: DrainPlan) -> str:
         which = plan.nodes[0]
     rest = f"; {blocked:,} {'is' if blocked == 1 else 'are'} blocked" if blocked else ""
     if best is None:
+        if any(run.unfinished for run in plan.runs[:1]):
+            drained = "all nodes" if which == "All nodes" else which
+            return f"The drain of {drained} does not complete{rest}."
         return f"{which} can be drained, but not safely{rest}."
     pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
     pace = "" if total == 1 else f", {pace}"

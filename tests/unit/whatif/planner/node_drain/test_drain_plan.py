@@ -1271,6 +1271,8 @@ def test_a_run_names_the_finalizer_that_keeps_an_ended_pod(planner, experiment, 
         "a never becomes empty because default/kept stays (finalizer example.com/hold keeps it "
         "after its end, as in the dump)"
     )
+    verdict = drain_answer(plan, "dump.yaml", ()).to_json()["verdict"]
+    assert verdict == "The drain of a does not complete."
 
 
 def test_an_evicted_pod_leaves_its_node_with_a_finalizer_of_another_program(
