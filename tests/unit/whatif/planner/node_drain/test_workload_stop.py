@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import READY, budget, deployment
 
+from fairlead.api.codec import as_json
 from fairlead.engine.core.instant import seconds
+from fairlead.testing.device_builders import (
+    allocated,
+    asking,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+from fairlead.testing.storage_builders import claiming, make_claim, make_volume
 from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
 from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
@@ -107,3 +117,40 @@ def test_a_pod_that_waits_for_its_node_needs_another_place(planner, experiment, 
     [stop] = stops_of(planner, experiment, [first, make.node("b"), *db])
     assert stop.why.startswith("it waits for a: node(s) didn't match Pod's node affinity/selector")
     assert stop.edit.endswith("fairlead drain-plan SNAPSHOT --nodes a")
+
+
+def manifests(version, *objects):
+    """Return `objects`, all of the API `version`, as a dump contains them."""
+    return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany"])
+def test_replicas_that_share_a_volume_of_one_node_get_no_budget(planner, experiment, make, mode):
+    """With a budget, the drain would never end: the new pod waits for the other old pod."""
+    shared = manifests(
+        "v1",
+        make_claim("data", modes=[mode], volume="pv", bound=True),
+        make_volume("pv", modes=[mode], claim="default/data"),
+    )
+    web = deployment(make, "web", ["a", "a"], **claiming("data"))
+    [stop] = stops_of(planner, experiment, [*nodes(make), *web, *shared])
+    can_move = mode == "ReadWriteMany"
+    assert stop.edit == (BUDGET if can_move else "drain a when deploy/default/web may stop")
+
+
+@pytest.mark.parametrize("on", [["a"], ["a", "a"]])
+def test_replicas_that_share_devices_of_one_node_get_no_budget(planner, experiment, make, on):
+    """The claim stays allocated on the node while an old pod uses it."""
+    web = deployment(make, "web", on, **wanting("gpu"))
+    pods = [one["metadata"] for one in web if one["kind"] == "Pod"]
+    for pod in pods:
+        pod["uid"] = pod["name"]
+    status = allocated("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
+    shared = manifests(
+        "resource.k8s.io/v1",
+        *(make_slice(node) for node in "abc"),
+        make_device_class(),
+        make_resource_claim("gpu", asking(), status=status),
+    )
+    [stop] = stops_of(planner, experiment, [*nodes(make), *web, *shared])
+    assert stop.edit == "drain a when deploy/default/web may stop"
