@@ -32,6 +32,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
+from fairlead.apiserver.conversion.device import new_device_object
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -760,6 +761,8 @@ def _clean(source: str, value: Json) -> Json:
         _check_device_selector(source, clean)
     elif clean["apiVersion"] == _POLICY_V1BETA1:
         clean = _current_budget(clean)
+    else:
+        clean = new_device_object(clean)
     clean["apiVersion"] = _current_api_version(source, clean)
     return clean
 

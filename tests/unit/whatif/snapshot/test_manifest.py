@@ -56,10 +56,11 @@ def test_namespaces_are_filled_in_where_a_kind_has_them():
         ("storage.k8s.io/v1beta1", "CSINode"),
         ("storage.k8s.io/v1beta1", "CSIDriver"),
         ("storage.k8s.io/v1beta1", "CSIStorageCapacity"),
+        ("resource.k8s.io/v1beta1", "ResourceSlice"),
     ],
 )
 def test_former_api_versions_are_converted_to_present_versions(version, kind):
-    """Kubernetes 1.16 to 1.23 print these kinds in these versions."""
+    """Kubernetes 1.16 to 1.33 print these kinds in these versions."""
     [found] = read({"apiVersion": version, "kind": kind, "metadata": {"name": "b"}})
     assert found.value["apiVersion"] == version.replace("v1beta1", "v1")
 
