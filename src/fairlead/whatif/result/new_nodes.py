@@ -4,7 +4,8 @@ A node is suitable if each of the waiting pods would fit on a copy that runs onl
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
 and taints admit these pods. Other nodes are suitable only if they have no taints, and if no node
 rejected a waiting pod because of a rule, such as affinity. Of the preferred nodes, or else of the
-other nodes, the smallest suitable node is copied.
+other nodes, the smallest suitable node is copied. Of nodes of the same size, the one that runs the
+most pods of workloads that wait for devices is copied, because other pods use fewer of its devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -87,7 +88,10 @@ def new_nodes_for(
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
-    like, room = min(suitable, key=lambda one: (one[0] not in known_to_fit, _size(one[1]), one[0]))
+    like, room = min(
+        suitable,
+        key=lambda one: (one[0] not in known_to_fit, _size(one[1]), -one[1][_DEVICES], one[0]),
+    )
     return NewNodes(_copies(needs, room), like)
 
 

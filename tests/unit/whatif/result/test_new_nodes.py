@@ -90,6 +90,8 @@ def test_pods_that_lack_only_devices_need_nodes_that_run_their_workload():
     assert new_nodes_for(short, [MIDDLE, gpu]) == NewNodes(2, "gpu")
     assert new_nodes_for(short, [MIDDLE, node("gpu", 9000)], [gpu]) == NewNodes(2, "gpu")
     assert new_nodes_for(short, [MIDDLE, node("strange", 9000, pod(1, OTHER))]) is None
+    shared = node("a", 9000, pod(1), pod(1, OTHER))  # the other pod may use devices, too
+    assert new_nodes_for(short, [shared, gpu]) == NewNodes(2, "gpu")
 
 
 def test_pods_that_wait_for_a_claim_of_another_pod_do_not_lack_room():
