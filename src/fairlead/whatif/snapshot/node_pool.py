@@ -158,11 +158,16 @@ class NodeTraits(Struct, frozen=True):
 
 
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
-    """Return the traits of `node`; labels with the keys `besides` are left out."""
+    """Return the traits of `node`; labels with the keys `besides` are left out.
+
+    A label whose value names the node or its machine has the value "": TopoLVM and k3s label each
+    node with its own name, and eksctl with the id of its instance.
+    """
     own = node.metadata.labels
     left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))
+    names = {node.metadata.name, own.get(HOSTNAME, ""), _machine_id(node)}
     labels = frozenset(
-        (key, value)
+        (key, "" if value in names else value)
         for key, value in own.items()
         if key not in left_out and key not in besides and not key.startswith(_AWS_INTERRUPTION)
     )
@@ -172,6 +177,15 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
         if is_lasting_taint(one.key)
     )
     return NodeTraits(labels, tuple(taints))
+
+
+def _machine_id(node: Node) -> str:
+    """Return the last part of the node's providerID; "" for a number, which is not unique.
+
+    On Azure, it is the number of a machine in its scale set.
+    """
+    found = node.spec.provider_id.rpartition("/")[2]
+    return "" if found.isdigit() else found
 
 
 def is_in_service(node: Node) -> bool:

@@ -35,6 +35,38 @@ def test_an_interrupted_machine_stays_in_its_pool(make):
     assert interrupted == usual
 
 
+@pytest.mark.parametrize(
+    ("values", "is_one_pool"),
+    [
+        pytest.param(("a", "b"), True, id="the names of the nodes"),
+        pytest.param(("i-0a", "i-0b"), True, id="the ids of the machines"),
+        pytest.param(("b", "a"), False, id="the names of other nodes"),
+        pytest.param(("x", "y"), False, id="other values"),
+        pytest.param(("a", None), False, id="one node lacks the label"),
+    ],
+)
+def test_labels_that_name_the_node_itself_do_not_divide_a_pool(make, values, is_one_pool):
+    """For example, TopoLVM sets topology.topolvm.io/node, and eksctl sets the instance id."""
+    found = set()
+    for name, value in zip("ab", values, strict=True):
+        node = make.node(name, **({} if value is None else {"own": value}))
+        node["spec"] = {"providerID": f"aws:///eu-1a/i-0{name}"}
+        found.add(node_traits(decode_as(Node, node)))
+    assert (len(found) == 1) is is_one_pool
+
+
+def test_the_number_of_a_machine_in_its_scale_set_is_no_id(make):
+    """On Azure, the label of the first machine would differ from the label of the others."""
+    found = set()
+    for number in range(2):
+        node = make.node(f"vmss00000{number}", shard="0")
+        node["spec"] = {
+            "providerID": f"azure:///virtualMachineScaleSets/a/virtualMachines/{number}"
+        }
+        found.add(node_traits(decode_as(Node, node)))
+    assert len(found) == 1
+
+
 def test_the_deprecated_zone_label_takes_precedence():
     """Otherwise the group has one zone here, and two zones in its simulated provider."""
     current, deprecated = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
