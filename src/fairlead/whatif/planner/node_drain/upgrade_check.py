@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.quantity import milli_value
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
@@ -64,6 +65,8 @@ from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.node_pool import NodeTraits, PoolNames, node_traits, pool_labels
 
 SURGE_MAX: Final = 100
+_VARYING: Final = ("memory", "ephemeral-storage")
+_VARYING_PART: Final = 20  # upstream: main.go: max-allocatable-difference-ratio (0.05)
 
 
 Pools = dict[str, list[NodeInfo]]
@@ -74,7 +77,7 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
 
     Nodes with the same value of `label` form a pool. If `label` is "", the pools are those of the
     first of POOL_LABELS (the labels of managed node pools) that each node has. If no node has one
-    of these labels, nodes with equal traits and sizes form a pool.
+    of these labels, nodes with equal traits and similar sizes form a pool.
     """
     infos = model.table.nodes()
     every = [info.labels for info in infos]
@@ -85,14 +88,33 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
         for info in infos:
             found.setdefault(names.name(info.labels), []).append(info)
         return dict(sorted(found.items()))
-    by_kind: dict[tuple[NodeTraits, frozenset[tuple[str, str]]], list[NodeInfo]] = {}
+    by_traits: dict[NodeTraits, list[list[NodeInfo]]] = {}
     for info in infos:
-        by_kind.setdefault((node_traits(info.node), _sizes(info.node)), []).append(info)
-    return {f"pool-{at}": members for at, members in enumerate(by_kind.values(), 1)}
+        groups = by_traits.setdefault(node_traits(info.node), [])
+        group = next((one for one in groups if _is_as_large(info.node, one[0].node)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(info)
+    members = (group for groups in by_traits.values() for group in groups)
+    return {f"pool-{at}": group for at, group in enumerate(members, 1)}
 
 
-def _sizes(node: Node) -> frozenset[tuple[str, str]]:
-    return frozenset((name, str(amount)) for name, amount in node.status.allocatable.items())
+def _is_as_large(node: Node, other: Node) -> bool:
+    """Return whether two nodes have similar allocatable amounts.
+
+    The memory and disks of equal machines differ slightly; other amounts are compared exactly.
+    """
+    # upstream: cluster-autoscaler processors/nodegroupset/compare_nodegroups.go:
+    # IsCloudProviderNodeInfoSimilar
+    own, others = node.status.allocatable, other.status.allocatable
+    return own.keys() == others.keys() and all(
+        _is_similar(name, milli_value(own[name]), milli_value(others[name])) for name in own
+    )
+
+
+def _is_similar(resource: str, amount: int, other: int) -> bool:
+    difference_max = max(amount, other) // _VARYING_PART if resource in _VARYING else 0
+    return abs(amount - other) <= difference_max
 
 
 class SurgeGroup(Struct, frozen=True):

@@ -45,6 +45,26 @@ def test_similar_nodes_are_a_pool(planner, make):
     assert list(pools_of(made.model, "disk")) == ["", "ssd"]
 
 
+@pytest.mark.parametrize(
+    ("resource", "amounts", "pools"),
+    [
+        ("memory", ["65011712Ki", "65010988Ki"], 1),
+        ("ephemeral-storage", ["95491281146", "95491280000"], 1),
+        ("memory", ["64Gi", "32Gi"], 2),
+        ("cpu", ["16", "15900m"], 2),
+        ("nvidia.com/gpu", ["8", "7"], 2),
+    ],
+)
+def test_equal_machines_whose_memory_differs_slightly_are_a_pool(
+    planner, make, resource, amounts, pools
+):
+    """The kernel of each machine reserves another amount of memory."""
+    nodes = [make.node(name) for name in "ab"]
+    for node, amount in zip(nodes, amounts, strict=True):
+        node["status"]["allocatable"][resource] = amount
+    assert len(pools_of(planner(*nodes).model, "")) == pools
+
+
 def test_node_groups_beside_karpenter_are_pools(planner, make):
     """In one pool, the surge node for the full node would be like the node with a GPU."""
     eks = "eks.amazonaws.com/nodegroup"
