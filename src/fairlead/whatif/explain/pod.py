@@ -40,6 +40,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
@@ -65,6 +66,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     other_schedulers,
     with_other_schedulers,
 )
+from fairlead.whatif.explain.device_shortage import device_shortages
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
@@ -355,6 +357,8 @@ def _explanation(
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
+    if evaluation.fit_error and not node:
+        notes += tuple(device_shortages(pending, cluster, _without_devices(evaluation)))
     new_node = None
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
@@ -372,6 +376,12 @@ def _explanation(
         is_terminating(found),
         is_static(found),
     )
+
+
+def _without_devices(evaluation: Evaluation) -> set[str]:
+    """Return the nodes on which the claims of the pod cannot be allocated."""
+    verdicts = evaluation.verdicts.items()
+    return {name for name, why in verdicts if why is not None and NOT_ENOUGH in why.reasons}
 
 
 def _too_small(built: BuiltProfile, pod: PodInfo, evaluation: Evaluation) -> dict[str, str]:

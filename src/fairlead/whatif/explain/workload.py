@@ -24,7 +24,9 @@ from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -33,6 +35,7 @@ from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.explain.device_shortage import device_shortages
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
@@ -131,6 +134,7 @@ def explain_workload(
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
+            *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),
             *_batch_scheduler(model, pods),
             *_old_pods(workload, pods),
@@ -400,6 +404,24 @@ def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
     rest = len(distinct) - 1
     more = [f"{rest:,} more {'claim is' if rest == 1 else 'claims are'} not bound."] if rest else []
     return [*distinct[:1], *more] if distinct else []
+
+
+def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
+    """Yield which devices the first of the `pending` pods that fits no node lacks, if any."""
+    for pod in pending:
+        if not pod.pod.spec.resource_claims or model.kept_out(pod) is not None:
+            continue
+        diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
+        if sum(nodes for _, nodes in diagnosis.counts()) < model.table.count:
+            continue
+        lacking = {
+            node.name
+            for node in model.table.nodes()
+            if NOT_ENOUGH in diagnosis.status_of(node.row).reasons
+        }
+        if lacking:
+            yield from device_shortages(pod.pod, model.cluster, lacking)
+            return
 
 
 def _findings(

@@ -1,0 +1,188 @@
+"""Explains which devices the ResourceClaims of a pending pod lack.
+
+The scheduler says only that it cannot allocate all claims on a node. It does not say whether the
+selectors match no device, whether no node has so many devices, or whether the devices are in use.
+
+Claims for extended resources are not explained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import DeviceClass, Pod, ResourceClaim
+from fairlead.api.text.count import counted
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import ClaimError, claims_of
+from fairlead.engine.plugins.dynamic_resources.device_request import (
+    ALL,
+    AllocationError,
+    ResolvedRequest,
+    Selector,
+    resolve_claim,
+)
+from fairlead.engine.plugins.dynamic_resources.device_search import SharedCapacity, is_repelled
+from fairlead.engine.plugins.dynamic_resources.device_selectors import (
+    CompileError,
+    DeviceSelectors,
+    EvaluationError,
+)
+from fairlead.engine.plugins.dynamic_resources.shared_counters import SharedCounters
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.devices.device_pools import DeviceId, PoolDevice, is_usable_on
+from fairlead.engine.state.node_info import NodeInfo
+
+_TOGETHER: Final = (
+    "For each request of the pod's claims alone, a node has enough free devices, but no node has "
+    "them for all requests together and within the constraints of the claims."
+)
+
+
+class _State(StrEnum):
+    """Whether a device can be allocated; the value is the end of a phrase about it."""
+
+    FREE = "free"
+    IN_USE = "in use"
+    PARTLY_USED = "on hardware that other devices use"
+    TAINTED = "with a taint that the request does not tolerate"
+    SMALL = "without enough free capacity"
+
+
+class _Found(Struct):
+    """The devices of a request: those `of_class`, and the state of those that match the request.
+
+    `most` and `most_free` are the largest numbers of matching and of free devices of a node, with
+    the name of the node. `has_enough` says whether another node has enough free devices, a node
+    that refuses the pod for another reason.
+    """
+
+    of_class: set[DeviceId] = field(default_factory=set)
+    states: dict[DeviceId, _State] = field(default_factory=dict)
+    most: tuple[int, str] = (0, "")
+    most_free: tuple[int, str] = (0, "")
+    has_enough: bool = False
+
+
+def device_shortages(pod: Pod, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
+    """Yield a sentence about each request of `pod` for which a node has too few devices.
+
+    `lacking` are the nodes on which the scheduler cannot allocate all claims of the pod. Yield
+    nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
+    """
+    if not lacking:
+        return
+    try:
+        claims = [one for one in claims_of(pod, cluster.related) if one.status.allocation is None]
+        resolved = [
+            resolve_claim(one, lambda name: cluster.related.get(DeviceClass, name))
+            for one in claims
+        ]
+    except (ClaimError, AllocationError):
+        return
+    search = _Search(cluster, lacking)
+    is_explained = not claims
+    for claim in resolved:
+        for alternatives in claim.requests:
+            found = [search.shortage(claim.claim, request) for request in alternatives]
+            if all(found):
+                yield from found
+                is_explained = True
+    if not is_explained:
+        yield _TOGETHER
+
+
+class _Search:
+    """Counts the devices of `cluster`; on the nodes `lacking`, claims cannot be allocated."""
+
+    def __init__(self, cluster: Cluster, lacking: Collection[str]) -> None:
+        self._cluster = cluster
+        self._lacking = lacking
+        self._selectors = DeviceSelectors()
+
+    def shortage(self, claim: ResourceClaim, request: ResolvedRequest) -> str:
+        """Return a sentence if no node in `lacking` has enough devices for `request`, else ""."""
+        found = _Found()
+        for node in self._cluster.table.nodes():
+            self._count(request, node, found)
+        what, count = f"Request {request.full_name} of claim {claim.key}", request.spec.count
+        if not found.of_class:
+            return f"{what}: no node has a device of DeviceClass {request.device_class.key}."
+        if not found.states:
+            devices = counted(len(found.of_class), "device")
+            of_class = f"the {devices} of DeviceClass {request.device_class.key}"
+            return f"{what}: its selectors match none of {of_class}."
+        if request.spec.allocation_mode == ALL or found.most_free[0] >= count:
+            return ""
+        needs = f"{what} needs {counted(count, 'device')} on one node"
+        if found.most[0] < count:
+            return f"{needs}, but no node has more than {_on(found.most)} that match."
+        if found.has_enough:
+            others = f"the other nodes have at most {_on(found.most_free)} free"
+            rest = f". Nodes with enough refuse the pod for other reasons; {others}"
+        elif found.most_free[0]:
+            rest = f", but no node has more than {_on(found.most_free)} free"
+        else:
+            rest = ", but none is free"
+        return f"{needs}{rest}. {_totals(found)}"
+
+    def _count(self, request: ResolvedRequest, node: NodeInfo, found: _Found) -> None:
+        """Add the devices of `node` to `found`."""
+        ledger = self._cluster.devices
+        pools = [one for one in ledger.pools.on(node.node) if one.is_usable]
+        counters, capacity = SharedCounters(pools, ledger), SharedCapacity(ledger)
+        class_selectors = len(request.device_class.spec.selectors)
+        of_class, own = request.selectors[:class_selectors], request.selectors[class_selectors:]
+        matching = free = 0
+        for one in (device for pool in pools for device in pool.devices):
+            if not is_usable_on(one, node.node) or not self._match(of_class, one):
+                continue
+            found.of_class.add(one.id)
+            if not self._match(own, one):
+                continue
+            state = self._state(request, one, counters, capacity)
+            found.states[one.id] = state
+            matching += 1
+            free += state is _State.FREE
+        if node.name in self._lacking:
+            found.most_free = max(found.most_free, (free, node.name), key=lambda one: one[0])
+        else:
+            found.has_enough |= free >= request.spec.count
+        found.most = max(found.most, (matching, node.name), key=lambda one: one[0])
+
+    def _match(self, selectors: Collection[Selector], one: PoolDevice) -> bool:
+        try:
+            return all(self._selectors.matches(each.expression, one) for each in selectors)
+        except (CompileError, EvaluationError):
+            return False
+
+    def _state(
+        self,
+        request: ResolvedRequest,
+        one: PoolDevice,
+        counters: SharedCounters,
+        capacity: SharedCapacity,
+    ) -> _State:
+        if not request.spec.admin_access and self._cluster.devices.is_taken(one.id):
+            return _State.IN_USE
+        if is_repelled(one.device, request.spec.tolerations):
+            return _State.TAINTED
+        is_shared = one.device.allow_multiple_allocations and capacity.is_in_use(one)
+        if not is_shared and not counters.suffice(one):
+            return _State.PARTLY_USED
+        return _State.SMALL if capacity.consumption(request, one) is None else _State.FREE
+
+
+def _on(most: tuple[int, str]) -> str:
+    number, node = most
+    return f"{number:,} (on {node})" if number else "0"
+
+
+def _totals(found: _Found) -> str:
+    numbers = Counter(found.states.values())
+    parts = [f"{numbers[state]:,} {state}" for state in _State if numbers[state]]
+    verb = "matches" if len(found.states) == 1 else "match"
+    return f"{counted(len(found.states), 'device')} {verb}: {', '.join(parts)}."

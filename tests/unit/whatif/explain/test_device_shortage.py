@@ -1,0 +1,143 @@
+"""Why the claims of a pending pod get no devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import as_json
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.testing.device_builders import (
+    allocated,
+    asking,
+    either,
+    make_device,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.pod import explain_pod
+from fairlead.whatif.explain.target import explain_object
+
+IS_GPU = 'device.driver == "gpu.example.com"'
+LARGE = 'device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("50Gi"))'
+TAINT = {"key": "broken", "effect": "NoSchedule"}
+WHAT = "Request r of claim default/mine"
+TOGETHER = (
+    "For each request of the pod's claims alone, a node has enough free devices, but no node has "
+    "them for all requests together and within the constraints of the claims."
+)
+
+
+def cluster(make, *requests, constraints=(), cpu="1"):
+    """Node a with 3 devices, of which 1 is in use and 1 is broken; node b with 2 free devices.
+
+    The pod `waits` has a claim with `requests`, and requests `cpu`; b has only 1 CPU.
+    """
+    used = make_resource_claim("used", status=allocated("a", "0", reserved_for=["other"]))
+    objects = [
+        make_device_class("gpu", IS_GPU),
+        make_device_class("nic", "false"),
+        make_slice("a", ["0", "1", {**make_device("2"), "taints": [TAINT]}]),
+        make_slice("b", [make_device("0", numa=0), make_device("1", numa=1)]),
+        used,
+        make_resource_claim("mine", *requests, constraints=constraints),
+    ]
+    found = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
+        for one in objects
+    ]
+    nodes = [make.node("a"), make.node("b", cpu="1")]
+    return [*nodes, *found, make.pod("waits", cpu=cpu, **wanting("mine"))]
+
+
+@pytest.mark.parametrize(
+    ("requests", "cpu", "expected"),
+    [
+        ([asking(of_class="nic")], "1", [f"{WHAT}: no node has a device of DeviceClass nic."]),
+        (
+            [asking("r", LARGE)],
+            "1",
+            [f"{WHAT}: its selectors match none of the 5 devices of DeviceClass gpu."],
+        ),
+        (
+            [asking(count=4)],
+            "1",
+            [f"{WHAT} needs 4 devices on one node, but no node has more than 3 (on a) that match."],
+        ),
+        (
+            [asking(count=3)],
+            "1",
+            [
+                (
+                    f"{WHAT} needs 3 devices on one node, but no node has more than 2 (on b) free. "
+                    "5 devices match: 3 free, 1 in use, 1 with a taint that the request does not "
+                    "tolerate."
+                )
+            ],
+        ),
+        (
+            [asking(count=2)],
+            "2",
+            [
+                (
+                    f"{WHAT} needs 2 devices on one node. Nodes with enough refuse the pod for "
+                    "other reasons; the other nodes have at most 1 (on a) free. 5 devices match: 3 "
+                    "free, 1 in use, 1 with a taint that the request does not tolerate."
+                )
+            ],
+        ),
+        ([asking("r"), asking("s", count=2)], "1", [TOGETHER]),
+        (
+            [either("r", asking("x", LARGE), asking("y", count=4))],
+            "1",
+            [
+                (
+                    "Request r/x of claim default/mine: its selectors match none of the 5 devices "
+                    "of DeviceClass gpu."
+                ),
+                (
+                    "Request r/y of claim default/mine needs 4 devices on one node, but no node "
+                    "has more than 3 (on a) that match."
+                ),
+            ],
+        ),
+        ([either("r", asking("x", LARGE), asking("y"))], "8", []),
+        ([asking(count=2)], "1", []),
+    ],
+    ids=[
+        "no device is of the class",
+        "the selectors match no device",
+        "no node has so many devices",
+        "devices are in use or have taints",
+        "a node with enough devices refuses the pod",
+        "the requests compete",
+        "no alternative can be allocated",
+        "the pod lacks no devices",
+        "the pod fits",
+    ],
+)
+def test_the_notes_name_the_devices_that_a_pod_lacks(snapshot, make, requests, cpu, expected):
+    objects = cluster(make, *requests, cpu=cpu)
+    found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
+    assert list(found.notes) == expected
+
+
+def test_a_constraint_can_be_the_cause(snapshot, make):
+    """Each device of b is on another NUMA node."""
+    match = {"requests": ["r"], "matchAttribute": "gpu.example.com/numa"}
+    objects = cluster(make, asking(count=2), constraints=[match])
+    found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
+    assert list(found.notes) == [TOGETHER]
+
+
+def test_the_explanation_of_a_workload_names_the_devices(snapshot, make):
+    """The first pending pod that fits no node is explained."""
+    *others, pod = cluster(make, asking("r", LARGE))
+    pod["metadata"]["ownerReferences"] = make.pod("x", owner="web")["metadata"]["ownerReferences"]
+    web = make.workload("ReplicaSet", "web", replicas=1)
+    objects = [*others, web, pod]
+    found = explain_object(snapshot(*objects), "rs/web", SchedulerConfig(), NO_CHOICE)
+    sentence = f"{WHAT}: its selectors match none of the 5 devices of DeviceClass gpu."
+    assert sentence in found.findings
