@@ -79,7 +79,10 @@ def build_engine(
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch, cluster),)),
         ("workloads", workload_controllers(config.workloads)),
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
-        ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
+        (
+            "volumes",
+            (ResourceClaims(config.workloads), volume_controller(volumes, config.workloads)),
+        ),
         ("volumes", (_device_taint_eviction(config, reporter),)),
         # Fairlead's volume controller also provisions volumes. If another program's volume
         # controller runs instead, it needs a separate provisioner.

@@ -4,6 +4,7 @@
     a consumer finishes or is deleted ──▶ remove it from status.reservedFor; if it was the last
                                           consumer, deallocate the claim
     a pod with a generated claim has finished or is gone ──▶ delete the claim
+    the creation of a claim is refused, for example by a quota ──▶ retry it with backoff
 
 After a sync has changed a claim, later syncs leave the claim alone until its resourceVersion
 changes. A snapshot is stored completely before any claim is synced. Otherwise, a pod that is listed
@@ -39,7 +40,6 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -50,10 +50,12 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
+from fairlead.engine.workloads.config import WorkloadsConfig
 
 
-class ResourceClaims(NoDeadlines):
+class ResourceClaims:
     """The ResourceClaim controller: creates claims from templates, deallocates unused devices."""
 
     issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
@@ -65,7 +67,11 @@ class ResourceClaims(NoDeadlines):
         readiness=False,
     )
 
-    def __init__(self) -> None:
+    def __init__(self, config: WorkloadsConfig) -> None:
+        """Start empty; `config` bounds the backoff after a refused creation."""
+        self._config = config
+        self._failures: dict[str, int] = {}  # pod uid -> consecutive refused creations
+        self._retries: TimerQueue[str] = TimerQueue()  # uids of pods
         self._pods: dict[str, Pod] = {}  # pods that may use claims, by uid
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}
@@ -89,7 +95,7 @@ class ResourceClaims(NoDeadlines):
             case ObjectsLoaded():
                 return self._load(stimulus)
             case CommandFailed(CreateObject() as command):
-                self._not_made(command)
+                self._not_made(command, now)
                 return []
             case CommandFailed(PatchStatus(target)) if target.kind == "Pod":
                 self._reported.pop(target.uid, None)
@@ -103,6 +109,15 @@ class ResourceClaims(NoDeadlines):
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
         return self._react(pod) if self._see(pod) else ()
+
+    def next_deadline(self) -> Instant | None:
+        """Return the time of the next retry of a refused creation; None if there is none."""
+        return self._retries.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Sync the pods whose backoff has expired."""
+        pods = [self._pods.get(uid) for uid in self._retries.pop_due(now)]
+        return [command for pod in pods if pod is not None for command in self._sync_pod(pod)]
 
     # --- known objects ---------------------------------------------------------------------
 
@@ -138,6 +153,7 @@ class ResourceClaims(NoDeadlines):
         if owner and name is not None:
             self._made[owner, name] = claim.key
             self._creating.pop((owner, name), None)
+            self._failures.pop(owner, None)
         for consumer in claim.status.reserved_for:
             self._used_by.setdefault(consumer.uid, {})[claim.key] = None
 
@@ -160,6 +176,7 @@ class ResourceClaims(NoDeadlines):
             case Pod():
                 self._pods.pop(gone.metadata.uid, None)
                 self._reported.pop(gone.metadata.uid, None)
+                self._failures.pop(gone.metadata.uid, None)
                 return self._release(gone)
             case ResourceClaim():
                 self._claims.pop(gone.key, None)
@@ -216,11 +233,15 @@ class ResourceClaims(NoDeadlines):
             )
             yield command
 
-    def _not_made(self, command: CreateObject) -> None:
-        """Forget the failed creation of a claim; the next sync of the pod tries it again."""
+    def _not_made(self, command: CreateObject, now: Instant) -> None:
+        """Schedule a retry of the failed creation of a claim."""
+        # upstream: pkg/controller/resourceclaim/controller.go: processNextWorkItem
         for key_of_claim, known in self._creating.items():
             if known is command:
                 del self._creating[key_of_claim]
+                uid = key_of_claim[0]
+                failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+                self._retries.add(now + self._config.retry_after(failures), uid)
                 return
 
     def _release(self, pod: Pod) -> list[Command]:

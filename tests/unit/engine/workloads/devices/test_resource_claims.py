@@ -11,9 +11,15 @@ from fairlead.apiserver.kind import POD, find_kind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.testing.device_builders import wanting
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -69,7 +75,9 @@ class World(SimulatedWorld):
     """A world that runs only this controller."""
 
     def __init__(self, *manifests):
-        super().__init__(Engine(Cluster(), (ResourceClaims(),)), start=START, seed=1)
+        super().__init__(
+            Engine(Cluster(), (ResourceClaims(WorkloadsConfig()),)), start=START, seed=1
+        )
         self.load(manifests)
         self.settle()
 
@@ -162,7 +170,7 @@ def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
 
 def test_a_refused_claim_is_retried_later():
     """It is retried when the pod changes."""
-    controller = ResourceClaims()
+    controller = ResourceClaims(WorkloadsConfig())
     waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
     controller.handle(ObjectChanged(decode(template())), START)
     (command,) = controller.handle(waiting, START)
@@ -170,6 +178,26 @@ def test_a_refused_claim_is_retried_later():
     assert controller.handle(waiting, START) == []
     controller.handle(CommandFailed(command, FailureReason.FORBIDDEN, "no"), START)
     assert len(controller.handle(waiting, START)) == 1
+
+
+def test_the_backoff_of_a_refused_claim_doubles():
+    """A quota that refuses the claim may have room later, and then the pod does not change."""
+    controller = ResourceClaims(WorkloadsConfig(retry_initial=10, retry_max=30))
+    controller.handle(ObjectChanged(decode(template())), START)
+    waiting = decode(pod("p", wanting(templates=["t"])))
+    [command] = controller.handle(ObjectChanged(waiting), START)
+    now = START
+    for backoff in (10, 20, 30, 30):
+        controller.handle(CommandFailed(command, FailureReason.FORBIDDEN, "quota"), now)
+        assert controller.next_deadline() == now + backoff
+        assert controller.handle_deadline(now + backoff - 1) == []
+        now += backoff
+        [command] = controller.handle_deadline(now)
+        assert isinstance(command, CreateObject)
+    controller.handle(CommandFailed(command, FailureReason.FORBIDDEN, "quota"), now)
+    controller.handle(ObjectDeleted(waiting), now)
+    assert controller.handle_deadline(now + 30) == []
+    assert controller.next_deadline() is None
 
 
 # --- giving back -----------------------------------------------------------------------------
@@ -246,7 +274,7 @@ def test_consumers_of_other_kinds_are_kept():
 
 def test_a_claim_is_written_once_per_version():
     """The claim is deallocated first; the finalizer is removed after the API shows this."""
-    controller = ResourceClaims()
+    controller = ResourceClaims(WorkloadsConfig())
     changed = claim("c", "gone", resourceVersion="5")
     commands = controller.handle(ObjectChanged(decode(changed)), START)
     assert [type(one) for one in commands] == [PatchStatus]
@@ -261,7 +289,7 @@ def test_a_claim_is_written_once_per_version():
 
 def test_a_refused_deletion_is_retried():
     """It is retried with the next version of the claim."""
-    controller = ResourceClaims()
+    controller = ResourceClaims(WorkloadsConfig())
     owner = {"kind": "Pod", "uid": "gone", "controller": True}
     orphan = claim("c", annotations={MADE_FOR: "t0"}, ownerReferences=[owner], finalizers=())
     seen = ObjectChanged(decode(orphan))
