@@ -32,7 +32,6 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
-from fairlead.apiserver.conversion.device import new_device_object
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -91,6 +90,7 @@ _VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kin
 _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
 _AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
+_DEVICE_BETAS: Final = ("resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
 _POLICY_V1BETA1: Final = "policy/v1beta1"
 # The names are those of kustomize/api/konfig/general.go.
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
@@ -761,7 +761,10 @@ def _clean(source: str, value: Json) -> Json:
         _check_device_selector(source, clean)
     elif clean["apiVersion"] == _POLICY_V1BETA1:
         clean = _current_budget(clean)
-    else:
+    elif clean["apiVersion"] in _DEVICE_BETAS:
+        # Imported only when needed, because few dumps have these versions.
+        from fairlead.apiserver.conversion.device import new_device_object  # noqa: PLC0415
+
         clean = new_device_object(clean)
     clean["apiVersion"] = _current_api_version(source, clean)
     return clean
