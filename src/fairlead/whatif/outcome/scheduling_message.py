@@ -11,6 +11,8 @@ from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 NOT_TRIED: Final = "not tried yet"
 
 _AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available: ")
+# upstream: dynamicresources.go: foreachPodResourceClaim
+_NAMED_POD: Final = re.compile(r'^pod "[^"]*": ')
 _COUNT: Final = re.compile(r"[0-9]+ ")
 # Each reason begins with a count. The reason of 1.19 for a taint contains a comma.
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
@@ -54,9 +56,9 @@ def glossed(reasons: str) -> str:
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
-    For a message of another form, the only reason is the message itself. For an empty message, the
-    only reason is "not tried yet". If the pod's PodGroup is unschedulable, this is the only reason,
-    without the words that name the pod.
+    For a message of another form, the only reason is the message itself, without the name of the
+    pod at its beginning. For an empty message, the only reason is "not tried yet". If the pod's
+    PodGroup is unschedulable, this is the only reason, without the words that name the pod.
     """
     if not message:
         return [NOT_TRIED]
@@ -64,7 +66,7 @@ def reasons_of(message: str) -> list[str]:
         return [GROUP_UNSCHEDULABLE]
     found = _AVAILABLE.match(message)
     if found is None:
-        return [message]
+        return [_NAMED_POD.sub("", message, count=1)]
     reasons = message[found.end() :].partition(". ")[0]
     each_reason = _BETWEEN.split(reasons.removesuffix("."))
     return sorted({_COUNT.sub("", each, count=1) for each in each_reason})

@@ -22,6 +22,7 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
     [
         ("", "not tried yet"),
         ("no nodes available to schedule pods", "no nodes available to schedule pods"),
+        ('pod "ns/p": ResourceClaim not created yet', "ResourceClaim not created yet"),
         (
             f"{NONE}12 Insufficient cpu, 3 node(s) were unschedulable. preemption: {NONE}5 x.",
             "Insufficient cpu, node(s) were unschedulable; after preemption: x",

@@ -14,6 +14,7 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 RESERVED_FOR_MAX: Final = 256
 NOT_ENOUGH: Final = "cannot allocate all claims"
+NOT_CREATED: Final = "ResourceClaim not created yet"
 
 
 class ClaimError(Exception):
@@ -53,7 +54,7 @@ def _made_name(pod: Pod, wanted: PodResourceClaim) -> str:
     for made in pod.status.resource_claim_statuses:
         if made.name == wanted.name:
             return made.resource_claim_name
-    raise ClaimError(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet')
+    raise ClaimError(f'pod "{meta.namespace}/{meta.name}": {NOT_CREATED}')
 
 
 def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> ResourceClaim:

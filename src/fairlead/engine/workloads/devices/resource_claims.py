@@ -39,6 +39,7 @@ from fairlead.engine.core.command import (
     ObjectRef,
     PatchObject,
     PatchStatus,
+    RecordEvent,
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -53,6 +54,9 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.identity import pod_ref
+
+CLAIM_REFUSED: Final = "FailedResourceClaimCreation"
 
 
 class ResourceClaims:
@@ -94,9 +98,8 @@ class ResourceClaims:
                 return self._forget(one)
             case ObjectsLoaded():
                 return self._load(stimulus)
-            case CommandFailed(CreateObject() as command):
-                self._not_made(command, now)
-                return []
+            case CommandFailed(CreateObject() as command, message=message):
+                return self._not_made(command, message, now)
             case CommandFailed(PatchStatus(target)) if target.kind == "Pod":
                 self._reported.pop(target.uid, None)
                 return []
@@ -233,16 +236,18 @@ class ResourceClaims:
             )
             yield command
 
-    def _not_made(self, command: CreateObject, now: Instant) -> None:
-        """Schedule a retry of the failed creation of a claim."""
-        # upstream: pkg/controller/resourceclaim/controller.go: processNextWorkItem
-        for key_of_claim, known in self._creating.items():
-            if known is command:
-                del self._creating[key_of_claim]
-                uid = key_of_claim[0]
-                failures = self._failures[uid] = self._failures.get(uid, 0) + 1
-                self._retries.add(now + self._config.retry_after(failures), uid)
-                return
+    def _not_made(self, command: CreateObject, message: str, now: Instant) -> list[Command]:
+        """Schedule a retry of the failed creation of a claim; return the event about the pod."""
+        found = (key for key, known in self._creating.items() if known is command)
+        if (key_of_claim := next(found, None)) is None:
+            return []
+        del self._creating[key_of_claim]
+        uid, name = key_of_claim
+        # upstream: pkg/controller/resourceclaim/controller.go: processNextWorkItem, syncPod
+        failures = self._failures[uid] = self._failures.get(uid, 0) + 1
+        self._retries.add(now + self._config.retry_after(failures), uid)
+        pod = self._pods.get(uid)
+        return [] if pod is None else [_refused(pod, name, message)]
 
     def _release(self, pod: Pod) -> list[Command]:
         """Sync the pod's claims, so that the pod is removed from their consumers."""
@@ -303,6 +308,18 @@ class ResourceClaims:
             return False
         pod = self._pods.get(owner)
         return pod is None or is_done(pod)
+
+
+def _refused(pod: Pod, name: str, message: str) -> RecordEvent:
+    """Return the event about the claim `name` of `pod`, whose creation was refused."""
+    return RecordEvent(
+        regarding=pod_ref(pod),
+        type="Warning",
+        reason=CLAIM_REFUSED,
+        action="",
+        note=f"PodResourceClaim {name}: {message}",
+        reporting_controller="resource_claim",
+    )
 
 
 def _may_use_claims(pod: Pod) -> bool:

@@ -65,7 +65,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_CREATED
 from fairlead.engine.workloads.annotation import is_drain_requested
+from fairlead.engine.workloads.devices.resource_claims import CLAIM_REFUSED
 from fairlead.engine.workloads.drain.protected_pod import (
     is_drained_by_karpenter,
     protects_from_karpenter,
@@ -330,11 +332,20 @@ class Recorder(Struct):
     def observe_commands(self, commands: Iterable[Command]) -> None:
         """Record the failures that controllers report as events.
 
-        Only the last failure of an object is kept.
+        Only the last failure of an object is kept. A refused ResourceClaim is the reason why its
+        pod is pending.
         """
         for command in commands:
-            if isinstance(command, RecordEvent) and command.reason in _COMPLAINT_REASONS:
+            if not isinstance(command, RecordEvent):
+                continue
+            if command.reason in _COMPLAINT_REASONS:
                 self.errors[f"{command.regarding.kind} {command.regarding.key}"] = command.note
+            elif command.reason == CLAIM_REFUSED and (
+                track := self._tracks.get(command.regarding.key)
+            ):
+                why = command.note.partition(" is forbidden: ")[2] or command.note
+                track.reason = f"{NOT_CREATED}: {why}"
+                self._outdate(track)
 
     # --- stimuli ---------------------------------------------------------------------
 

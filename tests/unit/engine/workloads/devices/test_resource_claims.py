@@ -20,7 +20,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
+from fairlead.engine.workloads.devices.resource_claims import CLAIM_REFUSED, ResourceClaims
 from fairlead.testing.device_builders import wanting
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -188,7 +188,9 @@ def test_the_backoff_of_a_refused_claim_doubles():
     [command] = controller.handle(ObjectChanged(waiting), START)
     now = START
     for backoff in (10, 20, 30, 30):
-        controller.handle(CommandFailed(command, FailureReason.FORBIDDEN, "quota"), now)
+        failed = CommandFailed(command, FailureReason.FORBIDDEN, "quota")
+        [event] = controller.handle(failed, now)
+        assert (event.reason, event.note) == (CLAIM_REFUSED, "PodResourceClaim t0: quota")
         assert controller.next_deadline() == now + backoff
         assert controller.handle_deadline(now + backoff - 1) == []
         now += backoff
