@@ -70,6 +70,8 @@ class _Found(Struct):
 def device_shortages(pod: Pod, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
     """Yield a sentence about each request of `pod` for which a node has too few devices.
 
+    Sentences about pools whose devices cannot be allocated follow.
+
     `lacking` are the nodes on which the scheduler cannot allocate all claims of the pod. Yield
     nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
     """
@@ -93,6 +95,25 @@ def device_shortages(pod: Pod, cluster: Cluster, lacking: Collection[str]) -> It
                 is_explained = True
     if not is_explained:
         yield _TOGETHER
+    yield from _unusable(cluster, lacking)
+
+
+def _unusable(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
+    """Yield a sentence about the pools of `nodes` that are incomplete or invalid, for each reason.
+
+    The scheduler allocates no devices of such pools.
+    """
+    # upstream: structured/internal/stable/pools_stable.go: GatherPools
+    found: dict[str, dict[str, None]] = {}
+    for node in filter(None, map(cluster.table.find, sorted(nodes))):
+        for one in cluster.devices.pools.on(node.node):
+            if not one.is_usable:
+                why = one.flaw or "some of its ResourceSlices are missing"
+                found.setdefault(why, {})["/".join(one.pool.id)] = None
+    for why, pools in found.items():
+        name, *others = pools
+        more = f" The same is true of {counted(len(others), 'more pool')}." if others else ""
+        yield f"No device of pool {name} can be allocated: {why}.{more}"
 
 
 class _Search:

@@ -132,6 +132,22 @@ def test_a_constraint_can_be_the_cause(snapshot, make):
     assert list(found.notes) == [TOGETHER]
 
 
+def test_an_incomplete_pool_is_named(snapshot, make):
+    """A driver is publishing its slices, or the dump lacks some of them."""
+    slices = [make_slice(name, ["0", "1", "2", "3", "4"], count=2) for name in ("c", "d")]
+    objects = [*cluster(make, asking(count=4)), make.node("c"), make.node("d")]
+    objects += [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", **as_json(one)}
+                for one in slices]  # fmt: skip
+    found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
+    assert list(found.notes) == [
+        f"{WHAT} needs 4 devices on one node, but no node has more than 3 (on a) that match.",
+        (
+            "No device of pool gpu.example.com/c can be allocated: some of its ResourceSlices are "
+            "missing. The same is true of 1 more pool."
+        ),
+    ]
+
+
 def test_the_explanation_of_a_workload_names_the_devices(snapshot, make):
     """The first pending pod that fits no node is explained."""
     *others, pod = cluster(make, asking("r", LARGE))
