@@ -56,6 +56,7 @@ from fairlead.whatif.planner.cluster_model import (
     is_placed_anew,
     moves_with_drain,
 )
+from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.run.pod_timing.stuck_pod import is_stuck, stuck_words
 from fairlead.whatif.snapshot.served_kind import is_custom
@@ -230,7 +231,7 @@ class DrainPlanner:
         pods = self.evicted(node)
         lost = self._charged(pod for pod in pods if _is_lost(pod))
         refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
-        return [*refused, *self._last_losses(node, pods)]
+        return [*refused, *self._last_losses(node, pods), *self._sharing(node, pods)]
 
     def empty(self, node: str, *, finds_order: bool = True) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
@@ -503,6 +504,23 @@ class DrainPlanner:
             if len(found) > limit.losses_max:
                 yield _beyond(node, found, limit)
 
+    def _sharing(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
+        """Yield a blocker for each budget that allows the eviction of some pods that share a claim.
+
+        Only one node at a time can use the claim (`SharedClaims`), so the replacements of the
+        evicted pods are not ready before the others are evicted, too.
+        """
+        guarded: dict[BudgetLimit, dict[str, PodInfo]] = {}
+        for pod in pods:
+            limits = self.budgets.guarding(pod.pod) if is_placed_anew(pod) else []
+            if len(limits) == 1 and limits[0].now > 0:
+                guarded.setdefault(limits[0], {})[pod.key] = pod
+        for limit, found in guarded.items():
+            shared = SharedClaims(self.model.cluster).users(one.pod for one in found.values())
+            for claim, users in shared.items():
+                if len(users) > limit.losses_max:
+                    yield _together(node, found[users[limit.losses_max].key], limit, claim, users)
+
 
 def _is_lost(pod: PodInfo) -> bool:
     """Return whether nothing replaces `pod`, a pod that a drain evicts."""
@@ -711,6 +729,19 @@ def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
     why = f"{limit.rule} allows the loss of {pods}"
     edit = _with_min_available(limit, limit.desired - (count - allowed))
     return _of_budget(node, lost[allowed], BlockCause.BUDGET_NEVER, limit, why, edit)
+
+
+def _together(
+    node: str, pod: PodInfo, limit: BudgetLimit, claim: str, users: Sequence[Pod]
+) -> Blocker:
+    """Return the blocker of `pod`, one of the `users` of `claim` that the budget keeps."""
+    count, allowed = len(users), limit.losses_max
+    why = (
+        f"{limit.rule} allows the eviction of {allowed:,} of {count:,} pods that share {claim}; "
+        "the new pods wait until all have left the node"
+    )
+    edit = _with_min_available(limit, limit.desired - (count - allowed))
+    return _of_budget(node, pod, BlockCause.BUDGET_NEVER, limit, why, edit)
 
 
 def relaxed(limit: BudgetLimit, spare: int) -> str:

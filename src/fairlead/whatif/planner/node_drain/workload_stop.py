@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain, count
 from typing import Final
 
@@ -30,23 +29,21 @@ from fairlead.api.objects import (
     Deployment,
     HorizontalPodAutoscaler,
     LabelSelector,
-    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
-    ResourceClaim,
     StatefulSet,
 )
 from fairlead.api.selector import format_selector
 from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, DrainPlanner, relaxed
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload
+from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
 
 _SELECTING: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
 _REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
@@ -139,14 +136,7 @@ class _Changes:
     def __init__(self, planner: DrainPlanner) -> None:
         self._budgets = planner.budgets
         self._selectors = _selectors(planner.model)
-        self._volumes = SingleNodeVolumes(planner.model.cluster)
-        self._node_claims = {
-            one.key
-            for one in planner.model.objects
-            if isinstance(one, ResourceClaim)
-            and one.status.allocation is not None
-            and one.status.allocation.node_selector is not None
-        }
+        self._shared = SharedClaims(planner.model.cluster)
         self._autoscalers = {
             (one.spec.scale_target_ref.kind, one.metadata.namespace, one.spec.scale_target_ref.name)
             : one
@@ -165,7 +155,7 @@ class _Changes:
         if not member.pods:
             return ""
         ref = one.workload
-        is_bound = self._share_one_node(member.pods)
+        is_bound = bool(self._shared.users(member.pods))
         if one.wanted > 1 and not is_bound:
             return self._budget(ref, member.pods[0])
         if is_bound or ref.kind not in _REPEATABLE or _has_claim(member.pods[0]):
@@ -173,25 +163,6 @@ class _Changes:
             return f"drain {nodes} when {ref} may stop"
         budget = self._budget(ref, member.pods[0])
         return f"{self._second_replica(ref)}{f'; {budget}' if budget else ''}"
-
-    def _share_one_node(self, pods: Iterable[Pod]) -> bool:
-        """Return whether `pods` share a volume or devices that only one node can use at a time.
-
-        If pods are evicted one at a time, the replacement of the first one waits until the others
-        have left the node.
-        """
-        # A claim with a node selector stays allocated while a pod uses it.
-        # upstream: pkg/controller/resourceclaim/controller.go: syncClaim
-        users = Counter(
-            (kind, key)
-            for pod in pods
-            for kind, keys in (
-                (PersistentVolumeClaim, set(self._volumes.claims_of(pod))),
-                (ResourceClaim, self._node_claims & _named_devices(pod)),
-            )
-            for key in keys
-        )
-        return any(count > 1 for count in users.values())
 
     def _second_replica(self, ref: WorkloadRef) -> str:
         found = self._autoscalers.get((ref.kind, ref.namespace, ref.name))
@@ -235,14 +206,7 @@ class _Changes:
 def _has_claim(pod: Pod) -> bool:
     """Return whether `pod` uses a volume or devices that a second replica may not share."""
     has_volume = any(one.persistent_volume_claim is not None for one in pod.spec.volumes)
-    return has_volume or bool(_named_devices(pod))
-
-
-def _named_devices(pod: Pod) -> set[str]:
-    """Return the keys of the ResourceClaims that `pod` names, which other pods can name, too."""
-    namespace = pod.metadata.namespace
-    names = {one.resource_claim_name for one in pod.spec.resource_claims}
-    return {f"{namespace}/{name}" for name in names if name}
+    return has_volume or bool(named_devices(pod))
 
 
 def _selectors(model: ClusterModel) -> dict[tuple[str, str, str], str]:

@@ -1,0 +1,51 @@
+"""SharedClaims: finds pods that share a volume or devices that only one node can use at a time.
+
+If such pods are evicted one after another, the replacement of the first pod waits until all the
+others have left the node: the volume stays attached to it, or the ResourceClaim stays allocated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from fairlead.api.objects import Pod, ResourceClaim
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
+from fairlead.engine.state.cluster import Cluster
+
+
+class SharedClaims(Struct, frozen=True):
+    """The PersistentVolumeClaims and ResourceClaims that pods of `cluster` share."""
+
+    cluster: Cluster
+
+    def users(self, pods: Iterable[Pod]) -> dict[str, list[Pod]]:
+        """Return the users of each shared claim of one node, by kind and key of the claim.
+
+        Only claims that several of `pods` use are returned.
+        """
+        found: dict[str, list[Pod]] = {}
+        for pod in pods:
+            for claim in dict.fromkeys(self._claims(pod)):
+                found.setdefault(claim, []).append(pod)
+        return {claim: users for claim, users in found.items() if len(users) > 1}
+
+    def _claims(self, pod: Pod) -> Iterator[str]:
+        if pod.spec.volumes:
+            for key in SingleNodeVolumes(self.cluster).claims_of(pod):
+                yield f"PersistentVolumeClaim {key}"
+        for key in named_devices(pod):
+            # A claim stays allocated while a pod uses it.
+            # upstream: pkg/controller/resourceclaim/controller.go: syncClaim
+            claim = self.cluster.related.get(ResourceClaim, key)
+            allocation = None if claim is None else claim.status.allocation
+            if allocation is not None and allocation.node_selector is not None:
+                yield f"ResourceClaim {key}"
+
+
+def named_devices(pod: Pod) -> set[str]:
+    """Return the keys of the ResourceClaims that `pod` names, which other pods can name, too."""
+    namespace = pod.metadata.namespace
+    names = {one.resource_claim_name for one in pod.spec.resource_claims}
+    return {f"{namespace}/{name}" for name in names if name}

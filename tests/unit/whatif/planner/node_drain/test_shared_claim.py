@@ -1,0 +1,75 @@
+"""Pods that share a volume or devices of one node, under a budget."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import budget, deployment
+
+from fairlead.api.codec import as_json
+from fairlead.testing.device_builders import (
+    allocated,
+    asking,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
+from fairlead.whatif.run.progress import NoProgress
+
+PATCH = '{"spec":{"maxUnavailable":null,"minAvailable":0}}'
+EDIT = f"kubectl -n default patch pdb web --type merge -p '{PATCH}'"
+
+
+def manifests(version, *objects):
+    """Return `objects`, all of the API `version`, as a dump contains them."""
+    return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]
+
+
+def cluster(make, mode):
+    """Nodes a and b; two pods on a share a volume with the access mode `mode`, or a device."""
+    nodes = [make.node("a"), make.node("b")]
+    if mode:
+        claim = make_claim("data", modes=[mode], volume="pv", bound=True)
+        volume = make_volume("pv", modes=[mode], claim="default/data")
+        web = deployment(make, "web", ["a", "a"], **claiming("data"))
+        return [*nodes, *web, *manifests("v1", claim, volume)]
+    web = deployment(make, "web", ["a", "a"], **wanting("gpu"))
+    pods = [one["metadata"] for one in web if one["kind"] == "Pod"]
+    for pod in pods:
+        pod["uid"] = pod["name"]
+    status = allocated("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
+    claim = make_resource_claim("gpu", asking(), status=status)
+    devices = [make_slice("a"), make_slice("b"), make_device_class(), claim]
+    return [*nodes, *web, *manifests("resource.k8s.io/v1", *devices)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "claim"),
+    [
+        ("ReadWriteOnce", "PersistentVolumeClaim default/data"),
+        ("ReadWriteMany", ""),
+        ("", "ResourceClaim default/gpu"),
+    ],
+)
+def test_a_budget_that_evicts_them_one_by_one_blocks_the_drain(
+    planner, experiment, make, mode, claim
+):
+    """The simulated drain ends only if nothing is blocked, and after the proposed change."""
+    objects = cluster(make, mode)
+    guarded = [*objects, budget("web", maxUnavailable=1)]
+    plan = plan_drains(planner(*guarded), ["a"], NoProgress())
+    found = [(one.cause, one.owner, one.why, one.edit) for one in plan.blockers]
+    why = (
+        f"maxUnavailable 1 allows the eviction of 1 of 2 pods that share {claim}; "
+        "the new pods wait until all have left the node"
+    )
+    assert found == ([(BlockCause.BUDGET_NEVER, "pdb/default/web", why, EDIT)] if claim else [])
+    edited = [*objects, budget("web", minAvailable=0)]
+    free = plan_drains(planner(*edited), ["a"], NoProgress())
+    assert free.blockers == []
+    for limits in (edited, guarded):
+        run_plan(free, experiment(*limits), NoProgress())
+        assert bool(free.runs[0].unfinished) is bool(claim and limits is guarded)
