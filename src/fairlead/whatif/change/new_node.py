@@ -39,7 +39,12 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import labels_in_zone, node_template, own_labels
+from fairlead.whatif.snapshot.node_pool import (
+    labels_in_zone,
+    node_template,
+    own_labels,
+    with_all_devices,
+)
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
@@ -84,7 +89,7 @@ def new_nodes(
     own = () if model is None else _own_labels(model, inventory)
     capacities = [] if model is None else _own_capacities(model.ref.name, own, inventory)
     for number, name in enumerate(_free_names(count, inventory)):
-        template = node_template(model.value) if model is not None else {}
+        template = {} if model is None else _with_all_devices(node_template(model.value))
         if templates:
             template = _merged(template, templates[number % len(templates)])
         found.append(_node(name, template, own, start))
@@ -152,6 +157,15 @@ def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
         if inventory.get(NODE, "", name) is None:
             yield name
             count -= 1
+
+
+def _with_all_devices(template: Json) -> Json:
+    """Return the node `template` with the capacity of its extended resources as allocatable."""
+    status = template["status"]
+    if "allocatable" not in status or "capacity" not in status:
+        return template
+    allocatable = with_all_devices(status["allocatable"], status["capacity"])
+    return {**template, "status": {**status, "allocatable": allocatable}}
 
 
 def _merged(model: Json, template: Json) -> Json:

@@ -22,7 +22,8 @@ from fairlead.api.autoscaler_taint import (
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import is_ready_node
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, QuantityText
+from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.well_known_label import (
     BETA_REGION,
@@ -218,6 +219,20 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
     """
     local = (one for one in topology if labels.get(one) == node and one not in MACHINE_FACTS)
     return tuple(dict.fromkeys((HOSTNAME, *local)))
+
+
+def with_all_devices(
+    allocatable: Mapping[str, QuantityText], capacity: Mapping[str, QuantityText]
+) -> dict[str, QuantityText]:
+    """Return `allocatable` with the `capacity` of each extended resource, such as nvidia.com/gpu.
+
+    The allocatable amount of an existing node leaves out devices that are not healthy, and is 0
+    while the device plugin starts. The devices of a new node are healthy.
+
+    upstream: pkg/kubelet/cm/devicemanager/manager.go: GetCapacity
+    """
+    devices = {name: one for name, one in capacity.items() if is_extended_resource(name)}
+    return {**allocatable, **devices}
 
 
 def with_model_first(nodes: Sequence[Json]) -> list[Json]:

@@ -44,7 +44,12 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.change.static_pod import static_pod_name, static_pod_on
 from fairlead.whatif.planner.cluster_model import ClusterModel, Dependent
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import copy_order, is_lasting_taint, own_labels
+from fairlead.whatif.snapshot.node_pool import (
+    copy_order,
+    is_lasting_taint,
+    own_labels,
+    with_all_devices,
+)
 
 _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
     CSINode: CSI_NODE,
@@ -160,7 +165,9 @@ def node_like(info: NodeInfo, name: str, own: Iterable[str]) -> Node:
     taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)
     conditions = tuple(map(_healthy, info.node.status.conditions))
-    status = replace(info.node.status, conditions=conditions)
+    old = info.node.status
+    allocatable = with_all_devices(old.allocatable, old.capacity)
+    status = replace(old, conditions=conditions, allocatable=allocatable)
     return replace(info.node, metadata=meta, spec=spec, status=status)
 
 

@@ -244,3 +244,19 @@ def test_local_volumes_stay_on_the_original_node(planner, make, snapshot, is_bou
         copy_node(model, model.node("a"), "b").add_to(model)
         pod = next(one for one in model.pods() if one.pod.metadata.name == "db")
         assert isinstance(model.schedule(pod), Placement) is fits
+
+
+def test_a_copy_has_all_devices_of_a_node_with_unhealthy_devices(planner, snapshot, make):
+    """One of two devices is unhealthy. Other reserved amounts stay reserved."""
+    node = make.node("a")
+    node["status"] |= {
+        "capacity": {"cpu": "8", "memory": "8Gi", "pods": "110", "example.com/gpu": "2"},
+        "allocatable": {"cpu": "7", "memory": "7Gi", "pods": "110", "example.com/gpu": "1"},
+    }
+    model = planner(node).model
+    copied = copy_node(model, model.node("a"), "b").node.status.allocatable
+    change = ClusterChange(add_nodes=1, like="a")
+    answer = what_if(snapshot(node), change)
+    [added] = [one for one in answer.changed.nodes if one.name != "a"]
+    assert (copied["example.com/gpu"], copied["cpu"]) == ("2", "7")
+    assert (added.allocatable["example.com/gpu"], added.allocatable["cpu"]) == (2, 7000)
