@@ -62,7 +62,13 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.node_pool import NodeTraits, PoolNames, node_traits, pool_labels
+from fairlead.whatif.snapshot.node_pool import (
+    NodeTraits,
+    PoolNames,
+    node_traits,
+    pool_labels,
+    with_all_devices,
+)
 
 SURGE_MAX: Final = 100
 _VARYING: Final = ("memory", "ephemeral-storage")
@@ -102,11 +108,14 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
 def _is_as_large(node: Node, other: Node) -> bool:
     """Return whether two nodes have similar allocatable amounts.
 
-    The memory and disks of equal machines differ slightly; other amounts are compared exactly.
+    The memory and disks of equal machines differ slightly, and devices can be unhealthy; other
+    amounts are compared exactly.
     """
     # upstream: cluster-autoscaler processors/nodegroupset/compare_nodegroups.go:
     # IsCloudProviderNodeInfoSimilar
-    own, others = node.status.allocatable, other.status.allocatable
+    own, others = (
+        with_all_devices(one.status.allocatable, one.status.capacity) for one in (node, other)
+    )
     return own.keys() == others.keys() and all(
         _is_similar(name, milli_value(own[name]), milli_value(others[name])) for name in own
     )

@@ -65,6 +65,15 @@ def test_equal_machines_whose_memory_differs_slightly_are_a_pool(
     assert len(pools_of(planner(*nodes).model, "")) == pools
 
 
+def test_a_node_with_unhealthy_devices_stays_in_its_pool(planner, make):
+    nodes = [make.node(name) for name in "ab"]
+    for node, healthy in zip(nodes, ("8", "7"), strict=True):
+        status = node["status"]
+        status["capacity"] = {**status["allocatable"], "nvidia.com/gpu": "8"}
+        status["allocatable"]["nvidia.com/gpu"] = healthy
+    assert len(pools_of(planner(*nodes).model, "")) == 1
+
+
 def test_node_groups_beside_karpenter_are_pools(planner, make):
     """In one pool, the surge node for the full node would be like the node with a GPU."""
     eks = "eks.amazonaws.com/nodegroup"
