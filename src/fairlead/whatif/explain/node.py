@@ -38,6 +38,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
+from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims
 from fairlead.whatif.planner.node_drain.single_drain import moves_in_words
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
@@ -248,6 +249,14 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:
         return _BACK if is_guard(pod.pod) else _GONE
+    return _goes(planner, node, pod)
+
+
+def _goes(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
+    """Return where the replacement of `pod` goes if only `pod` is evicted from `node`, as text."""
+    others = (one.pod for one in planner.evicted(node) if one is not pod)
+    if claim := SharedClaims(planner.model.cluster).shared_with(pod.pod, others):
+        return f"no: other pods of the node use {claim}"
     with planner.model.hypothesis():
         planner.model.cordon(node)
         planner.model.remove(pod)

@@ -31,6 +31,12 @@ class SharedClaims(Struct, frozen=True):
                 found.setdefault(claim, []).append(pod)
         return {claim: users for claim, users in found.items() if len(users) > 1}
 
+    def shared_with(self, pod: Pod, others: Iterable[Pod]) -> str:
+        """Return a claim of one node that `pod` and one of `others` use; "" if there is none."""
+        own = list(self._claims(pod))
+        used = {claim for other in others for claim in self._claims(other)} if own else ()
+        return next((claim for claim in own if claim in used), "")
+
     def _claims(self, pod: Pod) -> Iterator[str]:
         if pod.spec.volumes:
             for key in SingleNodeVolumes(self.cluster).claims_of(pod):

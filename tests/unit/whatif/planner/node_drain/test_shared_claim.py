@@ -6,6 +6,7 @@ import pytest
 from tests.unit.whatif.planner.conftest import budget, deployment
 
 from fairlead.api.codec import as_json
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.device_builders import (
     allocated,
     asking,
@@ -15,6 +16,8 @@ from fairlead.testing.device_builders import (
     wanting,
 )
 from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.run.progress import NoProgress
@@ -73,3 +76,17 @@ def test_a_budget_that_evicts_them_one_by_one_blocks_the_drain(
     for limits in (edited, guarded):
         run_plan(free, experiment(*limits), NoProgress())
         assert bool(free.runs[0].unfinished) is bool(claim and limits is guarded)
+
+
+@pytest.mark.parametrize(
+    ("mode", "leaves"),
+    [
+        ("ReadWriteOnce", "no: other pods of the node use PersistentVolumeClaim default/data"),
+        ("ReadWriteMany", "yes, to b"),
+        ("", "no: other pods of the node use ResourceClaim default/gpu"),
+    ],
+)
+def test_a_pod_that_shares_a_claim_cannot_leave_its_node_alone(snapshot, make, mode, leaves):
+    found = explain_object(snapshot(*cluster(make, mode)), "node/a", SchedulerConfig(), NO_CHOICE)
+    [table] = [one for one in found.tables if one.name == "pods"]
+    assert [row["leaves"] for row in table.rows] == [leaves, leaves]
