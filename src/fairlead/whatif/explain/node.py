@@ -24,6 +24,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.explain.node_device import device_sentences
 from fairlead.whatif.explain.node_removal import removal_table
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
@@ -136,6 +137,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
+            *device_sentences(info.node, planner.model.cluster),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
         tables=(
@@ -232,7 +234,7 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
     extended = [
         f"{requested[name]:,} of {whole_value(offered[name]):,} {name}"
         for name in sorted(offered)
-        if "/" in name and whole_value(offered[name])
+        if "/" in name and (whole_value(offered[name]) or requested[name])
     ]
     return f"Requested: {', '.join((cores, size, *extended, slots))}."
 
