@@ -21,12 +21,14 @@ from fairlead.apiserver.storage.storage import Storage
 class Operation(StrEnum):
     """The operation of a request.
 
-    `LOAD` does not exist upstream: it stores an object of a snapshot.
+    `CONNECT` opens a connection, such as `kubectl exec`. `LOAD` does not exist upstream: it stores
+    an object of a snapshot.
     """
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+    CONNECT = "CONNECT"
     LOAD = "LOAD"
 
 
@@ -69,8 +71,9 @@ class AdmissionAttributes(Struct, frozen=True):
 
     `obj` is the object to store; for DELETE, it is the stored object. When a subresource is updated
     (`status`, `resize`, `scale`), `obj` is the whole object. When a subresource is created
-    (`binding`, `eviction`, `token`), `obj` is the request's body. `old` is the stored object that
-    an update replaces. `reinvocation` is None if no plugin can run twice.
+    (`binding`, `eviction`, `token`), `obj` is the request's body. For CONNECT, `obj` contains the
+    options of the connection. `old` is the stored object that an update replaces. `reinvocation` is
+    None if no plugin can run twice.
     """
 
     operation: Operation
@@ -128,7 +131,8 @@ class AdmissionPlugin(Protocol):
 
     Plugins with `CHECKS_ONLY = True` must not change objects. They run after all other plugins, on
     a complete and valid object, like upstream's validating plugins. A plugin must set
-    `COUNTS_PODS = True` if the number of existing pods decides whether it admits a new pod.
+    `COUNTS_PODS = True` if the number of existing pods decides whether it admits a new pod. Only
+    plugins with `HANDLES_CONNECT = True` run for CONNECT.
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:

@@ -58,6 +58,8 @@ class AdmissionControl:
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
         self._mutating = tuple(one for one in plugins if one not in self._validating)
         self._counting = tuple(one for one in plugins if getattr(one, "COUNTS_PODS", False))
+        ordered = (*self._mutating, *self._validating)
+        self._connecting = tuple(one for one in ordered if getattr(one, "HANDLES_CONNECT", False))
 
     def attributes(
         self,
@@ -136,6 +138,23 @@ class AdmissionControl:
         attributes = yield from self.mutate(attributes)
         yield from self.validate(attributes)
         return attributes.obj
+
+    def admit_connection(
+        self, kind: Kind, options: Json, subresource: str, write: Write
+    ) -> WebhookCalls[None]:
+        """Run the plugins that handle CONNECT. Raises ApiError if one of them refuses it.
+
+        `options` are the options of the connection, and `subresource` is the subresource of `kind`
+        to which the client connects. Changes that webhooks make to the options are dropped.
+        """
+        # upstream: apiserver/pkg/endpoints/handlers/rest.go:ConnectResource
+        attributes = self.attributes(
+            Operation.CONNECT, kind, options, subresource=subresource, write=write
+        )
+        for plugin in self._connecting:
+            checked = plugin.admit(attributes, self._storage)
+            if not isinstance(checked, dict):
+                yield from checked
 
 
 def judges_users(storage: Storage) -> bool:

@@ -59,11 +59,11 @@ class Answer:
 class Api:
     """Sends requests to a server; each request advances the clock by one second."""
 
-    def __init__(self, log_capacity=1000, storage=None):
+    def __init__(self, log_capacity=1000, storage=None, admission=()):
         self.now = NOW
         self.store = Store(
             CountedIds(),
-            admission=(),
+            admission=admission,
             log_capacity=log_capacity,
             registry=API_SERVER,
             storage=storage,
@@ -127,7 +127,10 @@ def api():
 
 @pytest.fixture
 def make_api():
-    """Makes further servers; `log_capacity` is the number of changes in the log."""
+    """Makes further servers.
+
+    `log_capacity` is the number of changes in the log, and `admission` are the admission plugins.
+    """
     return Api
 
 

@@ -66,13 +66,17 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
         "operation": attributes.operation.value,
         "userInfo": _user_info(write.user),
         "dryRun": write.dry_run,
-        "options": {
-            "kind": _OPTIONS[attributes.operation],
-            "apiVersion": "meta.k8s.io/v1",
-            **write.options,
-        },
+        "options": _options(attributes),
     }
     return {key: value for key, value in request.items() if value != ""}
+
+
+def _options(attributes: AdmissionAttributes) -> Json | None:
+    """Return the options of the request; None for CONNECT, whose options are the object."""
+    if attributes.operation is Operation.CONNECT:
+        return None
+    kind = _OPTIONS[attributes.operation]
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1", **attributes.write.options}
 
 
 def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:

@@ -67,6 +67,7 @@ class ValidatingAdmissionPolicy:
     """The admission plugin `ValidatingAdmissionPolicy`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
+    HANDLES_CONNECT: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse the request if any policy denies it.

@@ -79,6 +79,8 @@ class _Hook(Struct, frozen=True):
 class MutatingAdmissionWebhook:
     """The admission plugin `MutatingAdmissionWebhook`."""
 
+    HANDLES_CONNECT: ClassVar[bool] = True
+
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Return the object after all mutating webhooks.
 
@@ -130,6 +132,7 @@ class ValidatingAdmissionWebhook:
     """The admission plugin `ValidatingAdmissionWebhook`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
+    HANDLES_CONNECT: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Return the unchanged object.
