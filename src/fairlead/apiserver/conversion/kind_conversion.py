@@ -16,7 +16,10 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler, old_autoscaler
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.field_location import Notes
 
 Form = Callable[[Json], Json]
 
@@ -69,6 +72,26 @@ def pruned_for_storage(kind: Kind, obj: Json) -> Json:
         if api_version == kind.stored_as:
             return one.pruned(obj)
     return obj
+
+
+def reread(kind: Kind, obj: Json) -> Json:
+    """Return the stored custom resource `obj` as the current types of `kind` read it.
+
+    Fields that its type does not declare are dropped, absent fields get their defaults, and the
+    object is converted to the stored version. If nothing changes, or if an object with its defaults
+    would be too large, return `obj` itself.
+    """
+    # upstream: customresource_handler.go:crdConversionRESTOptionsGetter, which does this each time
+    # that it reads an object from etcd
+    types = dict(kind.all_types)
+    own, target = types.get(obj.get("apiVersion", "")), types[kind.stored_as]
+    try:
+        new = obj if own is None else own.pruned_and_defaulted(obj, Notes())
+    except ApiError:
+        return obj
+    if own is not target:
+        new = _named(target.pruned(new), kind.stored_as)
+    return obj if json_equal(obj, new) else new
 
 
 def _named(obj: Json, api_version: str) -> Json:

@@ -126,6 +126,12 @@ class CompactStorage(Storage):
             self._bytes += _counted(text)
         self._start_from(version)
 
+    def _replace(self, kind: Kind, key: Key, obj: Json) -> None:
+        """Store `obj` in place of the object `key`; see `Storage.rewrite`."""
+        self._warm(kind, obj["metadata"])
+        super()._replace(kind, key, obj)
+        self._keep(kind, key, encode(obj), is_new=True)
+
     def _start_from(self, version: int) -> None:
         super().restore((), version)
         self._sizes.clear()

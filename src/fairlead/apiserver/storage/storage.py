@@ -375,6 +375,25 @@ class Storage:
         self._record(StoredChange(ChangeType.DELETED, kind, last, previous, self._version, key))
         return last
 
+    def rewrite(self, kind: Kind, read: Callable[[Json], Json]) -> None:
+        """Replace each object of `kind` by `read(object)`, which has the same resourceVersion.
+
+        `read` returns the object itself if nothing changes. The log keeps the old objects, and no
+        listener is called.
+        """
+        for key in list(self._objects.get(kind.resource, ())):
+            found = self.find_stored(kind, *key)
+            if found is None:
+                continue
+            obj = value_of(found)
+            new = read(obj)
+            if new is not obj:
+                self._replace(kind, key, self.arranged(kind, new, obj))
+
+    def _replace(self, kind: Kind, key: Key, obj: Json) -> None:
+        """Store `obj` in place of the object `key`, without a new version."""
+        self._of(kind)[key] = obj
+
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
         """Add or replace objects that already have versions, without calling listeners.
 

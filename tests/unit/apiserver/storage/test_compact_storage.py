@@ -15,7 +15,7 @@ from fairlead.apiserver.storage.storage import AddedText, Storage
 
 KINDS = [find_kind("configmap"), find_kind("secret")]
 STEPS = st.tuples(
-    st.sampled_from(["put", "put", "add", "remove", "find"]),
+    st.sampled_from(["put", "put", "add", "remove", "find", "rewrite"]),
     st.sampled_from(KINDS),
     st.sampled_from("ab"),
     st.sampled_from("xyz"),
@@ -36,10 +36,17 @@ def done(storage, step):
         return storage.find(kind, namespace, name)
     if what == "add":
         return added(storage, kind, namespace, name, count)
+    if what == "rewrite":
+        return storage.rewrite(kind, lambda obj: rewritten(obj, name, count))
     try:
         return storage.remove(kind, namespace, name)
     except KeyError:
         return None
+
+
+def rewritten(obj, name, count):
+    """Return the object called `name` with other data, and any other object itself."""
+    return {**obj, "data": {"n": str(count)}} if obj["metadata"]["name"] == name else obj
 
 
 def added(storage, kind, namespace, name, count):

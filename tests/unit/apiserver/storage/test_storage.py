@@ -116,3 +116,17 @@ def test_restored_objects_are_not_in_the_log():
     with pytest.raises(ApiError):
         storage.changes_since(40)
     assert storage.put(NODE, {"metadata": {"name": "x"}})["metadata"]["resourceVersion"] == "42"
+
+
+def test_a_rewritten_object_keeps_its_version_and_is_no_change():
+    """The log and the listeners see no change; an object that `read` returns itself is kept."""
+    storage = Storage()
+    changed, same = (
+        storage.put(NODE, {"metadata": {"name": name}, "spec": {}}) for name in ("changed", "same")
+    )
+    seen = []
+    storage.subscribe(seen.append)
+    storage.rewrite(NODE, lambda obj: obj if obj is same else {**obj, "spec": {"a": "b"}})
+    assert storage.find(NODE, "", "changed") == {**changed, "spec": {"a": "b"}}
+    assert storage.find(NODE, "", "same") is same
+    assert (storage.version, seen) == (2, [])

@@ -1,6 +1,7 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
-The controller accepts the names of a definition, and serves or withdraws its kinds. When a client
+The controller accepts the names of a definition, and serves or withdraws its kinds. When the
+schemas of a definition change, the controller applies them to the stored objects. When a client
 deletes a definition, the controller first deletes all objects of the definition's kinds. The
 controller does not write while a request is handled, but afterwards, in `reconcile`. Therefore,
 watches receive the client's change before the changes that the controller makes.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
@@ -35,6 +37,7 @@ from fairlead.apiserver.apiextensions.definition.status import (
 )
 from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import LAST_VERBS, kinds_of
+from fairlead.apiserver.conversion.kind_conversion import reread
 from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
@@ -77,6 +80,7 @@ class DefinitionController:
         # By definition: its (uid, generation), and the kinds that were built from its spec at that
         # generation.
         self._kinds: dict[str, tuple[tuple[str, int], tuple[Kind, ...]]] = {}
+        self._served: dict[str, tuple[Kind, ...]] = {}  # by definition
         # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
         self._due: dict[str, int] = {}  # when to examine a definition again
@@ -129,6 +133,7 @@ class DefinitionController:
         if definition is None:
             self._since.pop(name, None)
             self._kinds.pop(name, None)
+            self._served.pop(name, None)
             self._registry.withdraw(name)
             return
         if definition["metadata"].get("deletionTimestamp"):
@@ -156,8 +161,21 @@ class DefinitionController:
         elif is_established(definition):
             self._since.pop(name, None)
             self._registry.define(name, kinds)
+            self._reread_objects(definition, kinds)
         elif self._is_time(name, _INSTALLING, self._late.established, now):
             self._put(definition, with_established(definition, now), now)
+
+    def _reread_objects(self, definition: Json, kinds: tuple[Kind, ...]) -> None:
+        """Apply the schemas of `kinds` to the stored objects, if the schemas have changed."""
+        meta = definition["metadata"]
+        before = self._served.get(meta["name"])
+        if before is kinds:
+            return
+        self._served[meta["name"]] = kinds
+        # Objects were stored with the schemas of the definition's first generation.
+        is_changed = meta.get("generation", 0) > 1
+        if is_changed and (before is None or _schemas(before[0]) != _schemas(kinds[0])):
+            self._store.storage.rewrite(kinds[0], partial(reread, kinds[0]))
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
         """Stop serving a definition of a built-in resource, and store its name conflict.
@@ -250,6 +268,11 @@ class DefinitionController:
                 except ApiError:
                     continue  # then the definition stays, too
         return bool(self._store.list(kind))
+
+
+def _schemas(kind: Kind) -> tuple[str, dict[str, Json]]:
+    """Return the stored apiVersion of a custom kind, and the schemas of all its versions."""
+    return kind.stored_as, {api_version: one.raw for api_version, one in kind.all_types}
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:

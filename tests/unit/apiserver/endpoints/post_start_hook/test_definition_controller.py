@@ -325,3 +325,67 @@ def test_a_second_deletion_shows_a_grace_period_of_zero(store, registry):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]
     assert [one["metadata"].get("deletionGracePeriodSeconds") for one in marked] == [None, 0]
+
+
+def version_of(name, *, stored=True, **fields):
+    """Return a served version whose spec has these fields."""
+    spec = {"type": "object", "properties": fields}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {"name": name, "served": True, "storage": stored, "schema": schema}
+
+
+TEXT = {"type": "string"}
+SIZE = {"type": "integer", "default": 3}
+
+
+def redefine(store, definitions, *versions):
+    """Change the versions of the definition."""
+    old = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    new = {**old, "spec": {**old["spec"], "versions": list(versions)}}
+    store.update(CUSTOM_RESOURCE_DEFINITION, old, new, NOW)
+    definitions.reconcile(NOW)
+
+
+@pytest.fixture
+def widget(store, registry, definitions):
+    """A stored object whose definition has the fields `old` and `text`."""
+    made = manifest(versions=[version_of("v1", old=TEXT, text=TEXT)])
+    store.create(made, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.reconcile(NOW)
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    spec = {"old": "x", "text": "y"}
+    return store.create({**obj, "spec": spec}, NOW, kind=widget_kind(registry))
+
+
+def test_a_changed_schema_applies_to_stored_objects(store, registry, definitions, widget):
+    """A field that the schema no longer has is dropped, and a new field gets its default."""
+    redefine(store, definitions, version_of("v1", text=TEXT, size=SIZE))
+    read = store.get(widget_kind(registry), "", "w")
+    assert read["spec"] == {"text": "y", "size": 3}
+    assert read["metadata"] == widget["metadata"]
+
+
+@pytest.mark.usefixtures("widget")
+def test_a_changed_schema_applies_to_the_stored_objects_of_a_new_server(
+    store, registry, definitions
+):
+    """A server that starts with the objects of an earlier server reads them in the same way."""
+    before = store.get(widget_kind(registry), "", "w")
+    redefine(store, definitions, version_of("v1", text=TEXT, size=SIZE))
+    store.storage.restore([(widget_kind(registry), before)], store.storage.version)
+    DefinitionController(store, ServedKinds()).reconcile(NOW)
+    assert store.get(widget_kind(registry), "", "w")["spec"] == {"text": "y", "size": 3}
+
+
+@pytest.mark.usefixtures("widget")
+def test_objects_are_converted_when_the_stored_version_changes(store, registry, definitions):
+    """They have the defaults of the version in which they were stored, as in upstream."""
+    first = version_of("v1", stored=False, text=TEXT, size=SIZE)
+    redefine(store, definitions, first, version_of("v2", text=TEXT, size={"type": "integer"}))
+    read = store.get(registry.find("example.com", "v2", "widgets"), "", "w")
+    assert (read["apiVersion"], read["spec"]) == ("example.com/v2", {"text": "y", "size": 3})
+
+
+def test_an_object_that_its_schema_does_not_change_is_kept(store, registry, definitions, widget):
+    redefine(store, definitions, version_of("v1", old=TEXT, text=TEXT, more=TEXT))
+    assert store.get(widget_kind(registry), "", "w") is widget
