@@ -140,7 +140,10 @@ class ApiServer:
         self._storage = store.storage
         self._documents = tuple(documents)
         registry = registry or ServedKinds()
-        definitions = DefinitionController(store, registry, _with_tracked_status, late)
+        watches = Watches(store.storage)
+        definitions = DefinitionController(
+            store, registry, _with_tracked_status, late, watches.close
+        )
         self._post_start_hooks: tuple[PostStartHook, ...] = (
             definitions,
             StatusReconcilers(store, late),
@@ -151,7 +154,7 @@ class ApiServer:
             store=store,
             registry=registry,
             renderer=Renderer(EncodedObjects(store.storage), table_of),
-            watches=Watches(store.storage),
+            watches=watches,
             protobuf=protobuf,
             computed=computed,
             clock=clock,

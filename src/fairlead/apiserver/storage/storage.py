@@ -202,6 +202,7 @@ class Storage:
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
         # By resource and namespace: the sorted keys of a list.
         self._list_keys: dict[str, dict[str, list[str]]] = {}
+        self._rewritten: dict[str, int] = {}  # by resource: the version of the last `rewrite`
         # Orders the fields of an object as clients expect them. The third argument is the previous
         # version, whose fields are already in this order; None for a new object.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
@@ -378,8 +379,8 @@ class Storage:
     def rewrite(self, kind: Kind, read: Callable[[Json], Json]) -> None:
         """Replace each object of `kind` by `read(object)`, which has the same resourceVersion.
 
-        `read` returns the object itself if nothing changes. The log keeps the old objects, and no
-        listener is called.
+        `read` returns the object itself if nothing changes. No listener is called. The log keeps
+        the old objects, so after a rewrite, a watch of `kind` cannot start at an earlier version.
         """
         for key in list(self._objects.get(kind.resource, ())):
             found = self.find_stored(kind, *key)
@@ -389,6 +390,7 @@ class Storage:
             new = read(obj)
             if new is not obj:
                 self._replace(kind, key, self.arranged(kind, new, obj))
+                self._rewritten[kind.resource] = self._version
 
     def _replace(self, kind: Kind, key: Key, obj: Json) -> None:
         """Store `obj` in place of the object `key`, without a new version."""
@@ -431,13 +433,17 @@ class Storage:
         if self._log:
             self._oldest = self._log[0].version - 1
 
-    def changes_since(self, version: int) -> list[StoredChange]:
+    def changes_since(self, version: int, kind: Kind | None = None) -> list[StoredChange]:
         """Return the changes after `version`, in order; [] if there are none.
 
-        Raises ApiError 410 if the log no longer contains all of them.
+        Raises ApiError 410 if the log no longer contains all of them, or if objects of `kind` were
+        rewritten after `version`.
         """
-        if version < self._oldest:
-            raise expired(version, self._oldest)
+        oldest = self._oldest
+        if kind is not None:
+            oldest = max(oldest, self._rewritten.get(kind.resource, 0))
+        if version < oldest:
+            raise expired(version, oldest)
         # Each version is one entry, so an entry's index follows from its version.
         return list(islice(self._log, version - self._oldest, None))
 

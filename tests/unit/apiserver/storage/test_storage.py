@@ -130,3 +130,17 @@ def test_a_rewritten_object_keeps_its_version_and_is_no_change():
     assert storage.find(NODE, "", "changed") == {**changed, "spec": {"a": "b"}}
     assert storage.find(NODE, "", "same") is same
     assert (storage.version, seen) == (2, [])
+
+
+def test_a_watch_cannot_start_before_its_objects_were_rewritten():
+    """Otherwise, a client would not notice that it must list the objects again."""
+    storage = Storage()
+    for name in ("a", "b"):
+        storage.put(NODE, {"metadata": {"name": name}})
+    storage.rewrite(NODE, lambda obj: obj)
+    assert len(storage.changes_since(1, NODE)) == 1
+    storage.rewrite(NODE, lambda obj: {**obj, "spec": {}})
+    with pytest.raises(ApiError) as refused:
+        storage.changes_since(1, NODE)
+    assert refused.value.code == 410
+    assert (len(storage.changes_since(1, POD)), storage.changes_since(2, NODE)) == (1, [])

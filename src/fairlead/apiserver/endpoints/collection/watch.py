@@ -231,6 +231,11 @@ class Watches:
             return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))
 
+    def close(self, kind: Kind) -> None:
+        """End the watches of `kind`, in all its versions."""
+        for watch in list(self._by_resource.get(kind.resource, ())):
+            watch.close()
+
     def close_all(self) -> None:
         """End every watch. The server calls this when it stops."""
         for watches in self._by_resource.values():

@@ -85,8 +85,9 @@ def watch(scope: RequestScope) -> Watch:
 def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
     """Send the initial events to `opened`, then subscribe it to changes.
 
-    Raises ApiError 410 if the log no longer contains all changes after the requested version, and
-    504 if initial events are requested at a version that does not exist yet.
+    Raises ApiError 410 if the log no longer contains all changes after the requested version, or if
+    the schema of the objects has changed since, and 504 if initial events are requested at a
+    version that does not exist yet.
     """
     watches, storage = scope.deps.watches, scope.deps.store.storage
     watched, version = opened.scope, int(options.version or "0")
@@ -100,7 +101,7 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
         if options.bookmarks:
             opened.bookmark(storage.version, is_initial=True)
     elif version > 0:
-        for change in storage.changes_since(version):
+        for change in storage.changes_since(version, watched.kind):
             if change.kind.resource == watched.kind.resource:
                 watches.send(opened, change)
     watches.add(opened)

@@ -1,10 +1,11 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
 The controller accepts the names of a definition, and serves or withdraws its kinds. When the
-schemas of a definition change, the controller applies them to the stored objects. When a client
-deletes a definition, the controller first deletes all objects of the definition's kinds. The
-controller does not write while a request is handled, but afterwards, in `reconcile`. Therefore,
-watches receive the client's change before the changes that the controller makes.
+schemas of a definition change, the controller applies them to the stored objects. The watches of
+the objects end when the definition changes or is removed. When a client deletes a definition, the
+controller first deletes all objects of the definition's kinds. The controller does not write while
+a request is handled, but afterwards, in `reconcile`. Therefore, watches receive the client's change
+before the changes that the controller makes.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -47,6 +48,7 @@ from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
 # (old, new, now) -> new, with the manager of its status tracked
 TrackStatus = Callable[[Json, Json, int], Json]
+EndWatches = Callable[[Kind], None]
 
 CHANGES_MAX: Final = 10_000
 _INSTALLING: Final = "installing"
@@ -58,6 +60,10 @@ def untracked(_: Json, new: Json, __: int) -> Json:
     return new
 
 
+def _ignore(_: Kind) -> None:
+    """End no watches."""
+
+
 class DefinitionController:
     """Keeps the custom kinds in `registry` up to date with the definitions in `store`."""
 
@@ -67,20 +73,23 @@ class DefinitionController:
         registry: ServedKinds,
         track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
+        end_watches: EndWatches = _ignore,
     ) -> None:
         """Subscribe to `store`, and record all existing definitions as changed.
 
         `track_status` updates the managedFields of a definition whose status the controller writes.
-        `late` contains the delays of the controller's steps.
+        `late` contains the delays of the controller's steps. `end_watches` ends the watches of all
+        versions of a kind.
         """
         self._store = store
         self._registry = registry
         self._track_status = track_status
         self._late = late
+        self._end_watches = end_watches
         # By definition: its (uid, generation), and the kinds that were built from its spec at that
         # generation.
         self._kinds: dict[str, tuple[tuple[str, int], tuple[Kind, ...]]] = {}
-        self._served: dict[str, tuple[Kind, ...]] = {}  # by definition
+        self._served: dict[str, tuple[Json, Kind]] = {}  # by definition: its spec and a kind
         # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
         self._due: dict[str, int] = {}  # when to examine a definition again
@@ -133,7 +142,8 @@ class DefinitionController:
         if definition is None:
             self._since.pop(name, None)
             self._kinds.pop(name, None)
-            self._served.pop(name, None)
+            if (served := self._served.pop(name, None)) is not None:
+                self._end_watches(served[1])
             self._registry.withdraw(name)
             return
         if definition["metadata"].get("deletionTimestamp"):
@@ -161,21 +171,28 @@ class DefinitionController:
         elif is_established(definition):
             self._since.pop(name, None)
             self._registry.define(name, kinds)
-            self._reread_objects(definition, kinds)
+            self._apply_spec(definition, kinds[0])
         elif self._is_time(name, _INSTALLING, self._late.established, now):
             self._put(definition, with_established(definition, now), now)
 
-    def _reread_objects(self, definition: Json, kinds: tuple[Kind, ...]) -> None:
-        """Apply the schemas of `kinds` to the stored objects, if the schemas have changed."""
-        meta = definition["metadata"]
+    def _apply_spec(self, definition: Json, kind: Kind) -> None:
+        """Apply a changed spec: end the watches, and apply its schemas to the stored objects.
+
+        `kind` is one of the kinds of the definition.
+        """
+        meta, spec = definition["metadata"], definition["spec"]
         before = self._served.get(meta["name"])
-        if before is kinds:
+        if before is not None and before[0] == spec:
             return
-        self._served[meta["name"]] = kinds
+        self._served[meta["name"]] = spec, kind
+        if before is not None:
+            # Clients must list the objects again, because the new spec may show them differently.
+            # upstream: customresource_handler.go:updateCustomResourceDefinition
+            self._end_watches(before[1])
         # Objects were stored with the schemas of the definition's first generation.
         is_changed = meta.get("generation", 0) > 1
-        if is_changed and (before is None or _schemas(before[0]) != _schemas(kinds[0])):
-            self._store.storage.rewrite(kinds[0], partial(reread, kinds[0]))
+        if is_changed and (before is None or _schemas(before[1]) != _schemas(kind)):
+            self._store.storage.rewrite(kind, partial(reread, kind))
 
     def _refuse(self, name: str, definition: Json, now: int) -> None:
         """Stop serving a definition of a built-in resource, and store its name conflict.

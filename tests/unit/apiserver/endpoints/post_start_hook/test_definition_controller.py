@@ -389,3 +389,34 @@ def test_objects_are_converted_when_the_stored_version_changes(store, registry, 
 def test_an_object_that_its_schema_does_not_change_is_kept(store, registry, definitions, widget):
     redefine(store, definitions, version_of("v1", old=TEXT, text=TEXT, more=TEXT))
     assert store.get(widget_kind(registry), "", "w") is widget
+
+
+def test_watches_end_when_the_definition_changes_or_is_removed(store, registry):
+    """Otherwise, the watches would show objects by a definition that no longer exists."""
+    server = ApiServer(store, clock=lambda: NOW, registry=registry)
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+    def watch():
+        return server.handle(Request("GET", widgets, (("watch", "1"),)), NOW)
+
+    def patch(body):
+        headers = {"content-type": "application/merge-patch+json"}
+        path = f"{definitions}/{NAME}"
+        request = Request("PATCH", path, headers=headers, body=json.dumps(body).encode())
+        assert server.handle(request, NOW).status == 200
+        server.handle(Request("GET", "/apis"), NOW)
+
+    widgets = "/apis/example.com/v1/widgets"
+    server.handle(Request("POST", definitions, body=json.dumps(manifest()).encode()), NOW)
+    first = watch()
+    patch({"metadata": {"labels": {"a": "b"}}})
+    assert not first.is_over
+    patch({"spec": {"versions": [version_of("v1", text=TEXT)]}})
+    assert first.is_over
+    second = watch()
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    server.handle(Request("POST", widgets, body=json.dumps(obj).encode()), NOW)
+    server.handle(Request("DELETE", f"{definitions}/{NAME}"), NOW)
+    server.handle(Request("GET", "/apis"), NOW)
+    assert second.is_over
+    assert [json.loads(line)["type"] for line in second.pop_lines()] == ["ADDED", "DELETED"]
