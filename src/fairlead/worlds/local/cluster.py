@@ -53,6 +53,7 @@ from fairlead.worlds.local.bootstrap.karpenter_definitions import (
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
+from fairlead.worlds.local.controllers.aggregated_roles import AggregatedRoles
 from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
@@ -193,6 +194,7 @@ class LocalCluster:
                 KubernetesService(storage, options.address),
                 ApiServerRecords(storage, new_lease_id, HOST, options.address, options.authority),
                 ApiServiceRegistration(storage),
+                AggregatedRoles(storage),
                 TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
                 *self._node_addresses(config),
