@@ -71,8 +71,10 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
     if not _matches_namespace(matching.get("namespaceSelector"), attributes, storage):
         return False
     selector = matching.get("objectSelector")
-    if not selector:
+    if not any((selector or {}).values()):
         return True
+    if attributes.operation is Operation.CONNECT:
+        return False  # predicates/object/matcher.go: options without metadata match no selector
     is_deletion = attributes.operation is Operation.DELETE
     objects = (
         None if is_deletion else attributes.obj,

@@ -17,6 +17,7 @@ from fairlead.apiserver.admission.webhooks.plugin import (
 from fairlead.apiserver.request import ADMIN, Request
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+NOT_A = {"key": "a", "operator": "DoesNotExist"}
 RULE = {
     "operations": ["CONNECT"],
     "apiGroups": [""],
@@ -76,6 +77,17 @@ def test_a_policy_that_denies_a_connection_prevents_it(policed, pods, url, expre
 def test_an_admitted_connection_fails_as_without_a_policy(policed, pods):
     refused = policed("object.command == ['ls']").get(f"{pods}/a/exec?command=ls")
     assert (refused.status, "containers are simulated" in refused.message) == (501, True)
+
+
+@pytest.mark.parametrize("selector", [{"matchLabels": {}}, {"matchExpressions": [NOT_A]}])
+def test_only_an_empty_object_selector_selects_connections(policed, pods, selector):
+    """The options of a connection have no metadata, so they do not even match DoesNotExist."""
+    api = policed("false")
+    path = f"{REGISTRATION}/validatingadmissionpolicies/p"
+    change = {"spec": {"matchConstraints": {"objectSelector": selector}}}
+    assert api.patch(path, change).status == 200
+    is_empty = "matchLabels" in selector
+    assert api.get(f"{pods}/a/exec").status == (422 if is_empty else 501)
 
 
 def test_a_port_that_is_not_a_number_is_refused(api, pods, pod):
