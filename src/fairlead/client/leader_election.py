@@ -133,6 +133,7 @@ class LeaderElection:
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except UNDECODABLE:
+            self.holder = ""
             return None
         if lease.spec != self._spec:
             self._spec, self._observed_at = lease.spec, now
@@ -148,23 +149,23 @@ class LeaderElection:
         taken = self._record(now, now, self._transitions() + 1)
         return WriteLease(self._object(taken, self._version), creates=False)
 
-    def written(self, body: bytes, now: int) -> None:
-        """Process the response to a successful write of the Lease.
+    def written(self, body: bytes, now: int) -> bool:
+        """Process the response to a successful write of the Lease; return whether it is a Lease.
 
         This replica then leads. But it does not lead if it wrote the Lease to renew a leadership
-        that has expired in the meantime, or if `body` is not a Lease.
+        that has expired in the meantime. If `body` is not a Lease, call `failed`.
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except UNDECODABLE:
-            self.failed()
-            return
+            return False
         self._spec, self._version = lease.spec, lease.metadata.resource_version
         self.uid, self._observed_at = lease.metadata.uid, now
         self.holder = self.config.identity
         if not self.has_lost(now):
             self._renewed_at = self._attempt_at
         self._next = self._attempt_at + self.config.retry_period
+        return True
 
     def failed(self) -> None:
         """Record that the attempt failed, so that the next attempt reads the Lease."""

@@ -14,6 +14,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.worlds.cluster.run_log import SILENT, RunLog
 
 LEASES: Final = ApiResource("coordination.k8s.io/v1", "Lease", "leases", is_namespaced=True)
+NOT_A_LEASE: Final = ApiAnswer(200, message="the answer is not a Lease")
 RELEASE_SECONDS_MAX: Final = 3.0
 _NOT_FOUND: Final = 404
 
@@ -82,11 +83,12 @@ class Election:
                 return
             step = found
         answer = await self._write(step, self._seconds_max())
-        if answer.is_success:
-            self._succeed()
-            state.written(answer.body, clock())
-        else:
+        if not answer.is_success:
             self._fail("written", answer)
+        elif state.written(answer.body, clock()):
+            self._succeed()
+        else:
+            self._fail("written", NOT_A_LEASE)
 
     def _fail(self, verb: str, answer: ApiAnswer) -> None:
         """Record that an attempt failed.
@@ -108,7 +110,7 @@ class Election:
         """Log the name of the replica that leads, once."""
         holder = self.state.holder
         if not holder:
-            self._fail("read", ApiAnswer(200, message="the answer is not a Lease"))
+            self._fail("read", NOT_A_LEASE)
             return
         self._succeed()
         if holder != self._logged_holder and not self.state.has_lost(self._clock()):

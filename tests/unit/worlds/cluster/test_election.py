@@ -83,3 +83,18 @@ def test_the_leader_is_logged_once(holder, shown):
 def test_a_response_that_is_not_a_lease_is_logged():
     expected = [f"{LEASE} cannot be read: the answer is not a Lease; trying again"]
     assert lines_after(*[ApiAnswer(200, b"<html>")] * 5, attempts=5) == expected
+
+
+def test_a_leader_is_told_that_a_response_is_not_a_lease():
+    """It does not wait for itself."""
+    page = ApiAnswer(200, b"<html>")
+    expected = [
+        f"{LEASE} cannot be read: the answer is not a Lease; trying again",
+    ]
+    assert lines_after(ABSENT, None, page, page, page, attempts=4) == expected
+
+
+def test_a_written_lease_that_is_answered_with_something_else_is_logged():
+    page = ApiAnswer(200, b"<html>")
+    expected = [f"{LEASE} cannot be written: the answer is not a Lease; trying again"]
+    assert lines_after(*[ABSENT, page] * 4, attempts=4) == expected
