@@ -84,6 +84,52 @@ def test_a_text_in_place_of_a_tuple_is_refused(options, field):
     assert getattr(options(**{field: ["n1"]}), field) == ["n1"]
 
 
+CHANGE, CONDITIONS = whatif.ClusterChange, whatif.Conditions
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "value", "problem"),
+    [
+        (CHANGE, "add_nodes", "3", "expected int or None, got str '3'"),
+        (CHANGE, "drain", None, "expected tuple, got NoneType None"),
+        (CHANGE, "scale", {"deploy/web": 3}, "expected tuple, got dict {'deploy/web': 3}"),
+        (CHANGE, "scale", [("deploy/web", 3)], "expected str, got tuple ('deploy/web', 3)"),
+        (CHANGE, "apply", [{}], "expected str or PathLike, got dict {}"),
+        (CHANGE, "failures", {}, "expected Failures, got dict {}"),
+        (CHANGE, "max_unavailable", 0.5, "expected int or str or None, got float 0.5"),
+        (CONDITIONS, "horizon", "5m", "expected int, got str '5m'"),
+        (CONDITIONS, "seed", True, "expected int, got bool True"),
+        (whatif.Failures, "lasts", 300, "expected str, got int 300"),
+        (whatif.BatchOptions, "source", b"x", "expected str or None, got bytes b'x'"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(options, field, value, problem):
+    with pytest.raises(whatif.InputError) as refusal:
+        options(**{field: value})
+    assert str(refusal.value) == f"{options.__name__}: {field}: {problem}"
+
+
+def test_the_values_of_a_session_have_a_short_repr():
+    """A notebook prints the last value of each cell."""
+    examples = PAGE.parents[1] / "examples"
+    snapshot = whatif.read_snapshot(examples / "store" / "store.yaml")
+    change = whatif.ClusterChange(drain=("worker-03",))
+    answer = whatif.what_if(snapshot, change, whatif.Conditions(seed=7))
+    pod = "pod/store/search-58f855c4f4-kvqhp"
+    explanation = whatif.explain_pod(snapshot, pod, whatif.read_scheduler_config(None))
+    scenario = examples / "priorities" / "scenario.yaml"
+    experiment = whatif.experiment_of(scenario, whatif.read_scenario(scenario))
+    assert repr(change) == "ClusterChange(drain=('worker-03',), failures=Failures())"
+    assert repr(answer) == (
+        f"<WhatIfAnswer: {snapshot.source} --drain worker-03: {answer.verdict.first.sentence}>"
+    )
+    assert repr(answer.difference).startswith("<Difference: 2 moved, ")
+    assert repr(answer.changed).startswith("<RunOutcome: 51 pods, 12 nodes, ")
+    assert repr(explanation).endswith("the scheduler would choose worker-01>")
+    assert repr(experiment) == f"<Experiment: priorities on a crowded pool ({scenario})>"
+    assert repr(whatif.run_experiment(experiment)).startswith("<FinishedRun: <RunOutcome: ")
+
+
 def test_a_path_is_read_as_its_text():
     """The results must name the file as text, because they are written as JSON."""
     examples = PAGE.parents[1] / "examples"

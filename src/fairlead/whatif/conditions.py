@@ -20,13 +20,13 @@ from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, B
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.option_tuple import refuse_single_texts
+from fairlead.whatif.input.option_type import refuse_wrong_types
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT
 
 SEEDS_MAX: Final = 1_000
 
 
-class Conditions(Struct, frozen=True, kw_only=True):
+class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Settings that the two runs of a what-if share: without and with the change.
 
     - `horizon`: the longest virtual time (ns) after the last step
@@ -64,8 +64,8 @@ class Conditions(Struct, frozen=True, kw_only=True):
     load: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field that takes a tuple of strings is a single string."""
-        refuse_single_texts(self)
+        """Raise InputError if a field has a value of another type."""
+        refuse_wrong_types(self)
 
 
 DEFAULT_CONDITIONS: Final = Conditions()

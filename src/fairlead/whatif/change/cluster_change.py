@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from os import PathLike
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -49,7 +50,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures, option_dur
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.option_tuple import refuse_single_texts
+from fairlead.whatif.input.option_type import refuse_wrong_types
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     DEFAULT_NAMESPACE,
@@ -83,12 +84,12 @@ _NODES_READY_AFTER: Final = 2 * READY_AFTER
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, CUSTOM_RESOURCE_DEFINITION, NODE)
 
 
-class ClusterChange(Struct, frozen=True, kw_only=True):
+class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError for a single string in
-    place of a tuple of strings.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths. Raises InputError
+    for a value of another type.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -106,7 +107,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     a descheduler that runs once.
     """
 
-    apply: tuple[str, ...] = ()
+    apply: tuple[str | PathLike[str], ...] = ()
     server_side: bool = False
     force_conflicts: bool = False
     delete: tuple[str, ...] = ()
@@ -136,8 +137,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field that takes a tuple of strings is a single string."""
-        refuse_single_texts(self)
+        """Raise InputError if a field has a value of another type."""
+        refuse_wrong_types(self)
 
     @property
     def words(self) -> list[str]:
@@ -466,7 +467,7 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
-    documents = [document for path in change.apply for document in read(path)]
+    documents = [document for path in change.apply for document in read(str(path))]
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
     refuse_unknown_fields(found)

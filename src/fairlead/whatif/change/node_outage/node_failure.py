@@ -22,14 +22,14 @@ from fairlead.whatif.change.node_outage.outage import (
     without_duplicates,
 )
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.option_tuple import refuse_single_texts
+from fairlead.whatif.input.option_type import refuse_wrong_types
 from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.snapshot.inventory import Inventory
 
 NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
 
 
-class Failures(Struct, frozen=True, kw_only=True):
+class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """The nodes that fail in a what-if, and how, when and for how long they fail.
 
     `how` names the behaviour of the failed kubelets. `at` is the time from the change to the
@@ -45,8 +45,8 @@ class Failures(Struct, frozen=True, kw_only=True):
     lasts: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field that takes a tuple of strings is a single string."""
-        refuse_single_texts(self)
+        """Raise InputError if a field has a value of another type."""
+        refuse_wrong_types(self)
 
     @property
     def words(self) -> list[str]:

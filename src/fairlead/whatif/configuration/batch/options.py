@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.whatif.input.option_tuple import refuse_single_texts
+from fairlead.whatif.input.option_type import refuse_wrong_types
 
 SINGLE_PODS: Final = "single-pods"
 OPTION: Final = "--batch-plugin"
@@ -22,8 +22,8 @@ class BatchOptions(Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field that takes a tuple of strings is a single string."""
-        refuse_single_texts(self)
+        """Raise InputError if a field has a value of another type."""
+        refuse_wrong_types(self)
 
 
 DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
