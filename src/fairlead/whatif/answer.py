@@ -53,6 +53,11 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     next_steps: tuple[NextStep, ...] = ()
     causes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the question and the verdict; a text with both runs would be megabytes long."""
+        words = " ".join(self.change.words)
+        return f"<WhatIfAnswer: {self.source} {words}: {self.verdict.first.sentence}>"
+
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
         """Return the next steps, given the results of the --fail-on conditions.
 

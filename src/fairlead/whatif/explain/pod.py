@@ -132,6 +132,12 @@ class Explanation(Struct, frozen=True):
     is_terminating: bool = False
     is_static: bool = False
 
+    def __repr__(self) -> str:
+        """Return the pod and its node; a text with all verdicts and scores would be very long."""
+        shown = listed(self.evaluation.choices) or "no node"
+        where = f"on {self.node}" if self.node else "pending"
+        return f"<Explanation: {self.pod} is {where}; the scheduler would choose {shown}>"
+
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
     """Return the scheduler's evaluation of the first pod that the template `new` would create.

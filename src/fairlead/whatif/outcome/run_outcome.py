@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.api.objects import LabelSelector
+from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import WAITED_MIN, PodWait, waiting_times
@@ -441,6 +442,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     completed_and_deleted: tuple[PodEnd, ...] = ()
     next_end: Instant | None = None
     kept_revisions: Mapping[WorkloadRef, int | None] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return the size of the cluster; a text with its pods would be very long."""
+        size = f"{counted(len(self.pods), 'pod')}, {counted(len(self.nodes), 'node')}"
+        return f"<RunOutcome: {size}, {self.virtual_seconds:g} s>"
 
     @property
     def virtual_seconds(self) -> float:

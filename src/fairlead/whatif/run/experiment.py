@@ -112,6 +112,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
     other_schedulers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the title and the source; a text with all objects would be very long."""
+        return f"<Experiment: {self.title} ({self.source})>"
+
     @property
     def followed(self) -> Releases:
         """`releases` with the feature gates that the scheduler's configuration file sets."""

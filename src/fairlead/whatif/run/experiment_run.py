@@ -137,6 +137,10 @@ class FinishedRun(Struct, frozen=True):
     store: Store
     metrics: bytes
 
+    def __repr__(self) -> str:
+        """Return the outcome; a text with the store would be very long."""
+        return f"<FinishedRun: {self.outcome!r}>"
+
     @property
     def objects(self) -> list[Json]:
         """All objects at the end, grouped by kind."""

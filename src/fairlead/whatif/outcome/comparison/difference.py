@@ -131,6 +131,12 @@ class Difference(Struct, frozen=True, kw_only=True):
     pods_on_failed_nodes: int
     recovered_after: DurationNs | None
 
+    def __repr__(self) -> str:
+        """Return the numbers of pods with each effect; a text with the pods would be very long."""
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        counts = [f"{len(one)} {name}" for name, one in fields if isinstance(one, tuple) and one]
+        return f"<Difference: {', '.join(counts) or 'none'}>"
+
     @property
     def is_empty(self) -> bool:
         """Whether the change affects no pod, and no requested total."""

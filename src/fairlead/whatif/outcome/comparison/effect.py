@@ -62,6 +62,10 @@ class Effect(Struct, frozen=True, kw_only=True):
     waited: tuple[WaitedPod, ...] = ()
     deleted_claims: tuple[DeletedClaim, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the difference; a text with both runs would be very long."""
+        return f"<Effect: {self.difference!r}>"
+
     @property
     def is_none(self) -> bool:
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
