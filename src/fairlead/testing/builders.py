@@ -3,6 +3,7 @@
 By default, a node offers 4 cores, 16Gi of memory and room for 110 pods. A pod has one container
 without requests, and a uid made from its name. In all modules of builders, the arguments `spec` and
 `status` contain further fields by their JSON names, and override the fields that the builder sets.
+A builder raises DecodeError, a ValueError, for a field that the kind does not have.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
+from fairlead.testing.built_object import built
 
 
 def make_node(
@@ -33,8 +34,9 @@ def make_node(
     """
     offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable, **(devices or {})}
     found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
-    return decode_as(
+    return built(
         Node,
+        "v1",
         {
             "metadata": {"name": name, "labels": dict(labels or {})},
             "spec": {"taints": [_taint(text) for text in taints], "unschedulable": unschedulable},
@@ -82,8 +84,9 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     if priority is not None:
         own["priority"] = priority
     phase = "Running" if node else "Pending"
-    return decode_as(
+    return built(
         Pod,
+        "v1",
         {
             "metadata": metadata,
             "spec": own | dict(spec or {}),
@@ -110,8 +113,9 @@ def make_budget(
         "disruptionsAllowed": allowed,
         "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
     }
-    return decode_as(
+    return built(
         PodDisruptionBudget,
+        "policy/v1",
         {
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"selector": {"matchLabels": dict(selector)}},

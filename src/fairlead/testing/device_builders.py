@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from fairlead.testing.built_object import built
 
 DRIVER: Final = "gpu.example.com"
 GPU: Final = "gpu"
@@ -39,7 +39,7 @@ def make_device_taint_rule(
     metadata = {"name": name, "uid": f"uid-{name}", "generation": generation}
     spec = {"deviceSelector": selector, "taint": taint}
     obj = {"metadata": metadata, "spec": spec, "status": dict(status or {})}
-    return decode_as(DeviceTaintRule, obj)
+    return built(DeviceTaintRule, "resource.k8s.io/v1beta2", obj)
 
 
 def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
@@ -96,7 +96,8 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
     if node:
         own["nodeName"] = node
     metadata = {"name": name or f"{driver}-{pool or node or 'shared'}"}
-    return decode_as(ResourceSlice, {"metadata": metadata, "spec": own | dict(spec or {})})
+    obj = {"metadata": metadata, "spec": own | dict(spec or {})}
+    return built(ResourceSlice, "resource.k8s.io/v1", obj)
 
 
 def _device(one: Json | str) -> Json:
@@ -108,7 +109,7 @@ def make_device_class(
 ) -> DeviceClass:
     """Return a DeviceClass of the devices that match all CEL `expressions`."""
     spec = {"selectors": [_selector(one) for one in expressions], "config": list(config)}
-    return decode_as(DeviceClass, {"metadata": {"name": name}, "spec": spec})
+    return built(DeviceClass, "resource.k8s.io/v1", {"metadata": {"name": name}, "spec": spec})
 
 
 def _selector(expression: str) -> Json:
@@ -164,7 +165,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
         "config": list(config),
     }
     obj = {"metadata": metadata, "spec": {"devices": devices}, "status": dict(status or {})}
-    return decode_as(ResourceClaim, obj)
+    return built(ResourceClaim, "resource.k8s.io/v1", obj)
 
 
 def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:

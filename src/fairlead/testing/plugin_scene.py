@@ -57,8 +57,8 @@ class PluginScene:
 
         `args` maps plugin names to their arguments. A plugin that `profile` does not name runs
         after the plugins that `profile` names. `seed` decides between nodes with equal scores.
-        Raises ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same
-        name as another plugin.
+        Raises ValueError (or its subclass ProfileError) if a plugin cannot be used or has the same
+        name as another plugin, or if `args` names a plugin that the scene does not have.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -73,6 +73,9 @@ class PluginScene:
             factories[name] = factory_of(plugin)
             if name not in dict(profile.needed):
                 profile = with_plugin(profile, name, plugin, 1)
+        unknown = [name for name in args or {} if name not in dict(profile.needed)]
+        if unknown:
+            raise ValueError(f"args: the scene has no plugin {unknown[0]!r}")
         handle = PluginHandle(self.cluster, self.nominator, reporter=self)
         self._tie_break = TieBreak(seed)
         self.profile = build_profile(profile, handle, self._tie_break, factories)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     CSIDriver,
@@ -21,6 +20,7 @@ from fairlead.api.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from fairlead.testing.built_object import built
 
 DRIVER: Final = "csi.example.com"
 FAST: Final = "fast"
@@ -75,7 +75,7 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
         own["storageClassName"] = of_class
     status = {"phase": phase or ("Bound" if bound else "Pending")}
     obj = {"metadata": metadata, "spec": own | dict(spec or {}), "status": status}
-    return decode_as(PersistentVolumeClaim, obj)
+    return built(PersistentVolumeClaim, "v1", obj)
 
 
 def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
@@ -122,7 +122,7 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
         own["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
     status = {"phase": phase or ("Bound" if claim and claim_uid != "" else "Available")}
     obj = {"metadata": metadata, "spec": own | dict(spec or {}), "status": status}
-    return decode_as(PersistentVolume, obj)
+    return built(PersistentVolume, "v1", obj)
 
 
 def make_storage_class(
@@ -144,8 +144,9 @@ def make_storage_class(
         for term in topologies
     ]
     notes = {"storageclass.kubernetes.io/is-default-class": "true"} if is_default else {}
-    return decode_as(
+    return built(
         StorageClass,
+        "storage.k8s.io/v1",
         {
             "metadata": {"name": name, "annotations": notes},
             "provisioner": provisioner,
@@ -180,13 +181,15 @@ def make_csi_node(
     listed = ",".join(migrated)
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": listed} if listed else {}
     metadata = {"name": name, "annotations": notes}
-    return decode_as(CSINode, {"metadata": metadata, "spec": {"drivers": drivers}})
+    return built(CSINode, "storage.k8s.io/v1", {"metadata": metadata, "spec": {"drivers": drivers}})
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
     """Return a CSI driver, which publishes storage capacity if `tells_capacity` is set."""
-    return decode_as(
-        CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
+    return built(
+        CSIDriver,
+        "storage.k8s.io/v1",
+        {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}},
     )
 
 
@@ -207,7 +210,7 @@ def make_capacity(
     obj["storageClassName"] = of_class
     said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}
     obj |= {key: value for key, value in said.items() if value is not None}
-    return decode_as(CSIStorageCapacity, obj)
+    return built(CSIStorageCapacity, "storage.k8s.io/v1", obj)
 
 
 def make_attachment(
@@ -216,4 +219,4 @@ def make_attachment(
     """Return an attachment of `volume` to `node`."""
     source = {"persistentVolumeName": volume}
     spec = {"attacher": attacher, "nodeName": node, "source": source}
-    return decode_as(VolumeAttachment, {"metadata": {"name": name}, "spec": spec})
+    return built(VolumeAttachment, "storage.k8s.io/v1", {"metadata": {"name": name}, "spec": spec})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fairlead.api.objects import Toleration
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_budget, make_node, make_pod
+from fairlead.testing.device_builders import make_slice
 from fairlead.testing.random_cluster import (
     NODE_NAMES,
     POD_NAMES,
@@ -16,6 +19,7 @@ from fairlead.testing.random_cluster import (
     any_node,
     any_pod,
 )
+from fairlead.testing.storage_builders import make_claim
 
 
 def test_the_default_node():
@@ -33,6 +37,37 @@ def test_a_node_with_arguments():
         ("c", "", "NoExecute"),
     ]
     assert node.status.allocatable == {"cpu": "1", "memory": "16Gi", "pods": "110", "x.io/y": 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "refusal"),
+    [
+        (
+            lambda: make_pod("p", spec={"node_selector": {"disk": "ssd"}}),
+            "Pod default/p: spec.node_selector: unknown field; did you mean nodeSelector?",
+        ),
+        (
+            lambda: make_pod("p", spec={"affinity": {"nodeAfinity": {}}}),
+            "Pod default/p: spec.affinity.nodeAfinity: unknown field; did you mean nodeAffinity?",
+        ),
+        (
+            lambda: make_pod("p", status={"start": "2026-01-01T00:00:00Z"}),
+            "Pod default/p: status.start: unknown field; did you mean startTime?",
+        ),
+        (
+            lambda: make_claim("c", spec={"xyz": "v"}),
+            "PersistentVolumeClaim default/c: spec.xyz: unknown field",
+        ),
+        (
+            lambda: make_slice("n", spec={"allnodes": True}),
+            "ResourceSlice gpu.example.com-n: spec.allnodes: unknown field; did you mean allNodes?",
+        ),
+    ],
+)
+def test_an_unknown_field_is_refused(make, refusal):
+    """Otherwise, a test would check an object without the misspelled field."""
+    with pytest.raises(ValueError, match=f"^{re.escape(refusal)}$"):
+        make()
 
 
 @pytest.mark.parametrize(("node", "phase"), [("", "Pending"), ("n", "Running")])

@@ -95,3 +95,10 @@ def test_methods_that_run_before_or_after_the_choice_of_a_node_are_not_called() 
             return plugin.unschedulable("refused")
 
     assert PluginScene(Strict, nodes=[make_node("a")]).schedule(make_pod("p")) == "a"
+
+
+@pytest.mark.parametrize("plugins", [(), (NoSpot,)])
+def test_arguments_of_an_absent_plugin_are_refused(plugins):
+    """Otherwise, a plugin with a misspelled name would run with its default arguments."""
+    with pytest.raises(ValueError, match="args: the scene has no plugin 'NoSpto'"):
+        PluginScene(*plugins, args={"NoSpto": {"label": "x"}})

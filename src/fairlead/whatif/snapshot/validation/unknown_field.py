@@ -9,49 +9,24 @@ upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
-from difflib import get_close_matches
 from typing import Final
 
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.schema.decoder import read
-from fairlead.apiserver.schema.field_location import FieldLocation, Notes
-from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.schema.scalar import TypeMismatchError
+from fairlead.apiserver.schema import unknown_field as schema
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _NAMED_MAX: Final = 3
 
 
-class _UnknownFields(Notes):
-    """The locations of unknown fields, each with the nearest name of a known field or ""."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, str]] = []
-
-    def unknown(self, location: FieldLocation) -> None:
-        """Record an unknown field."""
-        known = {} if location.owner is None else location.owner.fields
-        names = {name.lower(): name for name in known}
-        near = get_close_matches(str(location.step).lower(), names, 1)
-        self.found.append((location.path, names[near[0]] if near else ""))
-
-
 def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     """Return (path, nearest known name or "") of each unknown field, in the order of the object.
 
-    Returns [] for a kind without a schema, such as a custom resource.
+    Returns [] for a kind without a schema, such as a custom resource. A field of the wrong type is
+    reported when the object is loaded.
     """
     value = manifest.value
-    schema = schema_of(value["apiVersion"], manifest.kind.kind)
-    if schema is None:
-        return []
-    notes = _UnknownFields()
-    with suppress(TypeMismatchError):  # reported when the object is loaded
-        read(schema, value, FieldLocation(), notes)
-    return notes.found
+    return schema.unknown_fields(value["apiVersion"], manifest.kind.kind, value)
 
 
 def refuse_unknown_fields(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import ResourceSlice
 from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     CompileError,
     DeviceSelectors,
@@ -128,7 +130,10 @@ def test_expressions_cannot_run_for_ever(selectors, gpu):
 def test_an_attribute_without_a_value_is_named(selectors):
     """The attribute has a kind that does not exist in the current API."""
     pools = DevicePools()
-    pools.put(make_slice("a", [{"name": "x", "attributes": {"new": {"list": [1]}}}]))
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+    device = {"name": "x", "attributes": {"new": {"list": [1]}}}
+    spec = {"nodeName": "a", "driver": "d", "pool": pool, "devices": [device]}
+    pools.put(decode_as(ResourceSlice, {"metadata": {"name": "s"}, "spec": spec}))
     with pytest.raises(EvaluationError, match="attribute new: unsupported attribute value"):
         selectors.matches("true", pools.on(make_node("a"))[0].devices[0])
 

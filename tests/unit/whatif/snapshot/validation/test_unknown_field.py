@@ -88,7 +88,7 @@ def test_many_unknown_fields_are_counted(make):
 def test_dumped_objects_are_not_checked_for_unknown_fields(make, monkeypatch):
     pod = misspelled(make, "p")
     pod["metadata"]["uid"] = "1"
-    monkeypatch.delattr("fairlead.whatif.snapshot.validation.unknown_field.read")
+    monkeypatch.delattr("fairlead.apiserver.schema.unknown_field.read")
     assert list(unknown_field_notes(read(pod))) == []
 
 
