@@ -70,6 +70,7 @@ from fairlead.worlds.metrics import SchedulerMetrics
 METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
 _KUBELET: Final = "kubelet"
+_SCHEDULER: Final = "scheduler"
 # Parts of the control plane that can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
 # A third more than the 150,000 pods that upstream is tested with; they take about 2 GiB.
@@ -225,7 +226,8 @@ class LocalCluster:
         standing = (*api_server, *more, *job_kinds())
         self._create_missing(standing, now)
         self.server.run_post_start_hooks(now)
-        self._create_missing((DEFAULT_QUEUE,), now)
+        if _SCHEDULER not in options.without:
+            self._create_missing((DEFAULT_QUEUE,), now)
 
     def _load_karpenter(self, now: Instant) -> None:
         """Create Karpenter's CRDs and a NodeClass; if there is no NodePool, create one as well."""

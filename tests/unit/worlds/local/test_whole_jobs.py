@@ -65,3 +65,9 @@ def test_the_default_queue_exists_from_the_start(cluster):
     [queue] = cluster.ask("GET", f"/apis/{VOLCANO}/queues")["items"]
     assert queue["metadata"]["name"] == "default"
     assert queue["spec"]["weight"] == 1
+
+
+def test_without_the_scheduler_there_is_no_default_queue(make_cluster):
+    """The batch scheduler creates it, and a what-if concludes from a Queue that there are gangs."""
+    cluster = make_cluster(without=("scheduler",))
+    assert cluster.ask("GET", f"/apis/{VOLCANO}/queues")["items"] == []
