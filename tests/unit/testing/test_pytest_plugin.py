@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+# pytester forgets the modules of its runs, but numpy and others can be loaded only once.
+import fairlead.testing.cluster.start  # noqa: F401
+
 pytest_plugins = ["pytester"]
 
 ALIKE = """
@@ -73,6 +76,7 @@ def test_an_unknown_scope_is_refused(suite) -> None:
         ("6", "*fairlead_cluster: takes arguments by name, such as nodes=6*"),
         ("speed=0", "*fairlead_cluster: speed must be from 0.001*"),
         ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
+        ("without='scheduler'", "*: without takes a list such as *, not the text 'scheduler'"),
     ],
 )
 def test_an_invalid_option_value_is_refused(suite, wish, message) -> None:

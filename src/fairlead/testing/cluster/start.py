@@ -30,12 +30,14 @@ def start_cluster(
 
     The parts in `without` are not started, because the test replaces them. Possible parts are
     kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.
-    Raises ValueError for invalid arguments.
+    Raises ValueError or TypeError for invalid arguments.
     """
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")
     if not SPEED_MIN <= speed <= SPEED_MAX:
         raise ValueError(f"speed {SPEED_RANGE}, not {speed}")
+    if isinstance(without, str):  # otherwise, each character would be a part
+        raise TypeError(f"without takes a list such as [{without!r}], not the text {without!r}")
     for part in without:
         if part not in PARTS:
             raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")
