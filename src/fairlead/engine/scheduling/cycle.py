@@ -58,7 +58,7 @@ def schedule_one(
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)
     if built.meter is not None:
-        built.meter.begin_steps()
+        built.meter.begin_steps(pod.ref)
     repeated = built.failures.find(pod) if runs_post_filter and built.failures is not None else None
     if repeated is not None:
         _end_step(built, FILTERED)

@@ -5,8 +5,9 @@
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
 controller. The line of a scheduling cycle has the name, the fields and the steps of upstream's
-trace. The line of any other unit has the duration and the pods. A line ends with plugin steps: each
-is the time of one plugin at one extension point. The five longest steps are listed, longest first.
+trace. The line of any other unit has the duration and the pods that the unit changes. A line ends
+with plugin steps: each is the time of one plugin at one extension point. The five longest steps are
+listed, longest first.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
@@ -65,25 +66,28 @@ class SlowCycles:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         if self._meter is not None:
             self._meter.begin_unit()
-        self._take_steps()  # Drop the steps of cycles that `handle` continued for an extender.
+        self._take_cycles()  # Drop the steps of cycles that `handle` continued for an extender.
         if self._tracer is not None:
             self._tracer.begin_unit()
         began = self._stopwatch()
         issued = self._engine.handle_deadline(now)
         taken = self._stopwatch() - began
-        steps = self._take_steps()
+        scheduled, steps = self._take_cycles()
         if taken >= SLOW_NS:
             listed = [f'"{name}" {_whole_ms(time)}' for name, time in steps.items()]
             parts = (", ".join(listed), _text(self._plugin_steps()))
             detail = "; ".join(part for part in parts if part)
-            unit = _unit(taken, issued, is_cycle=bool(steps))
+            unit = _unit(taken, scheduled or _pods(issued), is_cycle=bool(scheduled))
             self._log(f"slow cycle: {unit}{': ' if detail else ''}{detail}")
         if self._tracer is not None:
             self._tracer.end_unit(taken, self._plugin_steps(), steps)
         return issued
 
-    def _take_steps(self) -> dict[str, DurationNs]:
-        return {} if self._meter is None else self._meter.take_steps()
+    def _take_cycles(self) -> tuple[list[ObjectRef], dict[str, DurationNs]]:
+        """Return the pods of the unit's scheduling cycles, and the steps of these cycles."""
+        if self._meter is None:
+            return [], {}
+        return self._meter.take_pods(), self._meter.take_steps()
 
     def _plugin_steps(self) -> list[PluginStep]:
         """Return the plugin steps of the current unit, longest first, at most STEPS_MAX."""
@@ -93,12 +97,11 @@ class SlowCycles:
         return steps[:STEPS_MAX]
 
 
-def _unit(taken: DurationNs, issued: Sequence[Issued], *, is_cycle: bool) -> str:
+def _unit(taken: DurationNs, pods: Sequence[ObjectRef], *, is_cycle: bool) -> str:
     """Return a text with the duration `taken` and the pods of a unit of work.
 
     If `is_cycle` is True and the unit has one pod, the text has the format of upstream's trace.
     """
-    pods = _pods(issued)
     if len(pods) == 1 and is_cycle:
         fields = f"namespace:{pods[0].namespace},name:{pods[0].name}"
         return f'"{SCHEDULING}" {fields} (total time: {_whole_ms(taken)})'

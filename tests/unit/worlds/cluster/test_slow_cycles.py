@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.command import Bind, DeleteObject, Issued, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
@@ -35,8 +35,9 @@ class Working:
     If it schedules pods, each step takes a quarter of the time.
     """
 
-    def __init__(self, taken, scheduled=()):
+    def __init__(self, taken, scheduled=(), issued=None):
         self._scheduled = scheduled
+        self._issued = [*scheduled] or [BOUND] if issued is None else issued
         self.now = 0
         self.meter = Meter(lambda: self.now)
         self._price = self.meter.measured(Price(self))
@@ -45,16 +46,16 @@ class Working:
 
     def handle_deadline(self, _now):
         began = self.now
-        for _ in self._scheduled:
+        for one in self._scheduled:
             self.now += 1
-            self.meter.begin_steps()
+            self.meter.begin_steps(one.command.pod)
             for name in (FILTERED, SCORED):
                 self.now += self._taken // 4 // len(self._scheduled)
                 self.meter.end_step(name)
         for _ in range(2):
             self._price.score(self._taken // 4, None, None)
         self.now = began + self._taken
-        return [*self._scheduled] or [BOUND]
+        return self._issued
 
 
 def logged(taken, *, measured=True):
@@ -97,3 +98,17 @@ def test_a_scheduling_cycle_has_the_fields_and_steps_of_kube_scheduler(scheduled
     for _ in range(2):  # the second unit does not have the steps of the first
         cycles.handle_deadline(0)
     assert lines == [f"slow cycle: {unit}: {STEPS}"] * 2
+
+
+@pytest.mark.parametrize(
+    "issued",
+    [[], [Issued(DeleteObject(ObjectRef("Pod", "shop", "victim", "w")), API_SERVER), BOUND]],
+    ids=["an attempt that fails as before", "a preemption"],
+)
+def test_a_scheduling_cycle_is_named_by_its_pod(issued):
+    """The commands do not name it: there are none, or they are about other pods, too."""
+    lines = []
+    engine = Working(152, [BOUND], issued)
+    SlowCycles(engine, engine.meter, lambda: engine.now, lines.append).handle_deadline(0)
+    unit = '"Scheduling" namespace:shop,name:web-0 (total time: 152ms)'
+    assert lines == [f"slow cycle: {unit}: {STEPS}"]

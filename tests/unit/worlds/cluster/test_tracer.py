@@ -230,7 +230,7 @@ def test_a_unit_of_an_engine_is_measured_with_its_plugins(tracer, recorded):
     class Working:
         def handle_deadline(self, _now):
             price.score(None, None, None)
-            meter.begin_steps()
+            meter.begin_steps(placed().pod)
             meter.end_step(FILTERED)
             tracer.report(placed())
             return []

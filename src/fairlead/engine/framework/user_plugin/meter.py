@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.framework.extension_point import BoundMethod, Kind, Method, wrap_methods
 
@@ -51,12 +52,14 @@ class Meter:
         self._times: dict[tuple[str, str], PluginTime] = {}
         self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # when the unit began
         self._taken_inside: DurationNs = 0
+        self._pods: dict[str, ObjectRef] = {}
         self._steps: dict[str, DurationNs] = {}
         self._step_began: DurationNs = 0
         self._unit_began = stopwatch()
 
-    def begin_steps(self) -> None:
-        """Begin the first step of a scheduling cycle."""
+    def begin_steps(self, pod: ObjectRef) -> None:
+        """Begin the first step of the scheduling cycle of `pod`."""
+        self._pods[pod.key] = pod
         self._step_began = self._stopwatch()
 
     def end_step(self, name: str) -> None:
@@ -71,6 +74,11 @@ class Meter:
         """
         steps, self._steps = self._steps, {}
         return steps
+
+    def take_pods(self) -> list[ObjectRef]:
+        """Return the pods whose scheduling cycles began since the last call of this method."""
+        pods, self._pods = self._pods, {}
+        return list(pods.values())
 
     def times(self) -> list[PluginTime]:
         """Return the calls and times of the plugins that ran, longest total time first."""

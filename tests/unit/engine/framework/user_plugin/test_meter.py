@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.objects import PodStatus
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.extension_point import type_of
@@ -177,6 +178,7 @@ def test_a_cycle_has_the_steps_of_upstreams_trace(clock, nodes, cpu, steps):
     with pytest.raises(StopIteration):
         next(deciding)
     assert list(meter.take_steps()) == steps
+    assert [one.key for one in meter.take_pods()] == (["default/web-0"] if steps else [])
     assert not meter.take_steps()
 
 
@@ -184,7 +186,7 @@ def test_the_times_of_steps_are_summed(clock):
     meter = Meter(clock)
     for _ in range(2):
         clock.now += 100
-        meter.begin_steps()
+        meter.begin_steps(ObjectRef("Pod", "shop", "web-0", "u"))
         clock.now += 3
         meter.end_step(FILTERED)
         clock.now += 4
