@@ -121,9 +121,14 @@ class DecisionLog:
             pairs = {**pod, "reason": record.message}
             yield LogEntry(2, _BATCH, "Unable to place pod of a job; waiting", pairs)
             return
-        is_binding = isinstance(record, PodUnschedulable) and record.is_binding
+        # A pod that Reserve, Permit or PreBind rejects at once was never reported as placed.
+        is_binding = (
+            isinstance(record, PodUnschedulable)
+            and record.is_binding
+            and record.pod in self._placing
+        )
         self._cycle += not is_binding
-        cycle = self._placing.pop(record.pod, self._cycle) if is_binding else self._cycle
+        cycle = self._placing.pop(record.pod) if is_binding else self._cycle
         pair = {**pod, "cycle": cycle, "attempt": record.attempt}
         if not is_binding:
             yield LogEntry(3, _SCHEDULER, "Attempting to schedule pod", pair)

@@ -93,6 +93,14 @@ def test_a_failed_binding_has_the_cycle_that_placed_the_pod():
     assert len(attempts) == 1
 
 
+def test_a_pod_that_reserve_rejects_has_its_own_cycle():
+    """Its placement is not reported, because the cycle fails before the binding begins."""
+    refused = msgspec.structs.replace(FAILED, is_binding=True)
+    attempting, line = lines(PLACED, msgspec.structs.replace(refused, pod=V), verbosity=3)[-2:]
+    assert '"Attempting to schedule pod" pod="ns/v" cycle=2' in attempting
+    assert '"Unable to schedule pod; no fit; waiting" pod="ns/v" cycle=2' in line
+
+
 def test_a_bound_pod_is_forgotten():
     log = DecisionLog(SilentReporter(), lambda: NOON, lambda _entry, _now: None, 2)
     log.report(PLACED)
