@@ -30,6 +30,7 @@ from fairlead.engine.core.reporter import (
     PodPreempting,
     PodUnschedulable,
     QueueAllocation,
+    QueueMissing,
     Record,
     Reporter,
     WorkloadStarving,
@@ -108,6 +109,10 @@ class DecisionLog:
                     "weight": record.weight,
                 }
                 yield LogEntry(4, _BATCH, "Queue has changed", pairs)
+            case QueueMissing(queue=queue, jobs=jobs):
+                pairs = {"queue": queue, "jobs": jobs}
+                message = "Queue does not exist; jobs wait for it"
+                yield LogEntry(0, _BATCH, message, pairs, severity="warning")
             case _:
                 yield from _node_lines(record)
 

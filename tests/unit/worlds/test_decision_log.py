@@ -21,6 +21,7 @@ from fairlead.engine.core.reporter import (
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
+    QueueMissing,
     SilentReporter,
     ZoneAssessed,
 )
@@ -147,6 +148,13 @@ def test_warnings_need_no_option():
 def test_findings_are_warnings():
     (line,) = lines(DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), verbosity=0)
     assert line.startswith('W0101 12:00:00.000000 scheduler] "Workloads displace each other"')
+
+
+def test_a_missing_queue_is_a_warning():
+    """Its jobs wait forever, and nothing else says why."""
+    (line,) = lines(QueueMissing("default", 2, NOON), verbosity=0)
+    message = '"Queue does not exist; jobs wait for it" queue="default" jobs=2'
+    assert line == f"W0101 12:00:00.000000 batch] {message}"
 
 
 def test_warnings_about_wasted_nominations_become_rare():

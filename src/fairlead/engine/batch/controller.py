@@ -10,6 +10,7 @@ upstream: pkg/scheduler/scheduler.go (runs a session every second, even without 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
@@ -17,6 +18,7 @@ from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.preparations import PreparationCommands
 from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
@@ -25,7 +27,7 @@ from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatu
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
-from fairlead.engine.core.reporter import QueueAllocation, Reporter
+from fairlead.engine.core.reporter import QueueAllocation, QueueMissing, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -69,6 +71,7 @@ class Batch:
         self.jobs = self.composition.jobs
         self._preparations = self.composition.policy.preparations
         self._stood: dict[str, QueueUsage] = {}
+        self._missing: frozenset[str] = frozenset()  # the missing queues at the last session
         self._has_news = False
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
@@ -179,6 +182,7 @@ class Batch:
         )
         self._wake_at = done.wake_at
         self._report(done.queues, now)
+        self._report_missing(now)
         return done.commands
 
     def _report(self, queues: Sequence[QueueUsage], now: Instant) -> None:
@@ -199,6 +203,28 @@ class Batch:
                     )
                 )
         self._stood = {one.name: one for one in (*queues, *gone)}
+
+    def _report_missing(self, now: Instant) -> None:
+        """Report the missing queues for which no job waited at the last session."""
+        waiting = self.missing_queues()
+        for queue in sorted(waiting.keys() - self._missing):
+            self._reporter.report(QueueMissing(queue, waiting[queue], now))
+        self._missing = frozenset(waiting)
+
+    def missing_queues(self) -> dict[str, int]:
+        """Return the number of jobs that wait for each missing queue."""
+        return Counter(
+            job.queue
+            for job in self.jobs.jobs.values()
+            if job.by_status[TaskStatus.PENDING] and self.lacks_queue(job)
+        )
+
+    def lacks_queue(self, job: JobInfo) -> bool:
+        """Return whether the queue of `job` does not exist."""
+        rules = self.composition.policy.rules
+        if rules.has_default_queue and job.queue == self.jobs.default_queue:
+            return False
+        return job.queue not in self.jobs.queues
 
     def _is_anybody_waiting(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())

@@ -215,6 +215,14 @@ class PodCollected(Struct, frozen=True):
     at: Instant
 
 
+class QueueMissing(Struct, frozen=True):
+    """`jobs` jobs wait for a queue that does not exist; reported when the first of them waits."""
+
+    queue: str
+    jobs: int
+    at: Instant
+
+
 class QueueAllocation(Struct, frozen=True):
     """A queue's allocation at the end of a batch session; reported only if it has changed.
 
@@ -289,6 +297,7 @@ Record = (
     | EvictionCancelled
     | PodCollected
     | QueueAllocation
+    | QueueMissing
     | PluginFailed
     | DisplacementCycle
     | WorkloadStarving

@@ -16,7 +16,6 @@ from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
@@ -150,10 +149,14 @@ class World:
     def __init__(self, configuration="fairlead", **changes):
         self.cluster = Cluster()
         config = replace(shipped_configuration(configuration), **changes)
-        self.batch = Batch(config, self.cluster, SilentReporter(), TieBreak(0))
+        self.reports = []
+        self.batch = Batch(config, self.cluster, self, TieBreak(0))
         self.now_s = 0.0
         self.sessions = []
         self.log = []
+
+    def report(self, record):
+        self.reports.append(record)
 
     def put(self, *objects):
         for one in flat(objects):

@@ -10,7 +10,7 @@ from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.reporter import QueueMissing, SilentReporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -178,6 +178,21 @@ def test_a_running_gang_is_reported_once_its_queue_exists(world):
     world.put(make_queue("q")).live_until(20)
     (report,) = [c for c in world.log if isinstance(c, PatchStatus)]
     assert (report.target.name, report.fields["phase"]) == ("g", "Running")
+
+
+def test_a_missing_queue_is_reported_once(world):
+    world.put(make_node("n1", cpu="8"), make_gang("g", 2, queue="q"), make_gang("h", 2, queue="q"))
+    world.live_until(10).put(make_gang("i", 1, queue="q")).live_until(20)
+    missing = [one for one in world.reports if isinstance(one, QueueMissing)]
+    assert missing == [QueueMissing("q", 2, 0)]
+    world.put(make_queue("q")).live_until(30)
+    assert len(world.running()) == 5
+
+
+@pytest.mark.parametrize(("rules", "missing"), [("fairlead", []), ("volcano", ["default"])])
+def test_the_default_queue_may_need_an_object(worlds, rules, missing):
+    world = worlds(rules).put(make_node("n1"), make_gang("g", 2)).live_until(10)
+    assert [one.queue for one in world.reports if isinstance(one, QueueMissing)] == missing
 
 
 def test_a_preemptor_starts_after_its_victims_have_ended(world):

@@ -24,7 +24,6 @@ from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch
-    from fairlead.engine.batch.info.job import JobInfo
 
 _QUEUE: Final = (
     '{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"Queue","metadata":{"name":"%s"},'
@@ -129,7 +128,7 @@ class JobRecorder(Struct):
 def missing_queue(batch: Batch, pod: Pod) -> str:
     """Return the missing queue that `pod` waits for; "" if its queue exists."""
     task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
-    return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
+    return task.job.queue if task is not None and batch.lacks_queue(task.job) else ""
 
 
 def has_task(batch: Batch, pod: Pod) -> bool:
@@ -154,11 +153,7 @@ def missing_group_notes(batch: Batch) -> Iterator[str]:
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:
     """Yield a sentence for each missing queue that jobs wait for."""
-    waiting = Counter(
-        job.queue
-        for job in batch.jobs.jobs.values()
-        if job.by_status[TaskStatus.PENDING] and _lacks_queue(batch, job)
-    )
+    waiting = batch.missing_queues()
     for queue in sorted(waiting):
         count = f"{waiting[queue]} {'job waits' if waiting[queue] == 1 else 'jobs wait'} for it"
         origin = " Volcano creates this queue when it starts." if queue == _DEFAULT else ""
@@ -166,12 +161,6 @@ def missing_queue_notes(batch: Batch) -> Iterator[str]:
             f'Queue "{queue}" does not exist, and {count} forever.{origin} To see the effect of '
             f"the queue, use --apply with a file that contains {_QUEUE % queue}"
         )
-
-
-def _lacks_queue(batch: Batch, job: JobInfo) -> bool:
-    if batch.composition.policy.rules.has_default_queue and job.queue == batch.jobs.default_queue:
-        return False
-    return job.queue not in batch.jobs.queues
 
 
 def _newest(samples: Iterable[QueueAllocation]) -> tuple[QueueAllocation, ...]:
