@@ -73,8 +73,8 @@ class Beta3Form(ConfigurationForm, frozen=True, kw_only=True):
 class Beta2Form(Beta3Form, frozen=True, kw_only=True):
     """A KubeSchedulerConfiguration file in version v1beta2 or v1beta1."""
 
-    healthz_bind_address: Any = None
-    metrics_bind_address: Any = None
+    healthz_bind_address: str | None = None
+    metrics_bind_address: str | None = None
 
 
 class Alpha2Form(Beta2Form, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """KubeSchedulerConfiguration v1, field by field.
 
-Fields of type Any do not affect decisions and are not read.
+`parallelism`, `leaderElection`, `clientConnection` and the fields about profiling and the cache do
+not affect decisions. They are here because unknown and mistyped fields are refused.
 upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 
@@ -100,6 +101,34 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
     ignorable: bool = False
 
 
+class LeaderElectionForm(V1Form, frozen=True, kw_only=True):
+    """The field `leaderElection`. Empty names and durations of 0 mean the defaults.
+
+    upstream: component-base/config/v1alpha1/types.go: LeaderElectionConfiguration
+    """
+
+    leader_elect: bool | None = None
+    lease_duration: str | None = None
+    renew_deadline: str | None = None
+    retry_period: str | None = None
+    resource_lock: str = ""
+    resource_name: str = ""
+    resource_namespace: str = ""
+
+
+class ClientConnectionForm(V1Form, frozen=True, kw_only=True):
+    """The field `clientConnection`.
+
+    upstream: component-base/config/v1alpha1/types.go: ClientConnectionConfiguration
+    """
+
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = ""
+    qps: float | None = None
+    burst: int | None = None
+
+
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """A KubeSchedulerConfiguration file.
 
@@ -110,11 +139,11 @@ class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     api_version: str = ""
     kind: str = ""
     parallelism: int | None = None
-    leader_election: Any = None
-    client_connection: Any = None
-    enable_profiling: Any = None
-    enable_contention_profiling: Any = None
-    delay_cache_until_active: Any = None
+    leader_election: LeaderElectionForm | None = None
+    client_connection: ClientConnectionForm | None = None
+    enable_profiling: bool | None = None
+    enable_contention_profiling: bool | None = None
+    delay_cache_until_active: bool | None = None
     percentage_of_nodes_to_score: int | None = None
     pod_initial_backoff_seconds: int | None = None
     pod_max_backoff_seconds: int | None = None

@@ -175,6 +175,13 @@ def test_the_documented_way_to_disable_preemption(read):
          "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0"),
         ("podInitialBackoffSeconds: 60", "podMaxBackoffSeconds: Invalid value: 10: must be great"),
         ("paralelism: 2", "paralelism: unknown field; did you mean parallelism?"),
+        (
+            "leaderElection: {leaseDuraton: 15s}",
+            "leaderElection.leaseDuraton: unknown field; did you mean leaseDuration?",
+        ),
+        ("leaderElection: {renewDeadline: 5}", "leaderElection.renewDeadline: expected str"),
+        ("clientConnection: {qps: many}", "clientConnection.qps: expected float | null, got str"),
+        ("enableProfiling: maybe", "enableProfiling: expected bool | null, got str"),
         ("profiles: [{schedulerName: a}, {schedulerName: a}]",
          'profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"'),
         ("profiles: [{schedulerName: a}, {}]", "profiles[1].schedulerName: Required value"),

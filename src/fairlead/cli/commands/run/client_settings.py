@@ -1,5 +1,7 @@
 """The settings of a KubeSchedulerConfiguration for API access: leaderElection, clientConnection.
 
+The content types of clientConnection have no effect, because all requests are JSON.
+
 upstream: component-base/config/v1alpha1/{types,defaults}.go
 """
 
@@ -14,37 +16,13 @@ from uuid import uuid4  # noqa: TID251 - distinguishes replicas
 from fairlead.api.timestamp import parse_duration
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.request_queue import RequestLimits
+from fairlead.engine.configuration.v1 import ClientConnectionForm, LeaderElectionForm
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
+from fairlead.whatif.input.strict_form import decode_strictly
 
 LEASES: Final = "leases"
 HOST_ENVIRONMENT: Final = "POD_NAME"
-
-
-class _Election(StrictForm, frozen=True, rename="camel"):
-    """The field leaderElection. Empty names and durations of 0 mean the defaults.
-
-    upstream: kube-scheduler: apis/config/v1/defaults.go: SetDefaults_KubeSchedulerConfiguration
-    """
-
-    leader_elect: bool | None = None
-    lease_duration: str | None = None
-    renew_deadline: str | None = None
-    retry_period: str | None = None
-    resource_lock: str = ""
-    resource_name: str = ""
-    resource_namespace: str = ""
-
-
-class _Connection(StrictForm, frozen=True, rename="camel"):
-    """The field clientConnection. Content types have no effect, because all requests are JSON."""
-
-    kubeconfig: str = ""
-    accept_content_types: str = ""
-    content_type: str = ""
-    qps: float | None = None
-    burst: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +44,8 @@ def read_client_settings(document: Document | None, lease: str = "") -> ClientSe
     """
     value: Any = document.value if document is not None else {}
     source = document.source if document is not None else ""
-    part = _part(source, value, "leaderElection", _Election)
-    connection = _part(source, value, "clientConnection", _Connection)
+    part = _part(source, value, "leaderElection", LeaderElectionForm)
+    connection = _part(source, value, "clientConnection", ClientConnectionForm)
     if (connection.burst or 0) < 0:
         # upstream: component-base/config/validation: ValidateClientConnectionConfiguration
         raise InputError(source, "must be non-negative", field="clientConnection.burst")
@@ -86,7 +64,7 @@ def _part(source: str, value: Any, name: str, form: type[Any]) -> Any:
     return decode_strictly(Document(source, found or {}), form, name)
 
 
-def _election(source: str, form: _Election, lease: str) -> ElectionConfig | None:
+def _election(source: str, form: LeaderElectionForm, lease: str) -> ElectionConfig | None:
     if form.leader_elect is False:
         return None
     if form.resource_lock not in ("", LEASES):
