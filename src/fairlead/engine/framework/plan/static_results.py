@@ -52,8 +52,8 @@ class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
-    include the changes in the node log before `position`. `refresh` increments `version` when it
-    may have recomputed results of nodes that did not change.
+    include the changes in the node log before `position`. `refresh` increments `version` if the
+    results of nodes that did not change may differ from those before.
     """
 
     def __init__(
@@ -187,9 +187,16 @@ class StaticResults:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Recompute scores that depend on the set of all nodes, if that set has changed."""
+        """Recompute scores that depend on the set of all nodes, if that set has changed.
+
+        Often, no score changes: for example, if no node has an image of the pod.
+        """
         epochs = self._current_epochs()
-        if epochs != self._epochs:
-            self._epochs = epochs
+        if epochs == self._epochs:
+            return
+        self._epochs = epochs
+        before = [scores.copy() for scores in (self.score, *self.raw_scores.values())]
+        self._score(pod, np.flatnonzero(self.codes == 0))
+        after = (self.score, *self.raw_scores.values())
+        if not all(map(np.array_equal, before, after)):
             self.version += 1
-            self._score(pod, np.flatnonzero(self.codes == 0))
