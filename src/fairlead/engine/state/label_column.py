@@ -30,11 +30,15 @@ class LabelColumn:
         self.ids: npt.NDArray[np.int64] = np.full(capacity, ABSENT, np.int64)
         self.values: list[str] = []
         self._index: dict[str, int] = {}
+        self._is_shared = False  # whether a result of `domains` contains `ids`
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Set the row's value from `labels`; ABSENT if `labels` lacks the column's key."""
         value = labels.get(self.key)
-        self.ids[row] = ABSENT if value is None else self.id_of(value)
+        new = ABSENT if value is None else self.id_of(value)
+        if self._is_shared:
+            self.ids, self._is_shared = self.ids.copy(), False
+        self.ids[row] = new
 
     def id_of(self, value: str) -> int:
         """Return the id of `value`; a new value gets the next id."""
@@ -45,14 +49,15 @@ class LabelColumn:
         return found
 
     def domains(self) -> Domains:
-        """Return the label's values as topology domains; valid until a node changes."""
+        """Return the label's values as topology domains; later changes do not affect the result."""
+        self._is_shared = True
         return Domains(self.ids, len(self.values))
 
     def grow(self, capacity: int) -> None:
         """Extend the column to `capacity` rows."""
         ids = np.full(capacity, ABSENT, np.int64)
         ids[: len(self.ids)] = self.ids
-        self.ids = ids
+        self.ids, self._is_shared = ids, False
 
 
 class Domains(Struct, frozen=True):

@@ -2,8 +2,11 @@
 
 A domain is a value of a node label. It is identified by the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. After a node is added or removed, or its labels or taints change, `refresh` recomputes
-the sums.
+computation. After a node is added or removed, or its labels or taints change, `refresh` moves the
+pods of the nodes whose domain changed.
+
+Example: a node of zone a is removed. Its pods were removed before, so the sum of zone a does not
+change any more. `refresh` finds that one row left its domain, and that no counted pod is on it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from fairlead.engine.state.pod_class import PodLocations
 
 Ints = npt.NDArray[np.int64]
 _LOWEST_KEPT: Final = 8
+_MOVED_MAX: Final = 16  # if more rows change their domain, all pods are added up again
 
 
 class NodeEpoch:
@@ -48,13 +52,16 @@ class DomainCounts:
 
     `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
     `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.
+
+    Invariant, unless `_read` is -1: `sums` and `pods` equal what `_add_up` would compute for the
+    domains `_ids`. These are the domains of the rows at the last call of `refresh`.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sign_changes", "_sources",
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Start without pods; `domains` returns the domain of each row.
+        """Start without pods; `domains` returns the domain of each row, as an unchanging array.
 
         `refresh` calls `domains` again if `epoch` has advanced, or if `attach` has added pods.
         """
@@ -102,21 +109,48 @@ class DomainCounts:
 
         The weights of these pods add up to `weight`.
         """
-        if self._read == self._epoch.value:
+        if self._read >= 0 and row < len(self._ids):
             domain = self._ids[row]
             if domain >= 0:
-                before = int(self.sums[domain])
-                self.sums[domain] = after = before + weight
-                self.pods += pods
-                if (before > 0) != (after > 0):
-                    self._sign_changes.append(int(domain))
+                self._change(int(domain), weight, pods)
+
+    def _change(self, domain: int, weight: int, pods: int) -> None:
+        before = int(self.sums[domain])
+        self.sums[domain] = after = before + weight
+        self.pods += pods
+        if (before > 0) != (after > 0):
+            self._sign_changes.append(domain)
 
     def refresh(self) -> DomainCounts:
-        """Recompute `sums` and `pods` if nodes changed or `attach` added pods; return self."""
+        """Update `sums` and `pods` if nodes changed or `attach` added pods; return self."""
         if self._read != self._epoch.value:
-            self._add_up()
+            domains = self._domains()
+            if self._read < 0 or not self._move(domains):
+                self._add_up(domains)
             self._read = self._epoch.value
         return self
+
+    def _move(self, domains: Domains) -> bool:
+        """Count the pods in `domains` instead of `_ids`; return False if too many rows changed."""
+        before, after = self._ids, domains.ids
+        added = len(after) - len(before)
+        if added:
+            before = np.append(before, np.full(added, ABSENT, np.int64))
+        rows = np.flatnonzero(before != after).tolist()
+        if len(rows) > _MOVED_MAX:
+            return False
+        missing = domains.size + 1 - len(self.sums)
+        if missing:
+            self.sums = np.append(self.sums, np.zeros(missing, np.int64))
+        self._ids = after
+        for row in rows:
+            for source, weight in self._sources.items():
+                pods = source.rows.get(row, 0)
+                if pods and before[row] != ABSENT:
+                    self._change(int(before[row]), -weight * pods, -pods)
+                if pods and after[row] != ABSENT:
+                    self._change(int(after[row]), weight * pods, pods)
+        return True
 
     def log_position(self) -> tuple[int, int]:
         """Return the current position in the log, for a later call of `sign_changes_since`."""
@@ -141,9 +175,8 @@ class DomainCounts:
                     sums[domains.ids[row]] += weight * pods
         return sums
 
-    def _add_up(self) -> None:
+    def _add_up(self, domains: Domains) -> None:
         self._additions += 1
-        domains = self._domains()
         self._ids = domains.ids
         sources = self._sources
         rows = [row for source in sources for row in source.rows]
@@ -176,7 +209,7 @@ class DomainCounts:
         """Recompute the sums; raises AssertionError if one differs."""
         if self._read == self._epoch.value:
             sums, pods = self.sums, self.pods
-            self._add_up()
+            self._add_up(self._domains())
             # Some interned values may be on no node by now; no pods count there.
             assert np.array_equal(sums[:-1], self.sums[: len(sums) - 1]), (sums, self.sums)
             assert not sums[-1]

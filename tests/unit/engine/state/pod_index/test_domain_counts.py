@@ -1,14 +1,16 @@
-"""Counts per topology domain: independent copies for dry runs, and the minimum."""
+"""Counts per topology domain: after changes of nodes, in copies for dry runs, and the minimum."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.state.label_column import Domains
+from fairlead.engine.state.label_column import ABSENT, Domains, LabelColumn
 from fairlead.engine.state.pod_class import PodLocations
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
+from fairlead.testing.random_cluster import Chance
 
 
 def counts_of(*pods):
@@ -75,3 +77,52 @@ def test_a_copy_does_not_follow_the_live_counts():
     where.remove(1)
     assert live.sums.tolist() == [1, 0, 0]
     live.validate()
+
+
+ROWS, WEIGHTS = 40, (1, 1, -3)  # more rows than change their domain at once without a recount
+
+
+def relabel(chance, column, epoch):
+    """Change the label of one node or of all nodes, or add nodes."""
+    if chance.one_in(12):
+        column.grow(len(column.ids) + 3)
+    rows = len(column.ids)
+    for row in range(rows) if chance.one_in(6) else [chance.below(rows)]:
+        column.set(row, {"zone": chance.of("abcdefgh")} if chance.below(4) else {})
+    epoch.advance()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_sums_equal_those_of_new_counts(seed):
+    """After random changes of pods, of nodes and of the attached sources."""
+    chance, column, epoch = Chance(seed), LabelColumn("zone", ROWS), NodeEpoch()
+    kept, sources, changed = DomainCounts(epoch, column.domains), [], []
+    seen = kept.refresh().log_position()
+    signs = kept.sums > 0
+    for _ in range(400):
+        if len(sources) < len(WEIGHTS) and chance.one_in(40):
+            sources.append(PodLocations())
+            kept.attach(sources[-1], WEIGHTS[len(sources) - 1])
+        for _ in range(chance.below(4)):
+            if chance.one_in(3):
+                relabel(chance, column, epoch)
+            elif sources:
+                where = chance.of(sources)
+                if where.rows and chance.one_in(3):
+                    where.remove(chance.of(sorted(where.rows)))
+                else:
+                    where.add(chance.below(len(column.ids)))
+        if chance.one_in(2):
+            continue  # pods and nodes change before the next refresh
+        new = DomainCounts(NodeEpoch(), column.domains)
+        for where, weight in zip(sources, WEIGHTS, strict=False):
+            new.attach(where, weight)
+        assert kept.refresh().sums.tolist() == new.refresh().sums.tolist()
+        assert kept.pods == new.pods
+        changed, before = kept.sign_changes_since(seen), signs
+        seen, signs = kept.log_position(), kept.sums > 0
+        if changed is not None:
+            before = np.append(before, np.zeros(len(signs) - len(before), np.bool_))
+            assert set(np.flatnonzero(before != signs).tolist()) <= set(changed)
+        new.detach()
+    assert ABSENT not in (changed or ())
