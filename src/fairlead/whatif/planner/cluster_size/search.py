@@ -14,7 +14,9 @@ All nodes to replace are removed with their pods. Then
                  for a failure, 3 large nodes can cost more than 5 small nodes
     4  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
-                 still run, also after each failure, at a lower cost
+                 still run, also after each failure, at a lower cost. The trial of a change ends as
+                 soon as it is certain to fail: a pod fits no node wherever the other pods go
+                 (`_known_refusal`), or the new nodes are not cheaper (`_place_below`)
 
 Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. Step 4 also
@@ -76,6 +78,17 @@ _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one t
 # The taints of a failed node after its grace period.
 _FAILED: Final = tuple(Taint(key=UNREACHABLE, effect=one) for one in (NO_SCHEDULE, NO_EXECUTE))
 (_VOLUME_CONFLICT,) = STATUSES[NODE_CONFLICT].reasons
+# If one of these plugins rejects a node, it also does so after more pods were placed.
+_FINAL: Final = frozenset(
+    (
+        "InterPodAffinity",  # for pods without required affinity
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "NodeUnschedulable",
+        "TaintToleration",
+    )
+)
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
@@ -138,6 +151,8 @@ class SizeSearch:
         self._ahead: list[tuple[PodInfo, tuple[str, NodeOffer] | None, KnownPlacement]] = []
         # (pod, pool, zone) if a volume of the pod cannot be used there, on nodes of any type.
         self._conflicts: set[tuple[str, str, str]] = set()
+        # The shapes of the pods that kept a node from being removed, most recent last.
+        self._refused: dict[int, None] = {}
         # The failures that the pods are known to survive on the present nodes, except `pinned`
         # pods, by (name of the failure, names of the failed nodes).
         self._survived: dict[tuple[str, ...], _Trial] = {}
@@ -813,7 +828,7 @@ class SizeSearch:
         for number in range(count):
             self._add(offers[number % len(offers)])
         self._only = pool, offers[0].node_type
-        fit = all(self._place(pod) is None and result.cost < limit for pod in pods)
+        fit = self._place_below(limit, pods)
         if fit:
             self._become_survivable()
         self._only = None
@@ -822,6 +837,21 @@ class SizeSearch:
             return True
         result.pinned = before
         return False
+
+    def _place_below(self, limit: float, pods: Iterable[PodInfo]) -> bool:
+        """Place `pods`, on new nodes if necessary; return whether all nodes cost less than `limit`.
+
+        Stop and return False as soon as a pod fits no node, or the cost reaches `limit`.
+        """
+        known = -1
+        for pod in pods:
+            if self._place(pod) is not None:
+                return False
+            if len(self.result.nodes) != known:  # otherwise, the cost is the same as before
+                known = len(self.result.nodes)
+                if self.result.cost >= limit:
+                    return False
+        return True
 
     # --- improving -------------------------------------------------------------------------
 
@@ -895,10 +925,15 @@ class SizeSearch:
         return self._try(lambda: self._rebuilt(chosen))
 
     def _rebuilt(self, names: Sequence[str]) -> bool:
+        """Remove the nodes in `names`; return False if no cheaper nodes are found for their pods.
+
+        As soon as the new nodes cost as much as the removed ones, no more pods are scheduled.
+        """
+        limit = self.result.cost - 1e-9
         pods = self._fail(names)
         for name in names:
             del self.result.nodes[name]
-        return all(self._place(pod) is None for pod in pods)
+        return self._place_below(limit, pods)
 
     def _exchanged(self, name: str, offer: NodeOffer) -> bool:
         pods = self._fail([name])
@@ -914,14 +949,41 @@ class SizeSearch:
         pods = self._fail(names)
         for name in names:
             del self.result.nodes[name]
-        for pod in pods:
+        failure = self._known_refusal(pods)
+        for pod in pods if failure is None else ():
             decision = self._schedule(pod)
             if isinstance(decision, Failure):
-                for reason in reasons_of(decision.message):
-                    count = self.result.obstacles.get(reason, 0)
-                    self.result.obstacles[reason] = count + 1
-                return False
-        return True
+                self._note_refused(pod)
+                failure = decision
+                break
+        if failure is None:
+            return True
+        for reason in reasons_of(failure.message):
+            self.result.obstacles[reason] = self.result.obstacles.get(reason, 0) + 1
+        return False
+
+    def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
+        """Return the failure of one of `pods` if it fits no node, wherever the others are placed.
+
+        Only one pod is tried: the pod whose shape was refused most recently. Often, the pods of the
+        same workload keep many nodes, so this is much faster than placing all pods before it. These
+        pods count as scheduling cycles.
+        """
+        first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
+        tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)
+        if tried is None:
+            return None
+        with self._model.hypothesis():
+            decision = self._model.schedule(pods[tried])
+        if isinstance(decision, Placement) or not _is_final(pods[tried], decision):
+            return None
+        self._note_refused(pods[tried])
+        self.result.cycles += tried + 1
+        return decision
+
+    def _note_refused(self, pod: PodInfo) -> None:
+        self._refused.pop(pod.shape.id, None)
+        self._refused[pod.shape.id] = None
 
     def _load_for_price(self, name: str) -> tuple[float, str]:
         info, price = self._model.node(name), self.result.nodes[name].price
@@ -945,6 +1007,16 @@ def _counting_constraints(pod: PodInfo) -> list[str]:
         for one in pod.pod.spec.topology_spread_constraints
         if one.when_unsatisfiable == DO_NOT_SCHEDULE and one.node_taints_policy != HONOR
     ]
+
+
+def _is_final(pod: PodInfo, failure: Failure) -> bool:
+    """Return whether more placed pods cannot help `pod`, which no node took.
+
+    They can help if the pod must run near other pods, or if topology spread rejected a node.
+    """
+    affinity = pod.pod.spec.affinity
+    seeks_pods = affinity is not None and affinity.pod_affinity is not None
+    return not seeks_pods and _FINAL.issuperset(failure.plugins)
 
 
 def _failed_zone(failure: str) -> str | None:
