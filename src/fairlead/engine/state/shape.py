@@ -26,6 +26,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
+_KEYS_MAX: Final = 256  # for each key, a pod is kept
 _HUGE: Final = 1 << 48  # the sum of 2 ** 15 smaller requests fits in int64
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
@@ -299,6 +300,26 @@ class _Latest(Struct, frozen=True, eq=False):
         return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
 
 
+class _KnownKey(Struct, frozen=True, eq=False):
+    """The key of the shape of `pod`."""
+
+    pod: Pod
+    key: _Key
+
+    def of(self, pod: Pod) -> _Key | None:
+        """Return the key of another pod if the specs share objects; None if they may differ."""
+        before, spec = self.pod.spec, pod.spec
+        if not (
+            _share_summands(before, spec)
+            and _share_rest(before, spec)
+            and _have_one_resize(self.pod, pod)
+        ):
+            return None
+        if before.affinity is spec.affinity:
+            return self.key
+        return _affinity_key(spec), self.key[1]
+
+
 class ShapeTable:
     """Interns shapes; each cluster has one table. Ids are assigned in order of first use.
 
@@ -314,6 +335,9 @@ class ShapeTable:
         self._ids = count()
         self.has_huge = False  # whether sums of requests may exceed int64
         self._latest: _Latest | None = None
+        # By id() of the list of containers: a planner places, removes and restores the pods of some
+        # workloads again and again, in any order.
+        self._known_keys: dict[int, _KnownKey] = {}
 
     def shape_of(self, pod: Pod) -> Shape:
         """Return the shape of `pod`; compile a new shape if no equal shape exists.
@@ -325,7 +349,7 @@ class ShapeTable:
             if latest.pod.spec.affinity is spec.affinity:
                 return latest.shape
             return self.shape_of_replica(pod)
-        key = _key_of(pod)
+        key = self._key_of(pod)
         shape = self._shapes.get(key)
         if shape is None:
             sums_key = _sums_key(pod)
@@ -336,6 +360,18 @@ class ShapeTable:
             shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
         self._latest = _Latest(pod, shape, key)
         return shape
+
+    def _key_of(self, pod: Pod) -> _Key:
+        """Return `_key_of(pod)`, without encoding the spec again if it is that of a known pod."""
+        known = self._known_keys.get(id(pod.spec.containers))
+        key = known.of(pod) if known is not None else None
+        if key is None:
+            key = _key_of(pod)
+            if len(self._known_keys) >= _KEYS_MAX:
+                self._known_keys.clear()
+            # The pod keeps its list of containers, so no other list gets the same id().
+            self._known_keys[id(pod.spec.containers)] = _KnownKey(pod, key)
+        return key
 
     def shape_of_replica(self, pod: Pod) -> Shape:
         """Return the shape of `pod`.

@@ -7,10 +7,12 @@ from weakref import ref
 import pytest
 from msgspec.structs import replace
 
-from fairlead.api.objects import ResourceRequirements
+from fairlead.api.codec import as_json, decode_as
+from fairlead.api.objects import Pod, ResourceRequirements
 from fairlead.api.quantity import QuantityError
 from fairlead.engine.state.shape import is_same_shape
 from fairlead.testing.builders import make_pod
+from fairlead.testing.random_cluster import Chance
 
 
 def claiming(name):
@@ -208,6 +210,22 @@ def test_shared_spec_parts_do_not_change_the_shapes_of_pods(fields, believer):
     shape_of(OTHER["ports"])
     assert shape_of(LIKE) is first
     assert is_same_shape(LIKE, changed) == (directly is first)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_equal_specs_share_a_shape_in_any_order(believer, seed):
+    """With the same parts of specs or with equal ones, and with more specs than keys are kept."""
+    chance, shape_of = Chance(seed), believer.cluster.shapes.shape_of
+    pods = [*SAME.values(), *OTHER.values(), LIKE]
+    pods += [make_pod("a", requests={"cpu": f"{number}m"}) for number in range(300)]
+    pods += [copy_of(LIKE, **fields) for fields in CHANGED_PARTS.values()]
+    pods += [replace(LIKE, status=pod.status) for pod in OTHER.values()]
+    near = make_pod("a", spec={"affinity": {"podAffinity": {}}}).spec.affinity
+    pods += [copy_of(pod, affinity=near) for pod in pods[:40]]
+    expected = [shape_of(decode_as(Pod, as_json(pod))) for pod in pods]
+    for _ in range(2_000):
+        at = chance.below(len(pods)) if chance.one_in(3) else -1 - chance.below(60)
+        assert shape_of(pods[at]) is expected[at]
 
 
 def test_an_update_with_another_resize_has_another_shape():
