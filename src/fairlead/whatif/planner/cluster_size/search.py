@@ -25,6 +25,7 @@ ends when the cost reaches the proven lower bound. The search is repeatable with
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil, gcd
@@ -472,9 +473,10 @@ class SizeSearch:
         `_Manner.prefers_large` states. At equal prices, the offer whose pool has the fewest new
         nodes in the offer's zone comes first.
         """
-        used: dict[tuple[str, str], int] = {}
-        for one in self.result.nodes.values():
-            used[one.pool, one.zone] = used.get((one.pool, one.zone), 0) + 1
+        bought = Counter(map(id, self.result.nodes.values()))
+        used: Counter[tuple[str, str]] = Counter()
+        for one in self._offers:
+            used[one.pool, one.zone] += bought[id(one)]
         units = self._unit_prices()
         sign = -1 if self._manner.prefers_large else 1
         found, wanted = [], self._model.countable(pod.shape.wanted)
@@ -483,7 +485,7 @@ class SizeSearch:
                 continue
             value = sum(unit * size for unit, size in zip(units, room, strict=True))
             waste = 1 - value / offer.price if offer.price else 0.0
-            count = used.get((offer.pool, offer.zone), 0)
+            count = used[offer.pool, offer.zone]
             found.append((round(waste, 2), sign * offer.price, count, offer.title, offer))
         found.sort(key=lambda entry: entry[:4])
         return [entry[-1] for entry in found]
