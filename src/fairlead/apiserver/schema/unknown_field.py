@@ -12,8 +12,8 @@ from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 
-class _UnknownFields(Notes):
-    """The locations of unknown fields, each with the nearest name of a known field or ""."""
+class UnknownFields(Notes):
+    """The paths of unknown fields, each with the nearest name of a known field or ""."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ def unknown_fields(api_version: str, kind: str, value: Json) -> list[tuple[str, 
     schema = schema_of(api_version, kind)
     if schema is None:
         return []
-    notes = _UnknownFields()
+    notes = UnknownFields()
     with suppress(TypeMismatchError):
         read(schema, value, FieldLocation(), notes)
     return notes.found

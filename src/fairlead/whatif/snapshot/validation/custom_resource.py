@@ -18,23 +18,12 @@ from fairlead.apiserver.apiextensions.served_kind import custom_type
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.field_location import Notes
 from fairlead.apiserver.schema.scalar import TypeMismatchError
+from fairlead.apiserver.schema.unknown_field import UnknownFields
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-
-
-class _UnknownFields(Notes):
-    """The paths of unknown fields."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def unknown(self, location: FieldLocation) -> None:
-        """Record an unknown field."""
-        self.found.append(location.path)
 
 
 class DefinedTypes:
@@ -58,7 +47,7 @@ class DefinedTypes:
         found = self._type_of(resource)
         if found is None:
             return
-        notes = _UnknownFields()
+        notes = UnknownFields()
         old = None if before is None else before.value
         obj = resource.value
         if found.has_status:  # only requests to the subresource change the status
@@ -69,7 +58,7 @@ class DefinedTypes:
             old = None if old is None else found.pruned_and_defaulted(old, Notes())
         except (TypeMismatchError, ApiError) as refused:
             raise resource.refuse(str(refused)) from None
-        for path in notes.found:
+        for path, _ in notes.found:
             raise resource.refuse("unknown field", field=path)
         for cause in found.causes(obj, old):
             field = "" if cause.field == NOWHERE else cause.field
