@@ -139,7 +139,7 @@ class OwnerTemplates:
             pod = self._assigned_anew(pod, owner, reference)
         if pod.metadata.generation > 1:
             pod = self._resized_back(pod, owner, revision)
-        return self._with_recommended(pod) if self._has_recommendations else pod
+        return self._with_recommended(pod, owner) if self._has_recommendations else pod
 
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
@@ -267,12 +267,10 @@ class OwnerTemplates:
     def _has_recommendations(self) -> bool:
         return bool(self._recommended.targets(self._store.storage))
 
-    def _with_recommended(self, pod: Pod) -> Pod:
+    def _with_recommended(self, pod: Pod, owner: _Owner) -> Pod:
         """Return `pod` with the requests and limits that a VerticalPodAutoscaler recommends."""
-        reference = controller_of(pod.metadata)
-        assert reference is not None, pod.key
         stated = {one.name: one.resources for one in pod.spec.containers}
-        key = reference.uid, msgspec.json.encode(stated)
+        key = owner.metadata.uid, msgspec.json.encode(stated)
         if key not in self._resources:
             manifest: Json = to_builtins(pod)
             spec = self._recommended.recommended(manifest, self._store.storage)
