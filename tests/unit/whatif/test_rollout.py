@@ -7,6 +7,7 @@ from tests.unit.whatif import rollout
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, verdict_of
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -242,6 +243,14 @@ def test_a_rollout_that_stops_exceeds_the_progress_deadline(cluster, change, obj
         "condition Progressing becomes False (ProgressDeadlineExceeded), and kubectl rollout "
         "status fails. The controller neither stops nor undoes the rollout."
     )
+
+
+def test_a_replaced_pod_of_the_old_revision_does_not_hide_the_rollout(cluster):
+    """The pods of the failed nodes are created again after the pods of the new revision."""
+    failures = Failures(fail_node=("n0", "n1", "n2"))
+    change = ClusterChange(set_resources=("deploy/web=cpu=9",), failures=failures)
+    answer = what_if(cluster(rollout.at_rest()), change, Conditions(horizon=seconds(7200)))
+    assert len(_deadline_notes(answer)) == 1
 
 
 @pytest.mark.parametrize(

@@ -95,23 +95,29 @@ def _exceeded(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, Instant | None
 
 def _begun(run: RolloutHistory) -> dict[WorkloadRef, str]:
     """Return the newest revision of each Deployment whose rollout begins in `run`."""
-    newest: dict[WorkloadRef, str] = {}
+    begun = [one for one in _created(run) if not _initial_pods(run, *one)[0]]
+    deployments = {ref for ref, _ in begun}
+    known = dict(_initial_revisions(run.initial, deployments)) if begun else {}
+    return {ref: revision for ref, revision in begun if known.get(ref) != revision}
+
+
+def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
+    """Yield the revisions whose first pod is created in `run`, and those whose pods are refused.
+
+    The revisions of a Deployment are in order of time. Pods that replace evicted pods of an old
+    revision also count as created.
+    """
     for ref, transitions in run.transitions.items():
-        created = [one for one in transitions if one.step is Step.CREATED]
-        if not created or created[-1].at < run.since:
-            continue
-        revision = created[-1].revision
-        if next(one.at for one in created if one.revision == revision) >= run.since:
-            newest[ref] = revision
+        first: dict[str, Instant] = {}
+        for one in transitions:
+            if one.step is Step.CREATED:
+                first.setdefault(one.revision, one.at)
+        yield from ((ref, revision) for revision, at in first.items() if at >= run.since)
     for error in run.errors:
         owner = error.workload
-        if owner is None or owner.kind != DEPLOYMENT.kind:
-            continue
-        if error.missing and error.revision:
-            newest.setdefault(owner, error.revision)
-    begun = {ref: one for ref, one in newest.items() if not _initial_pods(run, ref, one)[0]}
-    known = dict(_initial_revisions(run.initial, begun)) if begun else {}
-    return {ref: revision for ref, revision in begun.items() if known.get(ref) != revision}
+        is_deployment = owner is not None and owner.kind == DEPLOYMENT.kind
+        if owner is not None and is_deployment and error.missing and error.revision:
+            yield owner, error.revision
 
 
 def _initial_pods(run: RolloutHistory, ref: WorkloadRef, revision: str) -> tuple[int, int]:
