@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import as_json
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -35,6 +36,11 @@ def deployment(make, name, nodes, *, cpu="1", **spec):
         pod["status"]["conditions"] = READY
         pods.append(pod)
     return [web, owned, *pods]
+
+
+def manifests(version, *objects):
+    """Return `objects`, all of the API `version`, as a dump contains them."""
+    return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]
 
 
 def budget(name, **spec):

@@ -1,4 +1,4 @@
-"""The ranges of replicas that differ between the runs with and without a change."""
+"""Autoscalers in the runs with and without a change: ranges, lacks of replicas, and notes."""
 
 from __future__ import annotations
 

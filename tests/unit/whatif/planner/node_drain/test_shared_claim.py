@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, deployment
+from tests.unit.whatif.planner.conftest import budget, deployment, manifests
 
-from fairlead.api.codec import as_json
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.device_builders import (
     allocated,
@@ -24,11 +23,6 @@ from fairlead.whatif.run.progress import NoProgress
 
 PATCH = '{"spec":{"maxUnavailable":null,"minAvailable":0}}'
 EDIT = f"kubectl -n default patch pdb web --type merge -p '{PATCH}'"
-
-
-def manifests(version, *objects):
-    """Return `objects`, all of the API `version`, as a dump contains them."""
-    return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]
 
 
 def cluster(make, mode):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import READY, budget, deployment
+from tests.unit.whatif.planner.conftest import READY, budget, deployment, manifests
 
-from fairlead.api.codec import as_json
 from fairlead.engine.core.instant import seconds
 from fairlead.testing.device_builders import (
     allocated,
@@ -117,11 +116,6 @@ def test_a_pod_that_waits_for_its_node_needs_another_place(planner, experiment, 
     [stop] = stops_of(planner, experiment, [first, make.node("b"), *db])
     assert stop.why.startswith("it waits for a: node(s) didn't match Pod's node affinity/selector")
     assert stop.edit.endswith("fairlead drain-plan SNAPSHOT --nodes a")
-
-
-def manifests(version, *objects):
-    """Return `objects`, all of the API `version`, as a dump contains them."""
-    return [{"apiVersion": version, "kind": type(one).__name__, **as_json(one)} for one in objects]
 
 
 @pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany"])
