@@ -94,8 +94,9 @@ class OwnerTemplates:
         """Index the owners, and the revisions of StatefulSets and DaemonSets."""
         self._store = store
         self._recommended = recommended
-        # by uid of the owner, and the resources of the containers as JSON
-        self._resources: dict[tuple[str, bytes], dict[str, ResourceRequirements]] = {}
+        # By uid of the owner, and the old containers as JSON. The new pods of a workload share the
+        # list of containers, so that their shape is found quickly (`ShapeTable`).
+        self._containers: dict[tuple[str, bytes], tuple[Container, ...]] = {}
         self._histories = Histories()
         self._owners: dict[str, _Owner] = {}
         self._pods: list[Pod] = []
@@ -269,21 +270,19 @@ class OwnerTemplates:
 
     def _with_recommended(self, pod: Pod, owner: _Owner) -> Pod:
         """Return `pod` with the requests and limits that a VerticalPodAutoscaler recommends."""
-        stated = {one.name: one.resources for one in pod.spec.containers}
-        key = owner.metadata.uid, msgspec.json.encode(stated)
-        if key not in self._resources:
+        key = owner.metadata.uid, msgspec.json.encode(pod.spec.containers)
+        if key not in self._containers:
             manifest: Json = to_builtins(pod)
             spec = self._recommended.recommended(manifest, self._store.storage)
-            self._resources[key] = {
-                one["name"]: msgspec.convert(one.get("resources") or {}, ResourceRequirements)
-                for one in spec["containers"]
-            }
-        resources = self._resources[key]
-        if resources == stated:
+            self._containers[key] = tuple(
+                replace(
+                    one, resources=msgspec.convert(new.get("resources") or {}, ResourceRequirements)
+                )
+                for one, new in zip(pod.spec.containers, spec["containers"], strict=True)
+            )
+        containers = self._containers[key]
+        if containers == pod.spec.containers:
             return pod
-        containers = tuple(
-            replace(one, resources=resources[one.name]) for one in pod.spec.containers
-        )
         return replace(pod, spec=replace(pod.spec, containers=containers))
 
     def _resized_back(self, pod: Pod, owner: _Owner, revision: str) -> Pod:
