@@ -36,6 +36,8 @@ class LabelColumn:
         """Set the row's value from `labels`; ABSENT if `labels` lacks the column's key."""
         value = labels.get(self.key)
         new = ABSENT if value is None else self.id_of(value)
+        if self.ids[row] == new:  # most updates of nodes do not change the label
+            return
         if self._is_shared:
             self.ids, self._is_shared = self.ids.copy(), False
         self.ids[row] = new
