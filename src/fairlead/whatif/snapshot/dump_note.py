@@ -114,6 +114,7 @@ _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
 _SYSTEM: Final = "kube-system"
 _API_SERVER: Final = "kube-apiserver-"
+_WORKLOAD_REF: Final = "workloadRef"
 
 
 class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -157,6 +158,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
         yield from _custom_owners_of_budgets(some)
         yield from _custom_owners_of_jobs(some)
         yield from _owned_by_pods(some)
+        yield from _former_gangs(some)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(some)
         yield from _other_versions(some, manifests)
@@ -444,6 +446,30 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
             f"{first}{more} {verb}. The controller that would create the StatefulSet again for the "
             "new pod, such as that of LeaderWorkerSets, is not simulated."
         )
+
+
+def _former_gangs(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if pods or pod templates belong to a gang of Kubernetes 1.35.
+
+    upstream: api/core/v1/types.go: WorkloadReference (1.35); 1.36 has PodSchedulingGroup instead
+    """
+    found = [one.title for one in manifests if _has_workload_ref(one)]
+    if found:
+        yield (
+            f"spec.workloadRef has no effect ({listed(found, _NAMED_MAX)}): it belongs to the gang "
+            "scheduling of Kubernetes 1.35, which PodGroups and spec.schedulingGroup replace in "
+            "1.36. Pods with this field are scheduled one by one in this answer."
+        )
+
+
+def _has_workload_ref(manifest: Manifest) -> bool:
+    content = manifest.content
+    if not isinstance(content, dict) and _WORKLOAD_REF.encode() not in bytes(content.text):
+        return False  # most objects, so their texts are not decoded
+    spec = _at(manifest, "spec") if manifest.kind is POD else manifest.pod_template
+    if manifest.kind is not POD and isinstance(spec, dict):
+        spec = spec.get("spec")
+    return isinstance(spec, dict) and _WORKLOAD_REF in spec
 
 
 def _is_out(node: Manifest) -> bool:

@@ -553,3 +553,16 @@ def test_stateful_sets_of_pods_have_a_note(notes, make, names, words):
     [note] = [one for one in notes(*COMPLETE, *objects) if "LeaderWorkerSets" in one]
     assert note.startswith("StatefulSet default/vllm-0")
     assert words in note
+
+
+def test_a_note_names_pods_and_templates_with_the_gangs_of_1_35(notes, make):
+    """The field workloadRef was an alpha field of 1.35, and 1.36 drops it."""
+    pod, web = make.pod(node_name="n0"), make.workload()
+    pod["metadata"]["uid"], web["metadata"]["uid"] = "pod", "web"
+    reference = {"name": "train", "podGroup": "workers"}
+    assert not [one for one in notes(*COMPLETE, pod, web) if "workloadRef" in one]
+    pod["spec"]["workloadRef"] = reference
+    web["spec"]["template"]["spec"]["workloadRef"] = reference
+    [note] = [one for one in notes(*COMPLETE, pod, web) if "workloadRef" in one]
+    for one in ("(Pod default/web, Deployment default/web", "scheduled one by one"):
+        assert one in note
