@@ -35,11 +35,15 @@ from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     CRON_JOB,
+    DEVICE_CLASS,
     DEVICE_TAINT_RULE,
     HORIZONTAL_POD_AUTOSCALER,
     KINDS,
     NODE,
     POD,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    RESOURCE_SLICE,
     Kind,
     find_kind,
     kind_of,
@@ -91,6 +95,9 @@ _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
 _AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
 _DEVICE_BETAS: Final = ("resource.k8s.io/v1beta1", "resource.k8s.io/v1beta2")
+_OF_DEVICES: Final = frozenset(
+    {RESOURCE_CLAIM.kind, RESOURCE_CLAIM_TEMPLATE.kind, DEVICE_CLASS.kind, RESOURCE_SLICE.kind}
+)
 _POLICY_V1BETA1: Final = "policy/v1beta1"
 # The names are those of kustomize/api/konfig/general.go.
 _KUSTOMIZE: Final = "kustomize.config.k8s.io/"
@@ -839,6 +846,20 @@ def _current_api_version(source: str, value: Json) -> str:
         title = f"{kind} {display_name(value)}"
         raise InputError(source, problem, object_name=title, field="apiVersion")
     return str(version)
+
+
+def is_older_version(kind: Kind, version: str) -> bool:
+    """Return whether each object of `kind` can be read in `version`, an older version of its group.
+
+    A DeviceTaintRule cannot: if it has a field that Kubernetes 1.35 removed, it is refused.
+    """
+    api_version = f"{kind.group}/{version}"
+    if kind.kind == HORIZONTAL_POD_AUTOSCALER.kind:
+        return api_version in (_AUTOSCALING_V1, _AUTOSCALING_V2BETA2)
+    if kind.kind in _OF_DEVICES:
+        return api_version in _DEVICE_BETAS
+    is_renamed = kind.kind in _RENAMED and kind.kind != DEVICE_TAINT_RULE.kind
+    return is_renamed and _FORMER_API_VERSIONS.get(api_version) == kind.api_version
 
 
 def _storable(source: str, title: str, value: Json) -> Json:

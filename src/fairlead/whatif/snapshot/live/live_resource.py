@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
@@ -94,6 +95,10 @@ class LiveResource(Struct, frozen=True):
         metadata = value["metadata"]
         is_in_namespace = self.namespace in ("", metadata.get("namespace"))
         return is_in_namespace and self.name in ("", metadata["name"])
+
+    def in_version(self, version: str) -> LiveResource:
+        """Return this resource in another `version` of its API group."""
+        return structs.replace(self, kind=replace(self.kind, version=version))
 
     @property
     def path(self) -> str:

@@ -1,10 +1,11 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
-arrive. Some resources are left out, and every answer describes the consequences: those that the
-user may not read, those that the server serves only in versions that Fairlead does not read, and
-custom resources that the server fails to read. The number of bytes and the time are limited,
-because a server can send an endless response.
+arrive. If the server does not serve a resource in the version that Fairlead uses, the resource is
+read in an older version that can be converted. Some resources are left out, and every answer
+describes the consequences: those that the user may not read, those that the server serves only in
+versions that Fairlead does not read, and custom resources that the server fails to read. The number
+of bytes and the time are limited, because a server can send an endless response.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live.live_resource import LIVE_RESOURCES, LiveResource
-from fairlead.whatif.snapshot.live.served_version import has_other_version, is_served
+from fairlead.whatif.snapshot.live.served_version import is_served, other_versions
+from fairlead.whatif.snapshot.manifest import is_older_version
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     snapshot_annotations,
@@ -133,30 +135,25 @@ async def _read(
         found += await asyncio.gather(*(_list(client, one, keep, on_read) for one in others))
         taken_at = _instant(client.date)
     unreadable = tuple(
-        resource for resource, items in zip(LIVE_RESOURCES, found, strict=True) if items is None
+        resource for resource, read in zip(LIVE_RESOURCES, found, strict=True) if read is None
     )
-    objects = tuple(
-        (resource.kind, items)
-        for resource, items in zip(LIVE_RESOURCES, found, strict=True)
-        if items
-    )
+    objects = tuple(read for read in found if read is not None and read[1])
     return LiveObjects(config.name, taken_at, objects, unreadable)
 
 
 async def _list(
     client: RestClient, resource: LiveResource, keep: Keep, on_read: OnRead | None
-) -> Sequence[LiveObject] | None:
-    """Return the objects of one resource; None if they cannot be read.
+) -> tuple[Kind, Sequence[LiveObject]] | None:
+    """Return (kind with the version that was read, objects) of one resource.
 
-    The result is None in three cases: the user may not read the objects; the server serves the
-    resource, but not in the version of `resource`; or it fails to read a custom resource, for
-    example because its conversion webhook is down. The result is () if the server does not serve
-    the resource at all. Raises RequestError for other errors, and for any error about a required
-    resource.
+    The result is None if the objects cannot be read. There are three cases: the user may not read
+    them; the server serves the resource only in versions that Fairlead does not read; or it fails
+    to read a custom resource, for example because its conversion webhook is down. There are no
+    objects if the server does not serve the resource at all. Raises RequestError for other errors,
+    and for any error about a required resource.
     """
     try:
-        kept = partial(keep, resource.kind)
-        items = await list_by_page(client, resource.path, kept, resource.query)
+        return await _list_version(client, resource, keep, on_read)
     except RequestError as refusal:
         kind, code = resource.kind, refusal.code
         is_broken = kind.is_custom and code >= _SERVER_ERROR
@@ -166,10 +163,21 @@ async def _list(
         # it does not serve is forbidden, too.
         if is_broken or (code == _FORBIDDEN and await is_served(client, kind)):
             return None
-        return None if await has_other_version(client, kind) else ()
+        others = await other_versions(client, kind)
+        older = next((one for one in others if is_older_version(kind, one)), "")
+        if code == _FORBIDDEN or not older:
+            return None if others else (kind, ())
+    return await _list_version(client, resource.in_version(older), keep, on_read)
+
+
+async def _list_version(
+    client: RestClient, resource: LiveResource, keep: Keep, on_read: OnRead | None
+) -> tuple[Kind, Sequence[LiveObject]]:
+    kind = resource.kind
+    items = await list_by_page(client, resource.path, partial(keep, kind), resource.query)
     if on_read is not None:
         on_read(len(items))
-    return items
+    return kind, items
 
 
 def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:

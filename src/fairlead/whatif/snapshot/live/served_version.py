@@ -1,7 +1,6 @@
-"""Detects resources that a server does not serve, or only in a version that Fairlead does not read.
+"""Detects resources that a server does not serve, or only in other versions.
 
-For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`: the cluster may have
-objects of the resource, but they cannot be read.
+For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`.
 
 upstream: client-go/discovery/discovery_client.go
 """
@@ -41,21 +40,26 @@ class _ApiResourceList(Struct):
 _Found = TypeVar("_Found", bound=Struct)
 
 
-async def has_other_version(client: RestClient, kind: Kind) -> bool:
-    """Return whether the server serves the resource of `kind` in another version of its group.
+async def other_versions(client: RestClient, kind: Kind) -> list[str]:
+    """Return the other versions of its group in which the server serves the resource of `kind`.
 
-    Returns False if the requests fail. Raises ConnectionConfigError.
+    The order is that of the server's preference. Returns [] if the requests fail. Raises
+    ConnectionConfigError.
     """
     group, _, version = kind.api_version.rpartition("/")
     if not group:
-        return False
+        return []
     root = f"/apis/{group}"
     known = (await _discovered(client, root, _ApiGroup)).versions or ()
     others = [one.version for one in known if one.version != version][:_VERSIONS_MAX]
     lists = await asyncio.gather(
         *(_discovered(client, f"{root}/{one}", _ApiResourceList) for one in others)
     )
-    return any(kind.plural == one.name for found in lists for one in found.resources or ())
+    return [
+        other
+        for other, found in zip(others, lists, strict=True)
+        if any(kind.plural == one.name for one in found.resources or ())
+    ]
 
 
 async def is_served(client: RestClient, kind: Kind) -> bool:

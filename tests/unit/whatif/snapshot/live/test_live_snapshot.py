@@ -14,6 +14,7 @@ from fairlead.client.connection import ConnectionConfig
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import live_snapshot
 from fairlead.whatif.snapshot.live.live_snapshot import read_live
+from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
 NODES = [{"metadata": {"name": f"node-{number}"}} for number in range(100)]
 
@@ -141,11 +142,11 @@ def test_of_config_maps_only_the_status_of_cluster_autoscaler_is_read(is_allowed
 
 
 async def send_as_1_20(path, writer):
-    """Only v1beta1 of PodDisruptionBudgets is served, and no resource.k8s.io and no CRDs."""
-    group = {"versions": [{"version": "v1beta1"}]}
+    """Only v2beta1 of HorizontalPodAutoscalers is served, and no resource.k8s.io and no CRDs."""
+    group = {"versions": [{"version": "v2beta1"}]}
     answers = {
-        "/apis/policy": group,
-        "/apis/policy/v1beta1": {"resources": [{"name": "poddisruptionbudgets"}]},
+        "/apis/autoscaling": group,
+        "/apis/autoscaling/v2beta1": {"resources": [{"name": "horizontalpodautoscalers"}]},
         "/apis/scheduling.k8s.io": {"versions": [{"version": "v1"}]},
         "/apis/scheduling.k8s.io/v1": {"resources": [{"name": "priorityclasses"}]},
         "/apis/karpenter.sh": ["nonsense"],
@@ -166,7 +167,48 @@ def test_a_resource_that_is_served_in_another_version_is_unreadable():
 
     with serving(send) as connection:
         found = read_live(connection)
-    assert found.unreadable_resources() == ["poddisruptionbudgets.policy"]
+    assert found.unreadable_resources() == ["horizontalpodautoscalers.autoscaling"]
+
+
+CLAIM = {"metadata": {"name": "gpu", "namespace": "default"}, "spec": {"devices": {"requests": []}}}
+
+
+@pytest.mark.parametrize(
+    ("root", "version", "plural", "item", "kind"),
+    [
+        ("/apis/resource.k8s.io", "v1beta1", "resourceclaims", CLAIM, "ResourceClaim"),
+        ("/apis/resource.k8s.io", "v1beta2", "resourceclaims", CLAIM, "ResourceClaim"),
+        ("/apis/policy", "v1beta1", "poddisruptionbudgets", CLAIM, "PodDisruptionBudget"),
+    ],
+)
+@pytest.mark.parametrize("decode", [False, True])
+def test_the_version_that_the_cluster_serves_is_read(root, version, plural, item, kind, decode):
+    """Kubernetes 1.32 serves v1beta1 of resource.k8s.io, and 1.33 also v1beta2."""
+    answers = {
+        root: {"versions": [{"version": "v1alpha3"}, {"version": version}]},
+        f"{root}/v1alpha3": {"resources": [{"name": plural}]},
+        f"{root}/{version}": {"resources": [{"name": plural}]},
+        f"{root}/{version}/{plural}": {"items": [item]},
+        "/api/v1/nodes": {"items": NODES[:1]},
+    }
+
+    async def send(path, writer):
+        path = path.partition("?")[0]
+        is_other = path not in answers and path.startswith(("/api/v1/", "/apis/apps/"))
+        body = {"items": []} if is_other else answers.get(path)
+        if body is None:
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        else:
+            writer.write(response(json.dumps(body).encode()))
+
+    with serving(send) as connection:
+        found = read_live(connection, decode=decode)
+    assert found.unreadable_resources() == []
+    [_, one] = map(json.loads, found.texts())
+    api_version = f"{root.removeprefix('/apis/')}/{version}"
+    assert (one["apiVersion"], one["kind"]) == (api_version, kind)
+    [_, manifest] = parse_snapshot("dump.json", found.encoded()).manifests
+    assert manifest.kind.version == "v1"
 
 
 async def send_forbidden(path, writer):
