@@ -12,20 +12,15 @@ from fairlead.api.quantity import whole_value
 from fairlead.api.text.count import counted
 from fairlead.engine.plugins.dynamic_resources.device_search import is_repelled
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.devices.device_pools import PoolDevice, is_usable_on
+from fairlead.engine.state.devices.device_pools import PoolDevice
+from fairlead.whatif.run.device_use import devices_of
 from fairlead.whatif.snapshot.node_pool import with_all_devices
 
 
 def device_sentences(node: Node, cluster: Cluster) -> Iterator[str]:
     """Yield sentences about the unhealthy devices of `node`, and about the devices in use."""
     yield from _unhealthy(node)
-    by_driver: dict[str, list[PoolDevice]] = {}
-    for pool in cluster.devices.pools.on(node):
-        for one in pool.devices:
-            # Devices that several nodes can use are left out.
-            if one.slice.spec.node_name and is_usable_on(one, node):
-                by_driver.setdefault(one.id[0], []).append(one)
-    for driver, devices in sorted(by_driver.items()):
+    for driver, devices in devices_of(node, cluster).items():
         yield _used(driver, devices, cluster)
 
 

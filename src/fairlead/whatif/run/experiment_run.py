@@ -87,6 +87,7 @@ from fairlead.whatif.run.allocation import (
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
+from fairlead.whatif.run.device_use import total_device_amounts, with_devices
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
@@ -170,8 +171,9 @@ class _RecordedEngine(Struct):
             self.jobs.observe(stimulus, now)
         issued = self.engine.handle(stimulus, now)
         if isinstance(stimulus, ObjectsLoaded):
-            self.requested_before = requested_in(self.engine.cluster)
-            self.allocatable_before = allocatable_in(self.engine.cluster)
+            offered, used = total_device_amounts(self.engine.cluster)
+            self.requested_before = requested_in(self.engine.cluster) | used
+            self.allocatable_before = allocatable_in(self.engine.cluster) | offered
         return self._recorded(issued)
 
     def next_deadline(self) -> Instant | None:
@@ -569,7 +571,7 @@ class ExperimentRun:
         rest = self._rest(settled=settled)
         since = self._start + (self._experiment.steps_begin or rest.after or 0)
         until = max(world.last_change if open_ended else world.now, since)
-        nodes = self._end_state.nodes()
+        nodes = with_devices(self._end_state.nodes(), recorder.outage.nodes, self._cluster)
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
         existing = list(recorder.existing_pods()) if recorder.errors else []
