@@ -3,6 +3,9 @@
 If the rows are too wide, the least important columns are dropped first. Then headings are wrapped,
 and names are shortened in the middle, where they differ least. Text in the last column is wrapped,
 or printed below its row if the column is too narrow.
+
+Output that is not a terminal has complete names, because programs read it: `fairlead snapshot
+--reveal` replaces pseudonyms only as a whole.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class TableColumn:
 
     If a table is too wide, columns with the highest `rank` are dropped first; columns with rank 0
     are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is
-    set, the cells may be shortened.
+    set, the cells may be shortened on
+    a terminal.
     """
 
     heading: str
@@ -62,21 +66,24 @@ class FittedTable:
         if not self.rows:
             return
         console.print(Text(""))
-        for line, style in self._lines(console.width):
+        for line, style in self._lines(console.width, shortens=console.is_terminal):
             console.print(
                 Text(line.rstrip(), style=style), no_wrap=True, overflow="ignore", crop=False
             )
 
-    def _lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """Yield (line, style) for each line of a table that is `width` characters wide."""
+    def _lines(self, width: int, *, shortens: bool) -> Iterator[tuple[str, str]]:
+        """Yield (line, style) for each line of a table that is `width` characters wide.
+
+        If `shortens` is not set, names are complete, and lines may be longer.
+        """
         cells = [[one_line(cell) for cell in row] for row in self.rows]
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
         shown = self._fit_columns(shown, cells, width)
-        widths = self._fit_names(shown, cells, width)
+        widths = self._fit_names(shown, cells, width, shortens=shortens)
         below = self._text_below(shown, cells, widths)
         if below is not None:
             shown = shown[:-1]
-            widths = self._fit_names(shown, cells, width)
+            widths = self._fit_names(shown, cells, width, shortens=shortens)
         for text in self._headings(shown, widths):
             yield text, "bold"
         if below is not None:
@@ -136,7 +143,7 @@ class FittedTable:
         return not last.is_name and not last.is_number
 
     def _fit_names(
-        self, shown: Sequence[int], cells: Sequence[Sequence[str]], width: int
+        self, shown: Sequence[int], cells: Sequence[Sequence[str]], width: int, *, shortens: bool
     ) -> list[int]:
         widths = self._widths(shown, cells)
         excess = sum(widths) + GAP * (len(shown) - 1) - width
@@ -144,7 +151,7 @@ class FittedTable:
             saved = min(max(excess, 0), widths[at] - narrow)
             widths[at] -= saved
             excess -= saved
-        while excess > 0:
+        while shortens and excess > 0:
             names = [
                 at for at, n in enumerate(shown)
                 if self.columns[n].is_name and widths[at] > NAME_MIN
