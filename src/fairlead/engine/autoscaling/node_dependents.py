@@ -72,7 +72,8 @@ class DependentsOfTypes(Struct, frozen=True):
 def copied_dependent(one: Json, like: str, name: str) -> Json:
     """Return a copy of `one` for the new node `name`.
 
-    `one` is the CSINode or a ResourceSlice of the node `like`.
+    `one` is the CSINode or a ResourceSlice of the node `like`. Devices have no taints in the copy:
+    drivers taint unhealthy devices, and those of a new machine are healthy.
     """
     head = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
     spec = one.get("spec") or {}
@@ -81,7 +82,14 @@ def copied_dependent(one: Json, like: str, name: str) -> Json:
     pool = dict(spec.get("pool") or {})
     pool["name"] = device_pool_name(str(pool.get("name", "")), like, name)
     meta = {"name": f"{one['metadata']['name']}-{name}"}
-    return {**head, "metadata": meta, "spec": {**spec, "nodeName": name, "pool": pool}}
+    own: Json = {"nodeName": name, "pool": pool}
+    if "devices" in spec:
+        own["devices"] = [_without_taints(device) for device in spec["devices"]]
+    return {**head, "metadata": meta, "spec": {**spec, **own}}
+
+
+def _without_taints(device: Json) -> Json:
+    return {field: value for field, value in device.items() if field != "taints"}
 
 
 def device_pool_name(pool: str, node: str, name: str) -> str:

@@ -103,7 +103,10 @@ class NodeCopy(Struct, frozen=True):
                     yield replace(one, metadata=meta, node_topology=topology)
             elif self.has_devices:
                 pool = device_pool_name(one.spec.pool.name, self.like, name)
-                spec = replace(one.spec, node_name=name, pool=replace(one.spec.pool, name=pool))
+                # As in `copied_dependent`, the devices of a new machine are healthy.
+                devices = tuple(replace(device, taints=()) for device in one.spec.devices)
+                own_pool = replace(one.spec.pool, name=pool)
+                spec = replace(one.spec, node_name=name, pool=own_pool, devices=devices)
                 yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
 
     def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:

@@ -18,6 +18,7 @@ from tests.unit.whatif.planner.test_pod_claim import (
 )
 
 from fairlead.api.objects import CSINode, ResourceSlice
+from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
@@ -69,6 +70,25 @@ def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
     assert model.cluster.related.get(ResourceSlice, "a-gpus-b") is None
     kinds = [manifest.kind.kind for manifest in new.manifests(model)]
     assert sorted(kinds) == ["CSINode", "Node", "ResourceSlice"]
+
+
+def test_the_devices_of_a_copy_have_no_taints(planner, make):
+    """A driver taints a device that is unhealthy, and the devices of a new machine are healthy."""
+    slices = devices_of("a", 2)
+    slices["spec"]["devices"][0]["taints"] = [{"key": "broken", "effect": "NoExecute"}]
+    model = planner(make.node("a"), slices, DEVICE_CLASS).model
+    new = copy_node(model, model.node("a"), "b")
+    with model.hypothesis():
+        new.add_to(model)
+        for name, taints in (("a-gpus", 1), ("a-gpus-b", 0)):
+            spec = model.cluster.related.get(ResourceSlice, name).spec
+            assert len(spec.devices) == 2
+            assert sum(len(one.taints) for one in spec.devices) == taints
+    copied = copied_dependent(slices, "a", "b")
+    assert [one["name"] for one in copied["spec"]["devices"]] == [
+        one["name"] for one in slices["spec"]["devices"]
+    ]
+    assert not any("taints" in one for one in copied["spec"]["devices"])
 
 
 def daemon_set(make, **spec):
