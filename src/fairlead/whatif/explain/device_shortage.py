@@ -3,24 +3,26 @@
 The scheduler says only that it cannot allocate all claims on a node. It does not say whether the
 selectors match no device, whether no node has so many devices, or whether the devices are in use.
 
-Claims for extended resources are not explained.
+The pod's extended resources that DeviceClasses provide are explained, too, although their claim
+exists only while the scheduler looks for devices.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import DeviceClass, Pod, ResourceClaim
+from fairlead.api.objects import DeviceClass, ResourceClaim
 from fairlead.api.text.count import counted
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import ClaimError, claims_of
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     ALL,
     AllocationError,
+    ResolvedClaim,
     ResolvedRequest,
     Selector,
     resolve_claim,
@@ -31,10 +33,15 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     DeviceSelectors,
     EvaluationError,
 )
+from fairlead.engine.plugins.dynamic_resources.extended_resource_claim import (
+    SpecialClaim,
+    extended_requests,
+)
 from fairlead.engine.plugins.dynamic_resources.shared_counters import SharedCounters
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import DeviceId, PoolDevice, is_usable_on
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 
 _TOGETHER: Final = (
     "For each request of the pod's claims alone, a node has enough free devices, but no node has "
@@ -52,6 +59,13 @@ class _State(StrEnum):
     SMALL = "without enough free capacity"
 
 
+class _Request(Struct, frozen=True):
+    """A request; sentences about it begin with `what`."""
+
+    what: str
+    request: ResolvedRequest
+
+
 class _Found(Struct):
     """The devices of a request: those `of_class`, and the state of those that match the request.
 
@@ -67,7 +81,13 @@ class _Found(Struct):
     has_enough: bool = False
 
 
-def device_shortages(pod: Pod, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
+def may_need_devices(pod: PodInfo, cluster: Cluster) -> bool:
+    """Return whether `pod` has claims, or requests an extended resource of a DeviceClass."""
+    extended = extended_requests(pod, cluster.table.resources, cluster.devices.extended)
+    return bool(pod.pod.spec.resource_claims) or extended is not None
+
+
+def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
     """Yield a sentence about each request of `pod` for which a node has too few devices.
 
     Sentences about pools whose devices cannot be allocated follow.
@@ -77,35 +97,78 @@ def device_shortages(pod: Pod, cluster: Cluster, lacking: Collection[str]) -> It
     """
     if not lacking:
         return
+
+    def resolved(claim: ResourceClaim) -> ResolvedClaim:
+        return resolve_claim(claim, lambda name: cluster.related.get(DeviceClass, name))
+
+    nodes = [one for one in map(cluster.table.find, sorted(lacking)) if one is not None]
     try:
-        claims = [one for one in claims_of(pod, cluster.related) if one.status.allocation is None]
-        resolved = [
-            resolve_claim(one, lambda name: cluster.related.get(DeviceClass, name))
-            for one in claims
+        requests = [
+            *_of_claims(
+                resolved(one)
+                for one in claims_of(pod.pod, cluster.related)
+                if one.status.allocation is None
+            ),
+            *_of_extended_resources(
+                (one, resolved(one.claim)) for one in _special_claims(pod, cluster, nodes)
+            ),
         ]
     except (ClaimError, AllocationError):
         return
     search = _Search(cluster, lacking)
-    is_explained = not claims
-    for claim in resolved:
-        for alternatives in claim.requests:
-            found = [search.shortage(claim.claim, request) for request in alternatives]
-            if all(found):
-                yield from found
-                is_explained = True
+    is_explained = not requests
+    for alternatives in requests:
+        found = [search.shortage(one) for one in alternatives]
+        if all(found):
+            yield from found
+            is_explained = True
     if not is_explained:
         yield _TOGETHER
-    yield from _unusable(cluster, lacking)
+    yield from _unusable(cluster, nodes)
 
 
-def _unusable(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
+def _of_claims(claims: Iterable[ResolvedClaim]) -> Iterator[Sequence[_Request]]:
+    """Yield each request of `claims`, as its alternatives."""
+    for claim in claims:
+        for alternatives in claim.requests:
+            yield [
+                _Request(f"Request {one.full_name} of claim {claim.claim.key}", one)
+                for one in alternatives
+            ]
+
+
+def _of_extended_resources(
+    claims: Iterable[tuple[SpecialClaim, ResolvedClaim]],
+) -> Iterator[Sequence[_Request]]:
+    """Yield each request of the special `claims`; it has only one alternative."""
+    for special, claim in claims:
+        # The first mapping to a request belongs to the container for which the request was made.
+        of = {one.request_name: one for one in reversed(special.mappings)}
+        for [request] in claim.requests:
+            mapping = of[request.full_name]
+            what = f"Request {mapping.resource_name} of container {mapping.container_name}"
+            yield [_Request(what, request)]
+
+
+def _special_claims(
+    pod: PodInfo, cluster: Cluster, nodes: Iterable[NodeInfo]
+) -> Sequence[SpecialClaim]:
+    """Return the distinct claims for the extended resources that `nodes` provide as devices."""
+    extended = extended_requests(pod, cluster.table.resources, cluster.devices.extended)
+    if extended is None:
+        return ()
+    found = (extended.claim_for(node) for node in nodes)
+    return list({id(one): one for one in found if isinstance(one, SpecialClaim)}.values())
+
+
+def _unusable(cluster: Cluster, nodes: Iterable[NodeInfo]) -> Iterator[str]:
     """Yield a sentence about the pools of `nodes` that are incomplete or invalid, for each reason.
 
     The scheduler allocates no devices of such pools.
     """
     # upstream: structured/internal/stable/pools_stable.go: GatherPools
     found: dict[str, dict[str, None]] = {}
-    for node in filter(None, map(cluster.table.find, sorted(nodes))):
+    for node in nodes:
         for one in cluster.devices.pools.on(node.node):
             if not one.is_usable:
                 why = one.flaw or "some of its ResourceSlices are missing"
@@ -124,12 +187,12 @@ class _Search:
         self._lacking = lacking
         self._selectors = DeviceSelectors()
 
-    def shortage(self, claim: ResourceClaim, request: ResolvedRequest) -> str:
-        """Return a sentence if no node in `lacking` has enough devices for `request`, else ""."""
-        found = _Found()
+    def shortage(self, named: _Request) -> str:
+        """Return a sentence if no node in `lacking` has enough devices for `named`, else ""."""
+        found, what, request = _Found(), named.what, named.request
         for node in self._cluster.table.nodes():
             self._count(request, node, found)
-        what, count = f"Request {request.full_name} of claim {claim.key}", request.spec.count
+        count = request.spec.count
         if not found.of_class:
             return f"{what}: no node has a device of DeviceClass {request.device_class.key}."
         if not found.states:

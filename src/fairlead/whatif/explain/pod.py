@@ -364,7 +364,7 @@ def _explanation(
         notes += () if trial is None else (trial.note,)
         held_group = "" if trial is None or trial.can_start else trial.group
     if evaluation.fit_error and not node:
-        notes += tuple(device_shortages(pending, cluster, _without_devices(evaluation)))
+        notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
     new_node = None
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))

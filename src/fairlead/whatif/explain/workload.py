@@ -35,7 +35,7 @@ from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
-from fairlead.whatif.explain.device_shortage import device_shortages
+from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
@@ -409,7 +409,7 @@ def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
 def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
     """Yield which devices the first of the `pending` pods that fits no node lacks, if any."""
     for pod in pending:
-        if not pod.pod.spec.resource_claims or model.kept_out(pod) is not None:
+        if not may_need_devices(pod, model.cluster) or model.kept_out(pod) is not None:
             continue
         diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
         if sum(nodes for _, nodes in diagnosis.counts()) < model.table.count:
@@ -420,7 +420,7 @@ def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
             if NOT_ENOUGH in diagnosis.status_of(node.row).reasons
         }
         if lacking:
-            yield from device_shortages(pod.pod, model.cluster, lacking)
+            yield from device_shortages(pod, model.cluster, lacking)
             return
 
 

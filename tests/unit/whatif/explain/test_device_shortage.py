@@ -157,3 +157,64 @@ def test_the_explanation_of_a_workload_names_the_devices(snapshot, make):
     found = explain_object(snapshot(*objects), "rs/web", SchedulerConfig(), NO_CHOICE)
     sentence = f"{WHAT}: its selectors match none of the 5 devices of DeviceClass gpu."
     assert sentence in found.findings
+
+
+@pytest.fixture
+def of_extended(make):
+    """Nodes a and b with 2 devices each, and a pod that requests them as an extended resource."""
+
+    def objects(init, own, used=()):
+        gpu = make_device_class("gpu", IS_GPU)
+        slices = [make_slice(name, ["0", "1"]) for name in ("a", "b")]
+        claims = [
+            make_resource_claim(f"c{number}", status=allocated("a", name, reserved_for=["other"]))
+            for number, name in enumerate(used)
+        ]
+        found = [
+            {"apiVersion": "resource.k8s.io/v1", "kind": type(one).__name__, **as_json(one)}
+            for one in (gpu, *slices, *claims)
+        ]
+        found[0]["spec"]["extendedResourceName"] = "example.com/gpu"
+        pod = make.pod("waits")
+        amounts = pod["spec"]["containers"][0]["resources"]
+        amounts["requests"]["example.com/gpu"] = str(own)
+        amounts["limits"] = {"example.com/gpu": str(own)}
+        if init:
+            limits = {"example.com/gpu": str(init)}
+            resources = {"requests": limits, "limits": limits}
+            pod["spec"]["initContainers"] = [{"name": "i", "image": "i", "resources": resources}]
+        return [make.node("a"), make.node("b"), *found, pod]
+
+    return objects
+
+
+TOO_FEW = (
+    "Request example.com/gpu of container {} needs 3 devices on one node, but no node has more "
+    "than 2 (on a) that match."
+)
+
+
+@pytest.mark.parametrize(
+    ("init", "own", "used", "expected"),
+    [
+        pytest.param(0, 3, (), [TOO_FEW.format("c")], id="no node has so many devices"),
+        pytest.param(0, 2, ("0",), [], id="another node has enough"),
+        pytest.param(4, 1, (), [TOO_FEW.format("i")], id="an init container needs 3 more"),
+        pytest.param(3, 1, (), [TOGETHER], id="the containers need too many together"),
+    ],
+)
+def test_extended_resources_of_a_device_class_are_explained(
+    snapshot, of_extended, init, own, used, expected
+):
+    found = explain_pod(snapshot(*of_extended(init, own, used)), "pod/waits", SchedulerConfig())
+    assert list(found.notes) == expected
+    # The nodes provide the resource, although their status does not list it.
+    assert found.too_small == {}
+
+
+def test_more_nodes_help_a_pod_that_requests_devices_in_use(snapshot, of_extended):
+    """A copy of a node has free devices, so the answer must not say that no node has them."""
+    *others, pod = of_extended(0, 2, ("0",))
+    objects = [one for one in others if one["metadata"]["name"] not in ("b", "gpu.example.com-b")]
+    found = explain_pod(snapshot(*objects, pod), "pod/waits", SchedulerConfig())
+    assert (found.new_node.like, found.new_node.refusal) == ("a", "")

@@ -13,8 +13,10 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
+from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import FIRST_SCALAR
 
 replace = msgspec.structs.replace
 
@@ -70,11 +72,23 @@ def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
         names[column]: node.allocatable_of(column)
         for column, amount in pod.shape.wanted
         if amount > node.allocatable_of(column)
+        and not is_of_devices(framework.cluster, node, column)
     }
     missing = [name for name, amount in offered.items() if not amount]
     if missing:
         return f"the node has no {' and no '.join(missing)}"
     return f"the node is too small ({amounts_text(offered)})" if offered else ""
+
+
+def is_of_devices(cluster: Cluster, node: NodeInfo, column: int) -> bool:
+    """Return whether `node` provides the resource in `column` only as devices of a DeviceClass.
+
+    upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
+    """
+    if column < FIRST_SCALAR or node.allocatable_of(column):
+        return False
+    name = cluster.table.resources.names[column]
+    return cluster.devices.extended.class_of(name) is not None
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
@@ -89,7 +103,7 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
     return [
         (names[column], amount, free[column])
         for column, amount in pod.shape.wanted
-        if amount > free[column]
+        if amount > free[column] and not is_of_devices(framework.cluster, node, column)
     ]
 
 
