@@ -289,19 +289,14 @@ def _leaving(snapshot: Snapshot, autoscaling: Autoscaling) -> tuple[str, ...]:
     if not any(node.spec.taints or node.metadata.deletion_timestamp for node in nodes):
         return ()
     # Imported only if it is needed.
-    from fairlead.whatif.snapshot.node_lifecycle.leaving_node import (  # noqa: PLC0415
-        deleted_notes,
-        leaving_note,
-        nodes_to_be_deleted,
-    )
+    from fairlead.whatif.snapshot.node_lifecycle.leaving_node import leaving_notes  # noqa: PLC0415
 
-    names = nodes_to_be_deleted(
+    return leaving_notes(
         snapshot.manifests,
         snapshot.taken_at,
         by_cluster_autoscaler=autoscaling.config is None,
         by_karpenter=autoscaling.karpenter is None,
     )
-    return (*leaving_note(names), *deleted_notes(snapshot.manifests))
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:

@@ -43,7 +43,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
     `since` is the time at which it became pending. `started_at` is the time at which it started to
-    run, None if it has not started, and `ended_at` the time at which it completed.
+    run, None if it has not started, and `ended_at` the time at which it completed, None if it had
+    completed before the run.
     `first_started_at` is the first start of the pod or of a pod that it replaces, None if no start
     was observed. In `requests`, CPU is in millicores, and other resources are in bytes or whole
     numbers. `is_initial` means that the pod has existed since the start of the run.
@@ -551,6 +552,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return [pod for pod in self.pods.values() if pod.is_pending]
 
     def completed(self) -> list[PodEnd]:
-        """Return the pods that succeeded or failed, also those deleted since, sorted by key."""
-        existing = (pod for pod in self.pods.values() if pod.is_completed)
-        return sorted((*existing, *self.completed_and_deleted), key=lambda pod: pod.key)
+        """Return the pods that succeeded or failed during the run, sorted by key.
+
+        The result includes pods that have been deleted since.
+        """
+        ended = (*self.pods.values(), *self.completed_and_deleted)
+        found = (pod for pod in ended if pod.is_completed and pod.ended_at is not None)
+        return sorted(found, key=lambda pod: pod.key)

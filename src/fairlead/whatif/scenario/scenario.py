@@ -97,16 +97,19 @@ from fairlead.whatif.scenario.timed_event import (
     steps_of,
 )
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
-from fairlead.whatif.snapshot.dump_note import unknown_kind_notes
+from fairlead.whatif.snapshot.dump_note import cluster_notes, unknown_kind_notes
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     manifests,
     refuse_duplicates,
     unknown_annotations,
 )
+from fairlead.whatif.snapshot.node_lifecycle.leaving_node import leaving_notes
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
+    snapshot_of,
     start_of_time,
     with_starting_nodes_ready,
 )
@@ -223,6 +226,12 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         notes=(
             *cluster.notes,
             *stuck.notes,
+            *leaving_notes(
+                initial,
+                start,
+                by_cluster_autoscaler=autoscaling.config is None,
+                by_karpenter=autoscaling.karpenter is None,
+            ),
             *autoscaling.notes,
             *unread_loads(loads, inventory),
             *unknown_annotations([*initial, *created, *patched]),
@@ -288,6 +297,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
     with named_by(path, "cluster.trace"):
         made, trace = _objects(path, folder, scenario, seed, start)
     initial = [*present, *made]
+    dump = snapshot_of(path, files, initial if files else (), start)
     refuse_duplicates(initial)
     refuse_excess(initial)
     inventory = Inventory(initial)
@@ -307,7 +317,13 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         start=start,
         arriving=[*arriving, *audited.steps],
         lifecycles={**audited.lifecycles, **({} if simkube is None else simkube.lifecycles)},
-        notes=(*start_notes, *audited.notes, *(() if simkube is None else simkube.notes)),
+        notes=(
+            *unreadable_notes(dump.unreadable),
+            *start_notes,
+            *cluster_notes(dump),
+            *audited.notes,
+            *(() if simkube is None else simkube.notes),
+        ),
     )
 
 

@@ -26,6 +26,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     OPTION,
     AutoscaleOptions,
     Autoscaling,
+    idle_in_scenario,
     read_autoscalers,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
@@ -126,7 +127,8 @@ def autoscaling_of(
     names = ", ".join(unused)
     notes = (f"{names} {verb} no effect with autoscale: {choice}.",) if unused else ()
     if choice == OFF:  # the author of a scenario chooses its controllers; all others are off
-        return Autoscaling(notes=notes)
+        idle = idle_in_scenario(initial) if settings.autoscale is None else ()
+        return Autoscaling(notes=(*notes, *idle))
     options = AutoscaleOptions(
         choice,
         "" if choice == KARPENTER else _path(folder, settings.node_groups) or "",

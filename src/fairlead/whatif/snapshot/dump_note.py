@@ -148,6 +148,25 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
             f"Empty files were skipped: {listed(snapshot.empty_files, _NAMED_MAX)}. kubectl writes "
             "nothing if the cluster lacks a kind, or if you are not allowed to read it."
         )
+    some = samples(snapshot.manifests)
+    yield from cluster_notes(snapshot)
+    yield from unknown_annotations(some)
+    yield from unknown_field_notes(some)
+    yield from unknown_kind_notes(some)
+    limits = [one for one in some if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
+    if limits:
+        # Imported only when needed, because the rules of quotas take time to import.
+        from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes  # noqa: PLC0415
+
+        yield from unknown_limit_notes(limits)
+
+
+def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the notes about the cluster of a dump: what is missing, and what is not simulated.
+
+    If all objects are hand-written, only notes about pods on missing nodes and nodes without
+    resources are possible.
+    """
     manifests = snapshot.manifests
     some = samples(manifests)
     if any(one.ref.uid for one in some):
@@ -164,15 +183,6 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
         yield from _other_versions(some, manifests)
     yield from _without_nodes(manifests)
     yield from _without_allocatable(some)
-    yield from unknown_annotations(some)
-    yield from unknown_field_notes(some)
-    yield from unknown_kind_notes(some)
-    limits = [one for one in some if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
-    if limits:
-        # Imported only when needed, because the rules of quotas take time to import.
-        from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes  # noqa: PLC0415
-
-        yield from unknown_limit_notes(limits)
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:

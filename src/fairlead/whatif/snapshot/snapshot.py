@@ -152,9 +152,16 @@ def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_sil
     if not any(entry.kind is NODE for entry in entries_of(found)):
         raise InputError(source, _without_nodes(found))
     refuse_excess(found)
+    return snapshot_of(source, documents, found, start_of_time(documents, found))
+
+
+def snapshot_of(
+    source: str, documents: Sequence[Document], found: Sequence[Manifest], taken_at: Instant
+) -> Snapshot:
+    """Return the snapshot of the objects `found` in `documents`. Raises InputError."""
     unreadable = tuple(name for document in documents for name in _unreadable(document))
     is_own = any(_taken_at(document) is not None for document in documents)
-    return Snapshot(source, found, start_of_time(documents, found), unreadable, is_own)
+    return Snapshot(source, found, taken_at, unreadable, is_own)
 
 
 def _started(snapshot: Snapshot) -> Snapshot:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
@@ -331,3 +333,54 @@ def test_events_after_the_end_are_named(experiment):
     events = "events: [{at: 10m, cordon: node-0}, {at: 50m, drain: node-0}]\n"
     [note] = experiment(f"{CLUSTER}duration: 10m\n{events}").notes
     assert note == "events[1] at 50m does not happen: the scenario ends before (duration: 10m)."
+
+
+def dumped(make):
+    """Return the text of a dump with a NodePool and two pods of a custom resource.
+
+    The pod `over` has completed, and the pod `p` completes after a minute.
+    """
+    node = make.node("a")
+    node["metadata"]["uid"] = "a"
+    node["status"]["nodeInfo"] = {"kubeletVersion": "v1.34.0"}
+    owner = {"apiVersion": "a.io/v1", "kind": "Thing", "name": "x", "uid": "x", "controller": True}
+    pods = [make.pod(name, node_name="a", restartPolicy="Never") for name in ("over", "p")]
+    for pod in pods:
+        pod["metadata"] |= {"uid": pod["metadata"]["name"], "ownerReferences": [owner]}
+        pod["metadata"]["annotations"] = {"fairlead.dev/run-duration": "1m"}
+        pod["status"] = {"phase": "Running"}
+    pods[0]["status"] = {"phase": "Succeeded"}
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}
+    metadata = {"annotations": {"fairlead.dev/unreadable": "resourcequotas"}}
+    items = [node, *pods, pool]
+    found = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": items}
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_noted"), [("", True), ("settings: {autoscale: off}\n", False)]
+)
+def test_the_notes_about_a_dump_are_those_of_a_what_if(experiment, write, make, setting, is_noted):
+    """What is not simulated, and what the dump lacks, matters as much in a scenario."""
+    write("dump.json", dumped(make))
+    notes = "\n".join(experiment(f"{setting}cluster: {{files: [dump.json]}}").notes)
+    for beginning in (
+        "no resourcequotas could be read",
+        "The dump has no poddisruptionbudgets",
+        "Controllers of custom resources are not simulated (Thing)",
+        "The cluster runs Kubernetes 1.34",
+    ):
+        assert beginning in notes
+    karpenter = "has NodePools of Karpenter, which is not simulated; settings.autoscale: karpenter"
+    assert (karpenter in notes) == is_noted
+
+
+def test_generated_nodes_have_no_notes_of_a_dump(experiment):
+    assert experiment(CLUSTER).notes == ()
+
+
+def test_pods_that_had_completed_before_the_dump_do_not_count_as_completed(experiment, write, make):
+    write("dump.json", dumped(make))
+    outcome = run_experiment(experiment("duration: 5m\ncluster: {files: [dump.json]}")).outcome
+    assert [pod.name for pod in outcome.completed()] == ["p"]
+    assert len(outcome.pods) == 2

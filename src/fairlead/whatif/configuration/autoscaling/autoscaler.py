@@ -5,7 +5,7 @@ An autoscaler is imported only if needed, because the import takes as long as a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -177,6 +177,23 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
     )
 
 
+def _installed(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
+    """Yield (words about it, its name) of each autoscaler of the cluster `manifests`."""
+    if has_node_pools(manifests):
+        yield "NodePools of Karpenter", KARPENTER
+    if cluster_autoscaler_flags(manifests) is not None:
+        yield "a Cluster Autoscaler", CLUSTER_AUTOSCALER
+
+
+def idle_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
+    """Return a note about each autoscaler of the cluster that a scenario does not simulate."""
+    return tuple(
+        f"The cluster has {name}, which is not simulated; settings.autoscale: {autoscaler} "
+        "simulates it."
+        for name, autoscaler in _installed(manifests)
+    )
+
+
 def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
     """Return notes about the cluster's autoscalers, which plans do not simulate.
 
@@ -186,11 +203,11 @@ def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
     has no ready pod, and nodes that Karpenter has requested but that do not exist yet. Return () if
     there is nothing to note.
     """
-    installed = []
-    if has_node_pools(manifests):
-        installed.append(("NodePools of Karpenter", KARPENTER))
-    if effect == ADDS_NODES and cluster_autoscaler_flags(manifests) is not None:
-        installed.append(("a Cluster Autoscaler", CLUSTER_AUTOSCALER))
+    installed = [
+        (name, autoscaler)
+        for name, autoscaler in _installed(manifests)
+        if effect == ADDS_NODES or autoscaler != CLUSTER_AUTOSCALER
+    ]
     idle = (
         f"The dump has {name}, which is not simulated here: it {effect}; "
         f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}."

@@ -62,7 +62,8 @@ class OwnerFacts:
 class PodTrack(Struct):
     """The record of one pod; `end` caches the result of `new_end`.
 
-    `is_stopped` is set if the pod failed because it was deleted before its end.
+    `is_stopped` is set if the pod failed because it was deleted before its end, and `ended_before`
+    if it had completed before the run.
     """
 
     pod: Pod
@@ -76,6 +77,7 @@ class PodTrack(Struct):
     is_initial: bool = False
     is_held_up: bool = False
     is_stopped: bool = False
+    ended_before: bool = False
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:

@@ -523,7 +523,9 @@ class Recorder(Struct):
             track.started_at = self.now
             # A replacement has the same original key, so it keeps the first start of the chain.
             track.first_started_at = self._first_starts.setdefault(original_key(pod), self.now)
-        if track.ended_at is None and is_terminal(pod):
+        if self.history.is_loading:
+            track.ended_before = is_terminal(pod)
+        elif track.ended_at is None and is_terminal(pod) and not track.ended_before:
             track.ended_at = self.now
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 

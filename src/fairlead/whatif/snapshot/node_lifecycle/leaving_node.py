@@ -79,6 +79,19 @@ def leaving_note(names: list[str]) -> tuple[str, ...]:
     return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
 
 
+def leaving_notes(
+    manifests: Iterable[Manifest], at: Instant, *, by_cluster_autoscaler: bool, by_karpenter: bool
+) -> tuple[str, ...]:
+    """Return the notes of a simulation about the nodes that were being removed or deleted at `at`.
+
+    `by_cluster_autoscaler` and `by_karpenter` are those of `nodes_to_be_deleted`.
+    """
+    names = nodes_to_be_deleted(
+        manifests, at, by_cluster_autoscaler=by_cluster_autoscaler, by_karpenter=by_karpenter
+    )
+    return (*leaving_note(names), *deleted_notes(manifests))
+
+
 def deleted_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield notes about the nodes with a deletionTimestamp, which a simulation deletes.
 
