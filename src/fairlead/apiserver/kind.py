@@ -365,7 +365,10 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
         return known
     group, _, version = api_version.rpartition("/")
     namespaced = bool(obj.get("metadata", {}).get("namespace"))
-    return Kind(group, version, kind, _plural(kind), namespaced=namespaced, has_generation=True)
+    short = kind_table.CUSTOM_SHORT_NAMES.get(f"{kind}.{group}", ())
+    return Kind(
+        group, version, kind, _plural(kind), short, namespaced=namespaced, has_generation=True
+    )
 
 
 def _plural(kind: str) -> str:

@@ -100,6 +100,17 @@ karpenter.sh/v1alpha1 NodeOverlay nodeoverlays - gsc karpenter -
 fairlead.dev/v1 NodeClass nodeclasses - gsc karpenter -
 """
 
+# Short names of other custom resources, from their definitions, which dumps usually lack.
+CUSTOM_SHORT_NAMES: Final = {
+    "DeploymentConfig.apps.openshift.io": ("dc",),
+    "Job.batch.volcano.sh": ("vcjob", "vj"),
+    "LeaderWorkerSet.leaderworkerset.x-k8s.io": ("lws",),
+    "Rollout.argoproj.io": ("ro",),
+    "Service.serving.knative.dev": ("ksvc", "kservice"),
+    "Workflow.argoproj.io": ("wf",),
+    "Workload.kueue.x-k8s.io": ("wl",),
+}
+
 # Kinds that a metrics server serves.
 MEASURED: Final = """
 metrics.k8s.io/v1beta1 NodeMetrics nodes - - - -

@@ -16,7 +16,7 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind, reference_kind
+from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind, kind_of, reference_kind
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
@@ -298,6 +298,9 @@ class Inventory:
         If `text` is NAMESPACE/NAME or NAME, the suggestion is KIND/NAMESPACE/NAME or KIND/NAME.
         """
         first, _, rest = text.partition("/")
+        owned = self._owned_by(first, rest, expected)
+        if owned:
+            return f"did you mean {owned}, which {text} owns?"
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:
                 return f"did you mean {reference_kind(kind).lower()}/{text}?"
@@ -305,6 +308,25 @@ class Inventory:
         if expected and "/" not in rest and not known.startswith("did you mean"):
             return f"{known}; such as {expected[0].kind.lower()}/{text}"
         return known
+
+    def _owned_by(self, kind_name: str, key: str, expected: Sequence[Kind]) -> str:
+        """Return an object of the kinds `expected` that a missing object controls, "" if none.
+
+        The missing object is of the kind called `kind_name`, and `key` is NAME or NAMESPACE/NAME.
+        Dumps lack most custom resources, such as the DeploymentConfigs of OpenShift, but owner
+        references contain their names. Of several objects, the result is that with the most
+        replicas.
+        """
+        namespace, _, name = key.rpartition("/")
+        found = []
+        for one in (each for kind in expected for each in self._objects(kind).values()):
+            owner = one.controller if namespace in ("", one.ref.namespace) else None
+            if owner is not None and owner.name == name:
+                kind = kind_of({"apiVersion": owner.api_version, "kind": owner.kind})
+                if kind_name.lower() in _names(kind):
+                    found.append(one)
+        most = max(found, key=lambda one: (_replicas(one), one.ref.key), default=None)
+        return "" if most is None else f"{most.kind.kind.lower()}/{most.ref.key}"
 
     def _namesakes(
         self, namespace: str, name: str, expected: Sequence[Kind], also: str = ""
@@ -350,6 +372,12 @@ class Inventory:
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
+
+
+def _replicas(one: Manifest) -> int:
+    spec = one.value.get("spec")
+    found = spec.get("replicas", 1) if isinstance(spec, dict) else 1
+    return found if isinstance(found, int) else 1
 
 
 def _names(kind: Kind) -> Iterator[str]:

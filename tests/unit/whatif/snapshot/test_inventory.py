@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import POD, find_kind
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live.live_resource import unreadable_lines, unreadable_notes
@@ -196,3 +196,36 @@ def test_an_absent_object_may_be_one_of_a_kind_with_the_same_name(found):
 def custom(api_version, kind, name):
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "names"),
+    [
+        ("batch.volcano.sh/v1alpha1", "Job", ["vcjob", "vj", "job.batch.volcano.sh"]),
+        ("apps.openshift.io/v1", "DeploymentConfig", ["dc", "deploymentconfig"]),
+    ],
+)
+def test_custom_resources_have_the_short_names_of_their_definitions(
+    found, api_version, kind, names
+):
+    """A dump usually lacks the CustomResourceDefinitions; OpenShift serves dc without one."""
+    metadata = {"name": "web", "namespace": "shop"}
+    custom = {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    objects = Inventory(found(custom))
+    for name in names:
+        assert objects.find("--like", f"{name}/web").kind.kind == kind
+
+
+@pytest.mark.parametrize("name", ["dc/web", "dc/shop/web", "deploymentconfig/web"])
+def test_an_absent_owner_suggests_the_workload_that_it_owns(make, found, name):
+    """kubectl get replicationcontrollers prints no DeploymentConfigs, which own them."""
+    owner = {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "name": "web"}
+    objects = []
+    for number, replicas in ((1, 0), (2, 3), (3, 0)):
+        one = {**make.workload("ReplicationController", f"web-{number}", "shop", replicas=replicas)}
+        one["apiVersion"], one["spec"]["selector"] = "v1", {"app": "web"}
+        one["metadata"]["ownerReferences"] = [{**owner, "uid": "d", "controller": True}]
+        objects.append(one)
+    known = [find_kind("deployment"), find_kind("replicationcontroller")]
+    with pytest.raises(InputError, match="did you mean replicationcontroller/shop/web-2, which"):
+        Inventory(found(*objects)).find("--scale", name, "", known)
