@@ -66,6 +66,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     other_schedulers,
     with_other_schedulers,
 )
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.device_shortage import device_shortages
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
@@ -157,11 +158,16 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
     return _explanation(new.source, model, pod, objects, *_with_profile(config, snapshot, pod))
 
 
-def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
+def explain_pod(
+    snapshot: Snapshot, target: str, config: SchedulerConfig | None = None
+) -> Explanation:
     """Return the scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
+
+    If `config` is None, the scheduler has the default configuration.
 
     Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
+    config = config or read_scheduler_config(None)
     inventory = snapshot.inventory()
     manifest = inventory.find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:

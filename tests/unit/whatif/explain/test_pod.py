@@ -551,3 +551,10 @@ def test_a_pod_of_a_daemonset_has_no_change_for_the_nodes_of_other_pods(make, sn
     objects = (*map(make.node, "ab"), agent, pod, other)
     found = explain_pod(snapshot(*objects), "pod/agent-1", SchedulerConfig())
     assert list(found.remedies) == ["a"]
+
+
+def test_the_default_configuration_is_used_if_none_is_given(snapshot, make):
+    """Users of the Python API pass None to the other functions for a default."""
+    found = snapshot(make.node("a"), make.pod("p"))
+    chosen = [explain_pod(found, "pod/p", *config).evaluation.choices for config in ((), (None,))]
+    assert chosen == [["a"], ["a"]]
