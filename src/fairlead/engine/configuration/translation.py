@@ -24,6 +24,10 @@ from fairlead.engine.configuration.enabled_plugins import (
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
 from fairlead.engine.configuration.feature_gate import check_required_gates
+from fairlead.engine.configuration.process_setting import (
+    check_client_connection,
+    check_leader_election,
+)
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.v1 import ConfigurationForm, PluginConfigForm, ProfileForm
 from fairlead.engine.core.instant import seconds
@@ -79,6 +83,8 @@ def scheduler_config(
     if form.parallelism is not None and form.parallelism <= 0:
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)
+    check_leader_election(form.leader_election)
+    check_client_connection(form.client_connection)
     extenders = extenders_of(form.extenders)
     percentage = _percentage("percentageOfNodesToScore", form.percentage_of_nodes_to_score)
     ignored = ignored_resources(form.extenders)

@@ -186,6 +186,15 @@ def test_the_documented_way_to_disable_preemption(read):
          'profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"'),
         ("profiles: [{schedulerName: a}, {}]", "profiles[1].schedulerName: Required value"),
         ("profiles: [{schedulerName: ''}]", "profiles[0].schedulerName: Required value"),
+        ("leaderElection: {leaseDuration: 10s}",
+         'leaderElection.leaseDuration: Invalid value: "10s": must be greater than renewDeadline'),
+        ("leaderElection: {renewDeadline: 20s}",
+         'leaderElection.leaseDuration: Invalid value: "15s": must be greater than renewDeadline'),
+        ("leaderElection: {retryPeriod: -1s}",
+         'leaderElection.retryPeriod: Invalid value: "-1s": must be greater than zero'),
+        ("leaderElection: {retryPeriod: soon}", "leaderElection.retryPeriod: "),
+        ("clientConnection: {burst: -1}",
+         "clientConnection.burst: Invalid value: -1: must be non-negative"),
         (profile("plugins: {filtre: {}}"), "profiles[0].plugins.filtre: unknown field"),
         (profile("plugins: {queueSort: {disabled: [{name: PrioritySort}]}}"),
          "profiles[0]: profile default-scheduler: only one queue sort plugin required"),
@@ -241,6 +250,11 @@ def test_invalid_input_is_refused_with_file_and_field(read, text, line):
         read(text)
     assert line in str(refused.value)
     assert "s.yaml: " in str(refused.value)
+
+
+def test_durations_of_a_leader_election_that_is_off_are_not_checked(read):
+    text = "leaderElection: {leaderElect: false, leaseDuration: 1s}"
+    assert isinstance(read(text), SchedulerConfig)
 
 
 def test_other_kinds_and_versions_are_refused(write):
