@@ -39,6 +39,7 @@ EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
 EKSCTL_NODE_GROUP: Final = "alpha.eksctl.io/nodegroup-name"
 GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
 AKS_AGENT_POOL: Final = "kubernetes.azure.com/agentpool"
+KOPS_INSTANCE_GROUP: Final = "kops.k8s.io/instancegroup"
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -47,8 +48,9 @@ POOL_LABELS: Final = (
     GKE_NODE_POOL,
     AKS_AGENT_POOL,
     "agentpool",
+    KOPS_INSTANCE_GROUP,
 )
-"""The labels of Karpenter, EKS, eksctl, GKE and AKS (and AKS before 2021), by precedence."""
+"""The labels of Karpenter, EKS, eksctl, GKE, AKS (and AKS before 2021) and kops, by precedence."""
 
 _ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _ZONE_SUFFIX: Final = "/zone"

@@ -6,7 +6,13 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint, node_traits, other_zones
+from fairlead.whatif.configuration.autoscaling.group_limit import GROUP_LABELS
+from fairlead.whatif.snapshot.node_pool import (
+    is_lasting_taint,
+    managed_pool,
+    node_traits,
+    other_zones,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +39,14 @@ def test_an_interrupted_machine_stays_in_its_pool(make):
     made = (make.node("n", pool="x", **labels) for labels in ({}, event))
     usual, interrupted = (node_traits(decode_as(Node, one)) for one in made)
     assert interrupted == usual
+
+
+@pytest.mark.parametrize(
+    "label", [label for _, label, _ in GROUP_LABELS if not label.startswith("cluster.x-k8s.io/")]
+)
+def test_the_label_of_a_node_group_is_that_of_a_node_pool(label):
+    """The label of Cluster API is on nodes only if its configuration says so."""
+    assert managed_pool({"zone": "a", label: "web"}) == (label, "web")
 
 
 @pytest.mark.parametrize(

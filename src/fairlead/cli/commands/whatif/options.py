@@ -303,8 +303,8 @@ class RunOptions:
             "LABEL",
             "Node label that names the node pool of a node; the answer shows one row per pool. "
             "The default is the first label in this list that applies: the label in the selector "
-            "of --drain, --cordon or --delete; the node pool label of Karpenter, EKS, eksctl, GKE "
-            "or AKS; the zone label, if a zone fails.",
+            "of --drain, --cordon or --delete; the node pool label of Karpenter, EKS, eksctl, GKE, "
+            "AKS or kops; the zone label, if a zone fails.",
         ),
     ] = ""
     config: PresentConfig = None

@@ -30,6 +30,7 @@ from fairlead.whatif.snapshot.node_pool import (
     EKS_NODE_GROUP,
     EKSCTL_NODE_GROUP,
     GKE_NODE_POOL,
+    KOPS_INSTANCE_GROUP,
 )
 
 GROUP_LABELS: Final = (
@@ -37,7 +38,7 @@ GROUP_LABELS: Final = (
     ("eksctl", EKSCTL_NODE_GROUP, ""),
     ("GKE", GKE_NODE_POOL, ZONE),
     ("AKS", AKS_AGENT_POOL, ""),
-    ("kops", "kops.k8s.io/instancegroup", ""),
+    ("kops", KOPS_INSTANCE_GROUP, ""),
     ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
 )
 """(provider, label with the name of the node's group, label that divides the group further).
