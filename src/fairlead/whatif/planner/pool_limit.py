@@ -113,7 +113,9 @@ def _groups(nodes: Iterable[Node], limits: GroupLimits) -> Counter[tuple[str, st
     sizes: Counter[tuple[str, str]] = Counter()
     members: dict[tuple[str, str], Node] = {}
     for node in nodes:
-        if (found := group_of(node.metadata.labels, node.metadata.annotations)) is not None:
+        meta = node.metadata
+        found = group_of(meta.labels, meta.annotations, limits.standalone)
+        if found is not None:
             sizes[found[:2]] += 1
             members[found[:2]] = node
     groups: Counter[tuple[str, str]] = Counter()
@@ -128,7 +130,7 @@ def _group(node: Node, limits: GroupLimits) -> tuple[str, str] | None:
 
     The names are (the provider's name of the group, its name in the labels of the nodes).
     """
-    group = group_of(node.metadata.labels, node.metadata.annotations)
+    group = group_of(node.metadata.labels, node.metadata.annotations, limits.standalone)
     if group is None:
         return None
     provider, name, labels, _ = group

@@ -3,7 +3,8 @@
     flags               --nodes=MIN:MAX:GROUP
     status ConfigMap    cluster-autoscaler-status: minSize and maxSize of each group, as YAML or in
                         the text of versions before 1.30
-    MachineDeployments  the annotations of Cluster API with the smallest and the largest size
+    MachineDeployments  the annotations of Cluster API with the smallest and the largest size;
+                        also those of MachineSets without MachineDeployment
 
 A cloud provider's name of a group is longer than the name in node labels: the node pool `general`
 is `eks-general-5ec4…`, `eksctl-prod-nodegroup-general-NodeGroup-1LR…`, `aks-general-1234-vmss` or
@@ -15,7 +16,7 @@ upstream: clusterstate/api/types.go, cloudprovider/clusterapi/clusterapi_utils.g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -32,6 +33,7 @@ from fairlead.whatif.snapshot.node_pool import (
     GKE_NODE_POOL,
     KOPS_INSTANCE_GROUP,
 )
+from fairlead.whatif.snapshot.samples import samples
 
 GROUP_LABELS: Final = (
     ("EKS", EKS_NODE_GROUP, ""),
@@ -55,6 +57,7 @@ _DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
+_MACHINE_SETS: Final = "machinesets.cluster.x-k8s.io"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
 # A MachineDeployment adds such an end to its name in the names of its MachineSets: a random suffix,
 # or before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
@@ -75,12 +78,14 @@ class GroupLimits(Struct, frozen=True):
     """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
 
     `source` names the part of the dump that contains the limits. If `has_all` is set, `by_name`
-    contains all groups that the autoscaler manages.
+    contains all groups that the autoscaler manages. `standalone` are the names of the MachineSets
+    of Cluster API that no MachineDeployment owns.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
     source: str = ""
     has_all: bool = True
+    standalone: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, flags: Sequence[tuple[str, str]], manifests: Iterable[Manifest]) -> GroupLimits:
@@ -88,21 +93,27 @@ class GroupLimits(Struct, frozen=True):
 
         `flags` are the (name, value) pairs of the flags of the Cluster Autoscaler.
         """
+        manifests = samples(manifests)
+        standalone = frozenset(one.ref.name for one in manifests if _is_standalone(one))
         stated = _of_flags(value for name, value in flags if name == "nodes")
         if stated:
             discovers = any(name == _DISCOVERY for name, _ in flags)
-            return cls(stated, "the flags --nodes of the Cluster Autoscaler", not discovers)
+            source = "the flags --nodes of the Cluster Autoscaler"
+            return cls(stated, source, not discovers, standalone)
         machines: dict[str, Limits] = {}
+        kinds: dict[str, None] = {}
         for one in manifests:
             if is_status(one):
                 stated = _of_status(one.value.get("data"))
-            elif one.kind.kind == "MachineDeployment":
+            elif one.kind.kind == "MachineDeployment" or _is_standalone(one):
                 limits = _of_annotations(one.value["metadata"].get("annotations", {}))
                 if limits is not None:
                     machines[one.ref.name] = limits
+                    kinds[f"{one.kind.kind}s"] = None
         if stated:
-            return cls(stated, f"the ConfigMap {STATUS}")
-        return cls(machines, "the annotations of MachineDeployments" if machines else "")
+            return cls(stated, f"the ConfigMap {STATUS}", standalone=standalone)
+        source = f"the annotations of {' and '.join(kinds)}" if kinds else ""
+        return cls(machines, source, standalone=standalone)
 
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:
         """Return (the provider's name, the limits) of the group `name`, None if unknown.
@@ -134,8 +145,15 @@ def backed_off_groups(manifests: Iterable[Manifest]) -> dict[str, str]:
         return {}
 
 
+def _is_standalone(one: Manifest) -> bool:
+    # upstream: cloudprovider/clusterapi/clusterapi_utils.go: machineSetHasMachineDeploymentOwnerRef
+    return one.kind.resource == _MACHINE_SETS and not any(
+        owner.kind == "MachineDeployment" for owner in one.metadata.owner_references
+    )
+
+
 def group_of(
-    labels: Mapping[str, str], annotations: Mapping[str, str]
+    labels: Mapping[str, str], annotations: Mapping[str, str], standalone: Container[str] = ()
 ) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
     """Return (provider, name, identifying labels, identifying annotations) of a node's group.
 
@@ -143,7 +161,8 @@ def group_of(
     it belongs to a control plane of Cluster API, which Cluster Autoscaler does not scale.
 
     A MachineSet whose name ends like those of a MachineDeployment is part of the group of the
-    MachineDeployment, which has several MachineSets during a rollout.
+    MachineDeployment, which has several MachineSets during a rollout, unless it is one of the
+    MachineSets `standalone`.
 
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID
@@ -155,7 +174,8 @@ def group_of(
     owner_name, kind = annotations.get(_CAPI_OWNER), annotations.get(_CAPI_OWNER_KIND, "")
     if owner_name is None or kind.endswith("ControlPlane"):
         return None
-    name = _CAPI_SET_END.sub("", owner_name) if kind == "MachineSet" else owner_name
+    is_part = kind == "MachineSet" and owner_name not in standalone
+    name = _CAPI_SET_END.sub("", owner_name) if is_part else owner_name
     return "Cluster API", name, {}, {_CAPI_OWNER: owner_name}
 
 

@@ -240,7 +240,7 @@ def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _of_labels(
     nodes: Iterable[Json], options: AutoscalingOptions, limits: GroupLimits
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    members, selectors = _members(nodes)
+    members, selectors = _members(nodes, limits)
     specs: list[NodeGroupSpec] = []
     assumed: dict[tuple[int, int], list[str]] = {}
     known = {
@@ -342,6 +342,7 @@ def _impossible_notes(names: Sequence[str], limits: GroupLimits) -> Iterator[str
 
 def _members(
     nodes: Iterable[Json],
+    limits: GroupLimits,
 ) -> tuple[
     dict[tuple[str, str], list[Json]],
     dict[tuple[str, str], tuple[dict[str, str], dict[str, tuple[str, ...]]]],
@@ -355,7 +356,7 @@ def _members(
     selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, tuple[str, ...]]]] = {}
     for node in nodes:
         meta = node["metadata"]
-        found = group_of(meta.get("labels") or {}, meta.get("annotations") or {})
+        found = group_of(meta.get("labels") or {}, meta.get("annotations") or {}, limits.standalone)
         if found is not None:
             owner, name, labels, annotations = found
             members.setdefault((owner, name), []).append(node)

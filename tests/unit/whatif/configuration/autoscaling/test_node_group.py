@@ -528,6 +528,32 @@ def test_the_machine_sets_of_a_machine_deployment_are_one_group(found, machine):
     }
 
 
+@pytest.mark.parametrize("has_deployment", [False, True])
+def test_a_machine_set_without_machine_deployment_is_a_group_with_its_own_name(
+    found, machine, has_deployment
+):
+    """Its name may end like those of the MachineSets of a MachineDeployment."""
+    sizes = {
+        "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "3",
+        "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "12",
+    }
+    machine_set = {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "MachineSet",
+        "metadata": {"name": "pool-wxz27", "namespace": "default", "annotations": sizes},
+    }
+    if has_deployment:
+        owner = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment"}
+        owner |= {"name": "pool", "uid": "d", "controller": True}
+        machine_set["metadata"]["ownerReferences"] = [owner]
+    read = read_autoscaling(ON, found(machine("a", "MachineSet", "pool-wxz27"), machine_set))
+    if has_deployment:  # its limits are those in the annotations of the MachineDeployment
+        assert [one.id for one in read.config.groups] == ["pool"]
+    else:
+        assert limits(read) == [("pool-wxz27", 3, 12)]
+        assert "Limits of node groups from the annotations of MachineSets." in read.notes
+
+
 @pytest.mark.parametrize(
     ("replicas", "status", "is_stopped"),
     [
