@@ -127,6 +127,8 @@ def consolidate(
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
     sizes = read.group_size_lines(set(found.going))
-    notes = tuple(dict.fromkeys((*sizes, *priced, *idle, *read.notes, *experiment.notes)))
+    moves = {move.pod: move.target for drain in found.plan.drains for move in drain.moves}
+    moved = read.platform_notes(moves)
+    notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.api.objects import Node, ResourceList
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
@@ -27,6 +27,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
@@ -71,6 +72,8 @@ class PlanInput:
         `experiment` is the simulation of the plan; None if the plan was not simulated.
         """
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
+        moves = {move.pod: move.target for drain in plan.drains for move in drain.moves}
+        idle = (*idle, *self.platform_notes(moves))
         if experiment is None:
             return tuple(dict.fromkeys((*idle, *self.notes)))
         again = {move.pod for drain in plan.drains for move in drain.moves}
@@ -80,6 +83,23 @@ class PlanInput:
         end = start + max((run.took or 0 for run in plan.runs), default=0)
         due = due_cron_job_notes(self.snapshot.manifests, start, end, "During the drains")
         return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
+
+    def platform_notes(self, moves: Mapping[str, str]) -> tuple[str, ...]:
+        """Return a note about pods that move to nodes on which their images may not run.
+
+        `moves` maps the pods (namespace/name) to their new nodes.
+        """
+        images = ImagePlatforms.of(self.snapshot.manifests)
+        if images.are_alike:
+            return ()
+        pods = (one.pod for one in self.snapshot.manifests if one.kind is POD)
+        return tuple(
+            images.notes(
+                (pod, moves[pod.key], self.model.node(moves[pod.key]).labels)
+                for pod in pods
+                if pod.key in moves
+            )
+        )
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

@@ -28,6 +28,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import LIKE, NewPods
@@ -49,6 +50,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment_run import FORBIDDEN
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.api_refusal import refusal_of
+from fairlead.whatif.snapshot.snapshot import Snapshot
 
 PODS_MAX: Final = 1_000_000
 _PROGRESS_EVERY: Final = 64
@@ -66,7 +68,7 @@ class FitResult(Struct):
     `disks` are the claims that all new pods share and whose volumes can be attached to only one
     node at a time. `group` is the group that the new pods name, if the pods of the group start only
     together, else "". `fits_by_preemption` is set if the next pod would fit after a preemption, but
-    preemption was not allowed.
+    preemption was not allowed. `pod` is the last new pod that has a node.
     """
 
     count: int = 0
@@ -80,6 +82,7 @@ class FitResult(Struct):
     disks: list[str] = field(default_factory=list)
     group: str = ""
     fits_by_preemption: bool = False
+    pod: Pod | None = None
 
 
 def fit(
@@ -139,7 +142,7 @@ def _place_new_pods(
             return
         disks = list(volumes.claims_of(pod.pod))
         result.disks = [one for one in disks if one in result.disks or not result.count]
-        node = decision.node.name
+        node, result.pod = decision.node.name, pod.pod
         result.by_node[node] = result.by_node.get(node, 0) + 1
         result.count += 1
         if result.count % _PROGRESS_EVERY == 0:
@@ -241,6 +244,17 @@ def fit_answer(
         notes,
         is_no=result.count < wanted,
     )
+
+
+def platform_notes(result: FitResult, model: ClusterModel, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a note if the image of the new pods may not run on some of their nodes."""
+    images, pod = ImagePlatforms.of(snapshot.manifests), result.pod
+    if pod is not None and not images.are_alike:
+        yield from images.notes(
+            (pod, name, model.node(name).labels)
+            for name, count in result.by_node.items()
+            for _ in range(count)
+        )
 
 
 def _findings(result: FitResult, source: NewPods) -> Iterator[str]:

@@ -66,6 +66,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     metric_notes,
 )
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
+from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
@@ -720,6 +721,7 @@ class ExperimentRun:
         yield from self._ignored()
         if self._recommended is not None:
             yield from self._recommended.notes(since)
+        yield from self._platform_notes()
         steps, outage = self._experiment.steps, self._recorder.outage
         yield from held_namespaces(steps, self._world.store, outage.is_serving)
         unchecked = self._world.admission.unchecked
@@ -730,6 +732,18 @@ class ExperimentRun:
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
+
+    def _platform_notes(self) -> Iterator[str]:
+        """Yield a note about pods on nodes on which their images may not run."""
+        nodes = self._recorder.outage.nodes
+        labels = (node.metadata.labels for node in nodes.values())
+        images = ImagePlatforms.of(self._experiment.initial, labels)
+        if images.are_alike:
+            return
+        bound = ((pod.pod, self._cluster.node_of(pod)) for pod in self._cluster.pods.values())
+        yield from images.notes(
+            (pod, node, nodes[node].metadata.labels) for pod, node in bound if node in nodes
+        )
 
     def _ignored(self) -> Iterator[str]:
         """Yield notes about objects and fields whose feature gate is off."""

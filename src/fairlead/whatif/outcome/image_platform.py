@@ -1,0 +1,144 @@
+"""ImagePlatforms: on which operating systems and architectures the images of a dump run.
+
+The scheduler does not compare the images of a pod with the operating system and the architecture of
+a node. A pod on a node of another platform never becomes ready: its image cannot be pulled, or its
+program cannot be executed. The dump shows for which platforms an image exists: those of the nodes
+on which it runs. Tags and digests are ignored, because a new version of an image usually exists for
+the platforms of the old version.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.objects import Pod
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import ARCH, OS
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+
+Labels = Mapping[str, str]
+
+_WINDOWS: Final = "windows"
+
+
+class Platform(Struct, frozen=True, order=True):
+    """The operating system and the architecture of a node."""
+
+    os: str
+    arch: str
+
+    def __str__(self) -> str:
+        """Return a text such as `linux/arm64`."""
+        return f"{self.os}/{self.arch}"
+
+    @classmethod
+    def of(cls, labels: Labels) -> Platform | None:
+        """Return the platform in the labels of a node; None if a label is missing."""
+        os, arch = labels.get(OS), labels.get(ARCH)
+        return cls(os, arch) if os and arch else None
+
+
+class ImagePlatforms(Struct, frozen=True):
+    """The platforms of the nodes of a dump, and the platforms on which its images run.
+
+    `proven` maps a repository of images to the platforms. `placed` maps the UID of each pod of the
+    dump to its node. Both are empty if all nodes have the same platform.
+    """
+
+    platforms: frozenset[Platform]
+    proven: Mapping[str, set[Platform]] = {}
+    placed: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, manifests: Iterable[Manifest], others: Iterable[Labels] = ()) -> ImagePlatforms:
+        """Return the platforms in `manifests`; `others` are the labels of further nodes."""
+        entries = list(entries_of(manifests))
+        nodes = {}
+        for one in entries:
+            if one.kind is NODE and not isinstance(one, ReplicaManifests):
+                nodes[one.ref.name] = Platform.of(one.node.metadata.labels)
+        known = {one for one in (*nodes.values(), *map(Platform.of, others)) if one is not None}
+        if len(known) < 2:
+            return cls(frozenset(known))
+        proven: dict[str, set[Platform]] = defaultdict(set)
+        placed = {}
+        for entry in entries:
+            if entry.kind is not POD:
+                continue
+            for pod in entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,):
+                platform = nodes.get(pod.spec.node_name)
+                placed[pod.metadata.uid] = pod.spec.node_name
+                # A pod that does not run may wait for an image that does not exist.
+                if platform is not None and pod.status.phase == "Running":
+                    for image in _repositories(pod):
+                        proven[image].add(platform)
+        return cls(frozenset(known), proven, placed)
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all nodes have the same platform."""
+        return len(self.platforms) < 2
+
+    def notes(self, pods: Iterable[tuple[Pod, str, Labels]]) -> Iterator[str]:
+        """Yield a note about those of `pods` whose images may not exist for their nodes.
+
+        Each pod comes with the name and the labels of its node. Pods that are still on the node on
+        which the dump has them are left out.
+        """
+        found: Counter[tuple[str, Platform]] = Counter()
+        for pod, node, labels in pods:
+            platform = Platform.of(labels)
+            if platform is None or self.placed.get(pod.metadata.uid) == node:
+                continue
+            if self._is_unproven(pod, platform) and self._may_run_elsewhere(pod, node, labels):
+                found[str(workload_of(pod)), platform] += 1
+        if found:
+            names = [
+                f"{counted(count, 'pod')} of {workload} on {platform}"
+                for (workload, platform), count in sorted(found.items())
+            ]
+            yield (
+                "The images of these pods do not run on nodes of such a platform in the dump: "
+                f"{listed(names)}. The scheduler does not check images; a nodeSelector for {OS} "
+                f"or {ARCH} keeps pods off nodes on which their images cannot run."
+            )
+
+    def _is_unproven(self, pod: Pod, platform: Platform) -> bool:
+        """Return whether an image of `pod` runs in the dump, but not on `platform`.
+
+        An image that does not run in the dump is assumed to exist for all platforms except Windows.
+        """
+        for image in _repositories(pod):
+            known = self.proven.get(image)
+            if known is None:
+                if platform.os == _WINDOWS:
+                    return True
+            elif platform not in known:
+                return True
+        return False
+
+    def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
+        """Return whether the rules of `pod` leave its platform open."""
+        return any(
+            required_node_affinity_matches(
+                pod.spec, {**labels, OS: other.os, ARCH: other.arch}, node
+            )
+            for other in self.platforms
+            if other != Platform.of(labels)
+        )
+
+
+def _repositories(pod: Pod) -> Iterator[str]:
+    """Yield the images of the pod's containers without tags and digests."""
+    for container in pod.spec.containers:
+        if container.image:
+            path, slash, name = container.image.partition("@")[0].rpartition("/")
+            yield f"{path}{slash}{name.partition(':')[0]}"

@@ -1,0 +1,71 @@
+"""The note about images that may not run on the new nodes of pods, in the answers of commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+NODE = """\
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: {name}
+  uid: {name}
+  labels: {{kubernetes.io/os: {os}, kubernetes.io/arch: amd64}}
+status:
+  allocatable: {{cpu: "{cpu}", memory: 16Gi, pods: "110"}}
+  conditions: [{{type: Ready, status: "True"}}]
+"""
+WEB = """\
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web, namespace: shop, uid: web}
+spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: &template {
+  metadata: {labels: {app: web}},
+  spec: {containers: [{name: c, image: "web:1", resources: {requests: {cpu: "1"}}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-1
+  namespace: shop
+  uid: web-1
+  labels: {app: web}
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: web, controller: true}]
+spec:
+  nodeName: linux
+  containers: [{name: c, image: "web:1", resources: {requests: {cpu: "1"}}}]
+status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
+"""
+DUMP = (
+    NODE.format(name="linux", os="linux", cpu=2) + NODE.format(name="w", os="windows", cpu=8) + WEB
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "whatif dump.yaml --drain linux --no-report",
+        "fit dump.yaml --like rs/shop/web",
+        "consolidate dump.yaml --nodes linux",
+        "drain-plan dump.yaml --nodes linux",
+        "rebalance dump.yaml",
+    ],
+)
+def test_a_linux_pod_moves_to_a_windows_node(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each command notes that the image of the pod does not run on Windows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.yaml").write_text(DUMP)
+    run(command.split())
+    answer = " ".join(capsys.readouterr().out.split())
+    assert "of rs/shop/web on windows/amd64" in answer
