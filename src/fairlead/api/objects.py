@@ -397,9 +397,10 @@ class PodCondition(_View, frozen=True):
 
 
 class ContainerTermination(_View, frozen=True):
-    """The field state.terminated of a container."""
+    """The field state.terminated of a container, with a `reason` such as OOMKilled."""
 
     exit_code: int = 0
+    reason: str = ""
     finished_at: str = ""
 
 

@@ -167,7 +167,9 @@ class Evictor:
         selector = rules.args.label_selector
         if selector is not None and not selector_matches(selector, meta.labels):
             return False
-        if rules.min_age and self.now - _started(pod) < rules.min_age:
+        # A pod without a start time is new (constraints.go:evictionConstraintsForMinPodAge).
+        started = pod.status.start_time
+        if rules.min_age and (not started or self.now - parse_timestamp(started) < rules.min_age):
             return False
         # upstream: constraints.go:evictionConstraintsForMinReplicas
         owners = meta.owner_references
@@ -206,7 +208,3 @@ class Evictor:
 def _has_local_storage(pod: Pod) -> bool:
     # upstream: pkg/utils/pod.go:IsPodWithLocalStorage
     return any(one.host_path is not None or one.empty_dir is not None for one in pod.spec.volumes)
-
-
-def _started(pod: Pod) -> Instant:
-    return parse_timestamp(pod.status.start_time) if pod.status.start_time else 0

@@ -77,6 +77,12 @@ class EvictorArgs(_Form, frozen=True, kw_only=True):
     pod_protections: PodProtections = PodProtections()
 
 
+class EvictionLimits(_Form, frozen=True, kw_only=True):
+    """The maximum number of pods that a strategy evicts from a node; None for no limit."""
+
+    node: Count | None = None
+
+
 class UtilizationArgs(_Form, frozen=True, kw_only=True):
     """The arguments of LowNodeUtilization and HighNodeUtilization.
 
@@ -88,6 +94,8 @@ class UtilizationArgs(_Form, frozen=True, kw_only=True):
     use_deviation_thresholds: bool = False
     number_of_nodes: Count = 0
     evictable_namespaces: Namespaces = Namespaces()
+    eviction_limits: EvictionLimits = EvictionLimits()
+    eviction_modes: list[str] = []
 
 
 class SelectorArgs(_Form, frozen=True, kw_only=True):
@@ -130,6 +138,7 @@ class LifeTimeArgs(SelectorArgs, frozen=True, kw_only=True):
 
     max_pod_life_time_seconds: Count
     states: list[str] = []
+    including_init_containers: bool = False
 
 
 class RestartsArgs(SelectorArgs, frozen=True, kw_only=True):
@@ -137,6 +146,7 @@ class RestartsArgs(SelectorArgs, frozen=True, kw_only=True):
 
     pod_restart_threshold: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
     including_init_containers: bool = False
+    states: list[str] = []
 
 
 class FailedArgs(SelectorArgs, frozen=True, kw_only=True):
@@ -144,6 +154,8 @@ class FailedArgs(SelectorArgs, frozen=True, kw_only=True):
 
     exclude_owner_kinds: list[str] = []
     reasons: list[str] = []
+    exit_codes: list[int] = []
+    including_init_containers: bool = False
     min_pod_lifetime_seconds: Count | None = None
 
 

@@ -49,9 +49,9 @@ from fairlead.whatif.descheduler.policy import (
     EVICTOR,
     DeschedulerProfile,
     EvictorArgs,
-    FailedArgs,
     LifeTimeArgs,
     PolicyFile,
+    RestartsArgs,
     SpreadArgs,
     UtilizationArgs,
     ViolatingNodeAffinityArgs,
@@ -67,7 +67,13 @@ from fairlead.whatif.descheduler.strategy import (
     remove_violating_node_affinity,
     remove_violating_node_taints,
 )
-from fairlead.whatif.descheduler.utilization import LOW, balance_high, balance_low
+from fairlead.whatif.descheduler.utilization import (
+    EVICTION_MODES,
+    HIGH,
+    LOW,
+    balance_high,
+    balance_low,
+)
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -90,7 +96,14 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
 # The kinds that strategies and disruption budgets need.
 _KINDS: Final = (NODE, POD, POD_DISRUPTION_BUDGET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET,
                  REPLICATION_CONTROLLER)  # fmt: skip
-_PHASES: Final = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
+# upstream: podlifetime/validation.go, removepodshavingtoomanyrestarts/validation.go
+_LIFE_TIME_STATES: Final = (
+    "Running", "Pending", "Succeeded", "Failed", "Unknown", "NodeAffinity", "NodeLost", "Shutdown",
+    "UnexpectedAdmissionError", "PodInitializing", "ContainerCreating", "ImagePullBackOff",
+    "CrashLoopBackOff", "CreateContainerConfigError", "ErrImagePull", "CreateContainerError",
+    "InvalidImageName",
+)  # fmt: skip
+_RESTARTS_STATES: Final = ("Running", "CrashLoopBackOff")
 # {operator of label selectors: whether a requirement with this operator needs values}
 _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
@@ -286,18 +299,28 @@ def _require_supported(source: str, name: str, args: Any) -> None:
         case SpreadArgs(constraints=kinds):
             _require_known(source, name, "constraints", kinds, _SPREAD_KINDS)
         case LifeTimeArgs(states=states):
-            # A simulation does not contain the waiting reasons of containers.
-            _require_known(source, name, "states", states, _PHASES)
-        case FailedArgs(reasons=reasons) if reasons:
-            problem = "reasons of failed pods are not simulated"
-            raise InputError(source, problem, field=f"{name}.reasons")
+            _require_known(source, name, "states", states, _LIFE_TIME_STATES)
+        case RestartsArgs(states=states):
+            _require_known(source, name, "states", states, _RESTARTS_STATES)
         case UtilizationArgs():
-            if args.evictable_namespaces.include:
-                problem = "is not supported; only exclude can be set"
-                raise InputError(source, problem, field=f"{name}.evictableNamespaces.include")
-            _require_percentages(source, name, args)
+            _require_utilization(source, name, args)
         case _:
             pass
+
+
+def _require_utilization(source: str, name: str, args: UtilizationArgs) -> None:
+    """Raise InputError for wrong arguments of the utilization strategy `name`."""
+    _require_known(source, name, "evictionModes", args.eviction_modes, EVICTION_MODES)
+    for field, is_set, owner in (
+        ("evictionLimits", args.eviction_limits.node is not None, LOW),
+        ("evictionModes", bool(args.eviction_modes), HIGH),
+    ):
+        if is_set and name != owner:
+            raise InputError(source, f"is supported only by {owner}", field=f"{name}.{field}")
+    if args.evictable_namespaces.include:
+        problem = "is not supported; only exclude can be set"
+        raise InputError(source, problem, field=f"{name}.evictableNamespaces.include")
+    _require_percentages(source, name, args)
 
 
 def _require_known(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.node_selector import required_node_affinity_matches, term_matches
-from fairlead.api.objects import Node, Pod, Taint
+from fairlead.api.objects import ContainerStatus, Node, Pod, Taint
 from fairlead.api.pods.qos import QOS_CLASSES, qos_class_of
 from fairlead.api.selector import selector_matches
 from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
@@ -44,8 +44,22 @@ def by_priority(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def listed(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
-    """Yield the pods on `node` that `args` selects and the policy allows evicting."""
+    """Yield the pods on `node` that `args` selects and the policy allows evicting.
+
+    Pods that have ended are left out (pods.go: ListPodsOnANode).
+    """
     for pod in evictor.view.on(node):
+        if _is_selected(pod, args) and evictor.may_evict(pod):
+            yield pod
+
+
+def listed_with_ended(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
+    """Yield the same pods as `listed`, and then those that have ended.
+
+    upstream: pods.go: ListAllPodsOnANode
+    """
+    yield from listed(evictor, node, args)
+    for pod in evictor.view.ended_on(node):
         if _is_selected(pod, args) and evictor.may_evict(pod):
             yield pod
 
@@ -87,7 +101,7 @@ def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs
         taints = [taint for taint in node.spec.taints if counts(taint)]
         found = [
             pod
-            for pod in listed(evictor, node, args)
+            for pod in listed_with_ended(evictor, node, args)
             if not all(is_tolerated(taint, pod.spec.tolerations) for taint in taints)
         ]
         _evict(evictor, found, "RemovePodsViolatingNodeTaints")
@@ -156,17 +170,21 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
 def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
     """Evict pods that are older than the maximum in `args`, the oldest pods first.
 
-    Only pods in the phases `args.states` are evicted, by default Running and Pending.
+    Only pods in one of the states `args.states` are evicted; without states, pods in any state.
 
     upstream: podlifetime/pod_lifetime.go
     """
-    states = args.states or ["Running", "Pending"]
+    states = set(args.states)
+
+    def is_in_state(pod: Pod) -> bool:
+        reasons = {pod.status.phase, pod.status.reason, *_waiting(_statuses(pod, args))}
+        return not states or not states.isdisjoint(reasons)
+
     found = [
         pod
         for node in evictor.view.nodes
-        for pod in listed(evictor, node, args)
-        if pod.status.phase in states
-        and int(to_seconds(evictor.age(pod))) > args.max_pod_life_time_seconds
+        for pod in listed_with_ended(evictor, node, args)
+        if is_in_state(pod) and int(to_seconds(evictor.age(pod))) > args.max_pod_life_time_seconds
     ]
     _evict(evictor, sorted(found, key=evictor.age, reverse=True), "PodLifeTime")
 
@@ -174,29 +192,48 @@ def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
 def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
     """Evict pods whose containers together were restarted at least as often as `args` states.
 
+    Only pods in one of the states `args.states` are evicted; without states, pods in any state.
+
     upstream: removepodshavingtoomanyrestarts/toomanyrestarts.go
     """
+    states = set(args.states)
 
-    def restarts(pod: Pod) -> int:
-        statuses = pod.status.container_statuses
-        if args.including_init_containers:
-            statuses += pod.status.init_container_statuses
-        return sum(one.restart_count for one in statuses)
+    def restarts_often(pod: Pod) -> bool:
+        statuses = _statuses(pod, args)
+        if states and states.isdisjoint((pod.status.phase, *_waiting(statuses))):
+            return False
+        return sum(one.restart_count for one in statuses) >= args.pod_restart_threshold
 
     for node in evictor.view.nodes:
-        pods = listed(evictor, node, args)
-        found = [pod for pod in pods if restarts(pod) >= args.pod_restart_threshold]
+        pods = listed_with_ended(evictor, node, args)
+        found = [pod for pod in pods if restarts_often(pod)]
         _evict(evictor, found, "RemovePodsHavingTooManyRestarts")
 
 
 def remove_failed(evictor: Evictor, args: FailedArgs) -> None:
     """Evict failed pods that have the minimum age and no owner of an excluded kind.
 
+    If `args` states reasons or exit codes, only pods with one of them are evicted.
+
     upstream: removefailedpods/failedpods.go
     """
-    excluded = set(args.exclude_owner_kinds)
+    excluded, reasons, codes = (
+        set(args.exclude_owner_kinds),
+        set(args.reasons),
+        set(args.exit_codes),
+    )
+
+    def failed_so(pod: Pod) -> bool:
+        statuses = _statuses(pod, args)
+        ends = [one.state.terminated for one in statuses if one.state.terminated is not None]
+        found = {pod.status.reason, *_waiting(statuses), *(end.reason for end in ends)} - {""}
+        return not (
+            (reasons and reasons.isdisjoint(found))
+            or (codes and codes.isdisjoint(end.exit_code for end in ends))
+        )
+
     for node in evictor.view.nodes:
-        found = [
+        chosen = [
             pod
             for pod in evictor.view.ended_on(node)
             if pod.status.phase == "Failed"
@@ -204,5 +241,19 @@ def remove_failed(evictor: Evictor, args: FailedArgs) -> None:
             and evictor.may_evict(pod)
             and not excluded & {owner.kind for owner in pod.metadata.owner_references}
             and to_seconds(evictor.age(pod)) >= (args.min_pod_lifetime_seconds or 0)
+            and failed_so(pod)
         ]
-        _evict(evictor, found, "RemoveFailedPods")
+        _evict(evictor, chosen, "RemoveFailedPods")
+
+
+def _statuses(
+    pod: Pod, args: LifeTimeArgs | RestartsArgs | FailedArgs
+) -> tuple[ContainerStatus, ...]:
+    """Return the statuses of the containers, and of the init containers if `args` includes them."""
+    init = pod.status.init_container_statuses if args.including_init_containers else ()
+    return (*pod.status.container_statuses, *init)
+
+
+def _waiting(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
+    """Yield the reasons for which containers wait, such as CrashLoopBackOff."""
+    return (one.state.waiting.reason for one in statuses if one.state.waiting is not None)

@@ -29,6 +29,8 @@ from fairlead.whatif.descheduler.strategy import by_priority
 
 LOW: Final = "LowNodeUtilization"
 HIGH: Final = "HighNodeUtilization"
+ONLY_THRESHOLDING: Final = "OnlyThresholdingResources"
+EVICTION_MODES: Final = (ONLY_THRESHOLDING,)
 _BASIC: Final = ("cpu", "memory", PODS)
 _BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)
 _WHOLE: Final = 100.0
@@ -195,17 +197,29 @@ def _evict(evictor: Evictor, sources: Sequence[_Usage], targets: _Targets) -> No
 
     upstream: nodeutilization.go:evictPodsFromSourceNodes, evictPods
     """
-    room, excluded = targets.room, set(targets.args.evictable_namespaces.exclude)
+    args, room = targets.args, targets.room
+    excluded, most = set(args.evictable_namespaces.exclude), args.eviction_limits.node
+
+    def is_removable(pod: Pod) -> bool:
+        requests = evictor.view.requests(pod)
+        asks = ONLY_THRESHOLDING not in args.eviction_modes or any(
+            requests.get(name, 0) for name in args.thresholds
+        )
+        return asks and evictor.may_evict(pod)
+
     for usage in sources:
-        name = usage.node.metadata.name
-        for pod in by_priority(filter(evictor.may_evict, evictor.view.on(usage.node))):
+        name, evicted = usage.node.metadata.name, 0
+        for pod in by_priority(filter(is_removable, evictor.view.on(usage.node))):
             if evictor.limits.is_total_reached:
                 return
             if evictor.limits.is_node_reached(name) or not targets.continue_eviction(usage):
                 break
+            if most is not None and evicted >= most:
+                break
             if pod.metadata.namespace in excluded or not _tolerates_one(pod, targets.nodes):
                 continue
             if evictor.fits_elsewhere(pod) and evictor.evict(pod, targets.strategy):
+                evicted += 1
                 requests = {**evictor.view.requests(pod), PODS: 1}
                 for resource in room:
                     usage.used[resource] -= requests.get(resource, 0)

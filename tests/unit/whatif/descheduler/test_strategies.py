@@ -151,6 +151,63 @@ def test_failed_pods_are_evicted(run) -> None:
     assert names(run(objects, "RemoveFailedPods", {"excludeOwnerKinds": ["ReplicaSet"]})) == []
 
 
+def waiting(reason: str) -> dict:
+    return {"name": "main", "restartCount": 7, "state": {"waiting": {"reason": reason}}}
+
+
+def test_states_select_pods_by_phase_and_reason(run) -> None:
+    """Container reasons and completed pods count, as in upstream's pod_lifetime.go."""
+    done = {"phase": "Succeeded"}
+    lost = {"phase": "Failed", "reason": "NodeLost"}
+    loop = {"containerStatuses": [waiting("CrashLoopBackOff")]}
+    init = {"phase": "Pending", "initContainerStatuses": [waiting("ImagePullBackOff")]}
+    objects = [node("one"), node("two"), pod("runs", "one"), pod("done", "one", status=done),
+               pod("lost", "one", status=lost), pod("loop", "one", status=loop),
+               pod("init", "one", status=init)]  # fmt: skip
+
+    def old(*states: str, **args: bool) -> list[str]:
+        args = {"maxPodLifeTimeSeconds": 1, "states": list(states), **args}
+        return sorted(names(run(objects, "PodLifeTime", args)))
+
+    assert old() == ["done", "init", "loop", "lost", "runs"]
+    assert old("Succeeded") == ["done"]
+    assert old("NodeLost") == ["lost"]
+    assert old("CrashLoopBackOff", "ImagePullBackOff") == ["loop"]
+    assert old("ImagePullBackOff", includingInitContainers=True) == ["init"]
+
+
+def test_states_select_pods_with_many_restarts(run) -> None:
+    """Of two pods with many restarts, only the one that waits for its next restart is evicted."""
+    runs = {"containerStatuses": [{"name": "main", "restartCount": 7}]}
+    loop = {"containerStatuses": [waiting("CrashLoopBackOff")]}
+    objects = [node("one"), node("two"), pod("a", "one", status=runs), pod("b", "one", status=loop)]
+    args = {"podRestartThreshold": 5}
+    name = "RemovePodsHavingTooManyRestarts"
+    assert names(run(objects, name, args)) == ["a", "b"]
+    assert names(run(objects, name, {**args, "states": ["CrashLoopBackOff"]})) == ["b"]
+
+
+def test_reasons_and_exit_codes_select_failed_pods(run) -> None:
+    """The reasons of the pod and of its terminated containers count."""
+    killed = [{"name": "main", "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]
+    objects = [node("one"), node("two"),
+               pod("shut", "one", status={"phase": "Failed", "reason": "Shutdown"}),
+               pod("oom", "one", status={"phase": "Failed", "containerStatuses": killed}),
+               ]  # fmt: skip
+    assert names(run(objects, "RemoveFailedPods", {"reasons": ["Shutdown"]})) == ["shut"]
+    assert names(run(objects, "RemoveFailedPods", {"reasons": ["OOMKilled"]})) == ["oom"]
+    assert names(run(objects, "RemoveFailedPods", {"exitCodes": [1, 137]})) == ["oom"]
+    assert names(run(objects, "RemoveFailedPods", {"reasons": ["Evicted"]})) == []
+
+
+def test_a_pod_without_a_start_time_has_no_minimum_age(run) -> None:
+    """DefaultEvictor's minPodAge protects a pod whose kubelet has not started it."""
+    started = {"startTime": "2024-10-01T00:00:00Z"}
+    objects = [node("one"), node("two"), pod("a", "one", status=started), pod("b", "one")]
+    found = run(objects, "PodLifeTime", {"maxPodLifeTimeSeconds": 1}, {"minPodAge": "1h"})
+    assert names(found) == ["a"]
+
+
 # --- spreading ----------------------------------------------------------------------------------
 
 
@@ -244,6 +301,25 @@ def test_underutilized_nodes_are_emptied(run) -> None:
                pod("a", "idle")]  # fmt: skip
     args = {"thresholds": {"cpu": 30}}
     assert names(run(objects, "HighNodeUtilization", args, point="balance")) == ["a"]
+
+
+def test_a_strategy_has_its_own_limit_for_each_node(run) -> None:
+    """Four pods would go; evictionLimits allows three from each node."""
+    objects = [node("full"), node("empty"), *(pod(f"w{n}", "full", priority=n) for n in range(8))]
+    args = {**LOW, "evictionLimits": {"node": 3}}
+    found = names(run(objects, "LowNodeUtilization", args, point="balance"))
+    assert found == ["w0", "w1", "w2"]
+
+
+def test_only_pods_that_request_a_resource_with_a_threshold_are_evicted(run) -> None:
+    """With OnlyThresholdingResources, a pod without a request for CPU stays."""
+    objects = [node("busy"), node("idle"), *(pod(f"b{n}", "busy") for n in range(5)),
+               pod("a", "idle"), pod("none", "idle", cpu="0")]  # fmt: skip
+    args = {"thresholds": {"cpu": 30}}
+    every = names(run(objects, "HighNodeUtilization", args, point="balance"))
+    assert sorted(every) == ["a", "none"]
+    only = {**args, "evictionModes": ["OnlyThresholdingResources"]}
+    assert names(run(objects, "HighNodeUtilization", only, point="balance")) == ["a"]
 
 
 # --- what the evictor keeps ---------------------------------------------------------------------
