@@ -317,8 +317,9 @@ def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
 def _about(cluster: LocalCluster) -> str:
     """Return the size of the cluster as text, for the first line of output."""
     nodes = cluster.store.list(NODE)
-    zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
-    return f"{counted(len(nodes), 'node')} in {counted(len(zones), 'zone')}"
+    zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes} - {""}
+    where = f" in {counted(len(zones), 'zone')}" if zones else ""
+    return f"{counted(len(nodes), 'node')}{where}"
 
 
 @contextmanager

@@ -49,9 +49,9 @@ export function forgetDetachedListeners(time) {
   time.listeners = time.listeners.filter(({ within }) => within === null || within.isConnected);
 }
 
-/** "At 0:05:00", "At the end, 0:20:00", or "Now, 0:20:00". */
+/** "At 0:05:00", "At the end, 0:20:00", or "Now"; a live page ends when the cluster last changed. */
 export function timeText({ end, isLive }, t) {
-  if (t === null && isLive) return `Now, ${clock(end)}`;
+  if (t === null && isLive) return "Now";
   return t === null ? `At the end, ${clock(end)}` : `At ${clock(t)}`;
 }
 
