@@ -386,6 +386,20 @@ def test_untouched_pods_without_a_controller_are_counted_apart(snapshot, make, a
     assert words in " ".join(text_of(what_if(read, ClusterChange(cordon=("b",)))).split())
 
 
+def test_each_untouched_static_pod_is_counted(snapshot, make):
+    """A Node owns its static pods, but they are no replicas of each other."""
+    node = {"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "a", "controller": True}
+    pods = [make.pod(name, "kube-system", node_name="a") for name in ("etcd-a", "scheduler-a")]
+    for one in pods:
+        one["metadata"] |= {
+            "annotations": {"kubernetes.io/config.mirror": "1"},
+            "ownerReferences": [node],
+        }
+    read = snapshot(make.node("a"), make.node("b"), make.pod(node_name="a", owner="web"), *pods)
+    words = "3 workloads are untouched (2 of them pods without a controller)."
+    assert words in " ".join(text_of(what_if(read, ClusterChange(cordon=("b",)))).split())
+
+
 def test_an_answer_begins_with_the_budget_that_blocks_the_drain(drained):
     first = drained.verdict.first
     assert first.sentence == (

@@ -13,7 +13,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import (
     WorkloadReadiness,
@@ -200,12 +200,15 @@ def _ready(pod: Pod) -> bool:
 
 
 def count_workloads(pods: Iterable[Pod]) -> int:
-    """Return the number of workloads of `pods`; one pod per controller is examined."""
+    """Return the number of workloads of `pods`; one pod per controller is examined.
+
+    Each static pod is a workload, although a Node owns it (`workload_of`).
+    """
     by_owner: dict[str, Pod] = {}
     alone = 0
     for pod in pods:
         owners = pod.metadata.owner_references
-        if owners:
+        if owners and not is_static(pod):
             by_owner.setdefault(owners[0].uid or owners[0].name, pod)
         else:
             alone += 1
