@@ -114,8 +114,8 @@ def size(
         parse_headroom,
         parse_survival,
     )
-    from fairlead.whatif.planner.node.control_plane import is_control_plane
     from fairlead.whatif.planner.node.drain_exemption import virtual_words
+    from fairlead.whatif.snapshot.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
     check_effort(effort)

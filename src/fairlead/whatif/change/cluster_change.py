@@ -320,8 +320,16 @@ def script_of_change(
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
     failures = replace(change.failures, lasts=change.lasts)
-    for outage in failures.outages(collected.inventory, seed):
+    outages = failures.outages(collected.inventory, seed)
+    for outage in outages:
         collected.steps.extend(outage.steps())
+    if outages:
+        # Imported only if it is needed.
+        from fairlead.whatif.change.node_outage.control_plane_loss import (  # noqa: PLC0415
+            control_plane_notes,
+        )
+
+        collected.notes += control_plane_notes(outages, collected.inventory)
     if change.descheduler:
         _deschedule(collected, change.descheduler)
     steps = sorted(collected.steps, key=lambda step: step.after)

@@ -41,7 +41,6 @@ from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
 from fairlead.whatif.planner.job_room import JobRoom
-from fairlead.whatif.planner.node.control_plane import is_control_plane
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import (
@@ -78,6 +77,7 @@ from fairlead.whatif.result.tabular_answer import (
     TabularAnswer,
 )
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.control_plane import is_control_plane
 
 _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a screen
 

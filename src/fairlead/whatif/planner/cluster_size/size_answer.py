@@ -16,7 +16,6 @@ from fairlead.whatif.configuration.autoscaling.open_cost_price import spot_label
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
-from fairlead.whatif.planner.node.control_plane import CONTROL_PLANE
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -24,6 +23,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
+from fairlead.whatif.snapshot.control_plane import CONTROL_PLANE
 
 _HELD: Final = "pods that stay pending while the Node objects of failed nodes exist"
 
