@@ -66,7 +66,10 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
             "Job."
         )
     if unknown:
-        yield f"This kind is not simulated, so it has no effect: {_named(unknown)}."
+        kinds = {one.partition(" ")[0] for one in unknown}
+        this = "This kind is not simulated, so it has"
+        these = "These kinds are not simulated, so they have"
+        yield f"{this if len(kinds) == 1 else these} no effect: {_named(unknown)}."
 
 
 @cache

@@ -126,7 +126,7 @@ class DescheduleResult(Struct, frozen=True):
     def notes(self) -> list[str]:
         """Sentences that summarize the run."""
         if self.nodes < _NODES_MIN:
-            return [f"The descheduler evicts nothing on {self.nodes} Ready nodes."]
+            return [f"The descheduler evicts nothing on {counted(self.nodes, 'Ready node')}."]
         made = Counter(one.strategy for one in self.evictions if not one.refused_by)
         kept = Counter(one.refused_by for one in self.evictions if one.refused_by)
         found = [f"{count:,} by {name}" for name, count in made.items()]

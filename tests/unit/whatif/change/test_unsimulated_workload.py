@@ -81,6 +81,13 @@ def test_an_object_of_an_unknown_kind_is_named(snapshot, make, write, applied, n
     assert note == f"This kind is not simulated, so it has no effect: {named}."
 
 
+def test_objects_of_two_unknown_kinds_share_a_note(snapshot, make, write):
+    """Custom resources of a chart are usually of several kinds."""
+    applied = custom("Widget", "example.com/v1"), custom("Gadget", "example.com/v1")
+    [note] = notes(snapshot, make, write, *applied)
+    assert note.startswith("These kinds are not simulated, so they have no effect: Widget")
+
+
 def test_kinds_that_commands_read_are_not_named(snapshot, make, write):
     pool = custom("NodePool", "karpenter.sh/v1", template={"spec": {}})
     stage = custom("Stage", "kwok.x-k8s.io/v1alpha1")

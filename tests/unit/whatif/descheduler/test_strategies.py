@@ -386,7 +386,7 @@ def test_the_policy_limits_the_number_of_evictions_and_the_nodes(run, limits, co
 def test_no_pod_of_a_single_node_is_evicted(run) -> None:
     result = run([node("one"), pod("a", "one")], *OLD)
     assert names(result) == []
-    assert result.notes == ["The descheduler evicts nothing on 1 Ready nodes."]
+    assert result.notes == ["The descheduler evicts nothing on 1 Ready node."]
 
 
 def test_the_note_counts_evictions_although_another_profile_has_a_single_node(run) -> None:
