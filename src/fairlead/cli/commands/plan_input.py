@@ -93,13 +93,9 @@ class PlanInput:
         if images.are_alike:
             return ()
         pods = (one.pod for one in self.snapshot.manifests if one.kind is POD)
-        return tuple(
-            images.notes(
-                (pod, moves[pod.key], self.model.node(moves[pod.key]).labels)
-                for pod in pods
-                if pod.key in moves
-            )
-        )
+        moved = ((pod, self.model.find_node(moves[pod.key])) for pod in pods if pod.key in moves)
+        # Surge nodes are not in the model; they have the platform of the nodes that they replace.
+        return tuple(images.notes((pod, node.name, node.labels) for pod, node in moved if node))
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

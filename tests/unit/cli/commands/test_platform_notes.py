@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.cli import exit_code
 from fairlead.cli.main import run
 
 NODE = """\
@@ -69,3 +70,15 @@ def test_a_linux_pod_moves_to_a_windows_node(
     run(command.split())
     answer = " ".join(capsys.readouterr().out.split())
     assert "of rs/shop/web on windows/amd64" in answer
+
+
+def test_a_pod_moves_to_a_surge_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A surge node has the platform of its pool, so upgrade-check has no note about it."""
+    monkeypatch.chdir(tmp_path)
+    linux = "nodeSelector: {kubernetes.io/os: linux}"
+    dump = DUMP.replace("spec: {containers", f"spec: {{{linux}, containers")
+    (tmp_path / "dump.yaml").write_text(dump.replace("nodeName:", f"{linux}\n  nodeName:"))
+    assert run(["upgrade-check", "dump.yaml"]) in (exit_code.SUCCESS, exit_code.NO)
+    assert "images" not in capsys.readouterr().out

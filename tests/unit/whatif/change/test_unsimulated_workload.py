@@ -23,7 +23,7 @@ def notes(snapshot, make, write, *applied):
     return [
         one
         for one in whatif_result(answer)["notes"]
-        if one.startswith(("No pods are created ", "This kind "))
+        if one.startswith(("No pods are created ", "This kind ", "These kinds "))
     ]
 
 
@@ -83,7 +83,7 @@ def test_an_object_of_an_unknown_kind_is_named(snapshot, make, write, applied, n
 
 def test_objects_of_two_unknown_kinds_share_a_note(snapshot, make, write):
     """Custom resources of a chart are usually of several kinds."""
-    applied = custom("Widget", "example.com/v1"), custom("Gadget", "example.com/v1")
+    applied = custom("Widget", "example.com/v1"), custom("Gadget", "example.org/v1")
     [note] = notes(snapshot, make, write, *applied)
     assert note.startswith("These kinds are not simulated, so they have no effect: Widget")
 
