@@ -21,6 +21,16 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
 ARCH: Final = "kubernetes.io/arch"
 OS: Final = "kubernetes.io/os"
+BETA_ARCH: Final = "beta.kubernetes.io/arch"
+BETA_OS: Final = "beta.kubernetes.io/os"
+
+STABLE: Final = {
+    BETA_REGION: REGION,
+    BETA_INSTANCE_TYPE: INSTANCE_TYPE,
+    BETA_ARCH: ARCH,
+    BETA_OS: OS,
+}
+"""{deprecated label: the label that replaces it}"""
 
 MACHINE_FACTS: Final = frozenset(
     (

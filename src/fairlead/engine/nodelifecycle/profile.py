@@ -11,11 +11,17 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.well_known_label import ARCH, BETA_REGION, BETA_ZONE, OS, REGION, ZONE
+from fairlead.api.well_known_label import (
+    ARCH,
+    BETA_ARCH,
+    BETA_OS,
+    BETA_REGION,
+    BETA_ZONE,
+    OS,
+    REGION,
+    ZONE,
+)
 from fairlead.engine.core.instant import DurationNs, seconds
-
-BETA_OS: Final = "beta.kubernetes.io/os"
-BETA_ARCH: Final = "beta.kubernetes.io/arch"
 
 
 class VersionProfile(Struct, frozen=True, kw_only=True):

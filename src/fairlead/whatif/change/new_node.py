@@ -21,19 +21,14 @@ from fairlead.api.objects import CSINode
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import (
-    ARCH,
-    BETA_INSTANCE_TYPE,
-    BETA_REGION,
     HOSTNAME,
     INSTANCE_TYPE,
-    OS,
-    REGION,
+    STABLE,
     ZONE,
 )
 from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.nodelifecycle.profile import BETA_ARCH, BETA_OS
 from fairlead.whatif.change.static_pod import static_pod_on
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -49,13 +44,6 @@ from fairlead.whatif.snapshot.node_pool import (
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
 NAME: Final = "new-node"
-# {deprecated label: the label that replaces it}
-_DEPRECATED: Final = {
-    BETA_REGION: REGION,
-    BETA_INSTANCE_TYPE: INSTANCE_TYPE,
-    BETA_ARCH: ARCH,
-    BETA_OS: OS,
-}
 
 
 def new_nodes(
@@ -183,7 +171,7 @@ def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str]) -> dict[s
     labels that depend on the zone change too (`labels_in_zone`).
     """
     found = labels_in_zone(labels, changed[ZONE]) if ZONE in changed else dict(labels)
-    for old, new in _DEPRECATED.items():
+    for old, new in STABLE.items():
         if old in found and new in changed:
             found[old] = changed[new]
     return {**found, **changed}

@@ -19,7 +19,7 @@ from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import Pod
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import ARCH, OS
+from fairlead.api.well_known_label import ARCH, BETA_ARCH, BETA_OS, OS
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
@@ -38,6 +38,11 @@ class Platform(Struct, frozen=True, order=True):
     def __str__(self) -> str:
         """Return a text such as `linux/arm64`."""
         return f"{self.os}/{self.arch}"
+
+    @property
+    def labels(self) -> Labels:
+        """The labels that a node of the platform has."""
+        return {OS: self.os, BETA_OS: self.os, ARCH: self.arch, BETA_ARCH: self.arch}
 
     @classmethod
     def of(cls, labels: Labels) -> Platform | None:
@@ -128,9 +133,7 @@ class ImagePlatforms(Struct, frozen=True):
     def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
         """Return whether the rules of `pod` leave its platform open."""
         return any(
-            required_node_affinity_matches(
-                pod.spec, {**labels, OS: other.os, ARCH: other.arch}, node
-            )
+            required_node_affinity_matches(pod.spec, {**labels, **other.labels}, node)
             for other in self.platforms
             if other != Platform.of(labels)
         )

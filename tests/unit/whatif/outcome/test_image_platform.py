@@ -79,6 +79,9 @@ def test_a_pod_that_selects_the_platform() -> None:
     moved = _pod("web-2", f"{WEB}:2", nodeSelector={**chosen, "kubernetes.io/arch": "amd64"})
     assert not _notes(images, moved, "windows")
     assert not _notes(_images(), _pod("iis", "iis", nodeSelector=chosen), "windows")
+    deprecated = {"beta.kubernetes.io/os": "windows"}
+    iis = decode_as(Pod, _pod("iis", "iis", nodeSelector=deprecated))
+    assert not list(_images().notes([(iis, "windows", {**WINDOWS, **deprecated})]))
 
 
 def test_nodes_of_one_platform() -> None:

@@ -27,7 +27,7 @@ from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.resource_name import is_native_resource
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import ARCH, OS, ZONE
+from fairlead.api.well_known_label import ARCH, OS, STABLE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import pool_requirements
@@ -272,12 +272,17 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     for traits, members in sorted(by_traits.items(), key=lambda item: item[0].taints):
         taints = ",".join(traits.taints)
         own = managed_pool(dict(traits.labels))
-        labels = sorted(traits.labels - common)
+        labels = sorted(_without_deprecated(traits.labels - common))
         if own is not None and groups[own] == 1:
             labels = [own]
         name = ",".join(f"{key}={value}" for key, value in labels) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))
+
+
+def _without_deprecated(labels: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return `labels` without the deprecated ones that repeat the value of a stable label."""
+    return [(key, value) for key, value in labels if (STABLE.get(key), value) not in labels]
 
 
 class _Type(Struct, frozen=True):
