@@ -324,11 +324,11 @@ def test_no_set_of_one_type_is_cheaper(planner, make, pods, large, survival, typ
 def test_the_name_of_a_pool_has_no_deprecated_label(planner, make):
     """The controller manager copies kubernetes.io/arch to beta.kubernetes.io/arch."""
     arch, beta = "kubernetes.io/arch", "beta.kubernetes.io/arch"
-    nodes = [make.node(one, **{arch: one, beta: one}) for one in ("amd64", "arm64")]
+    nodes = [make.node(f"n-{one}", **{arch: one, beta: one}) for one in ("amd64", "arm64")]
     pods = [
         one
         for name in ("amd64", "arm64")
-        for one in deployment(make, name, [name], nodeSelector={arch: name})
+        for one in deployment(make, name, [f"n-{name}"], nodeSelector={arch: name})
     ]
     found = sized(planner(*nodes, *pods))
     assert {one.pool for one in found.nodes.values()} == {f"{arch}=amd64", f"{arch}=arm64"}
