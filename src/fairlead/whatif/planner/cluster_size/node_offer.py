@@ -15,7 +15,6 @@ follows from the nodes of its pool (`SystemReservations`).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -256,9 +255,9 @@ def _zones(infos: Iterable[NodeInfo]) -> list[str]:
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
-    The name is the cloud provider's label for node pools, as `key=value`, if no other pool has the
-    same value. Otherwise, the name consists of the labels that distinguish the pool, or of the
-    pool's taints if there are no such labels.
+    The name is the cloud provider's label for node pools, as `key=value`. If other pools have the
+    same value, the labels that distinguish the pool from these are added. Without such a label, the
+    name consists of the labels that distinguish the pool from all others, or of its taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
@@ -266,16 +265,17 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
         traits = node_traits(info.node, (*TYPE_LABELS, *of_type))
         by_traits.setdefault(traits, []).append(info)
     every = [traits.labels for traits in by_traits]
-    common = frozenset.intersection(*every) if every else frozenset()
-    groups = Counter(managed_pool(dict(labels)) for labels in every)
+    alike: dict[tuple[str, str] | None, list[frozenset[tuple[str, str]]]] = {None: every}
+    for labels in every:
+        if (own := managed_pool(dict(labels))) is not None:
+            alike.setdefault(own, []).append(labels)
     named: dict[str, list[NodeInfo]] = {}
     for traits, members in sorted(by_traits.items(), key=lambda item: item[0].taints):
         taints = ",".join(traits.taints)
         own = managed_pool(dict(traits.labels))
-        labels = sorted(_without_deprecated(traits.labels - common))
-        if own is not None and groups[own] == 1:
-            labels = [own]
-        name = ",".join(f"{key}={value}" for key, value in labels) or taints
+        unusual = traits.labels - frozenset.intersection(*alike[own])
+        words = [*([own] if own else []), *sorted(_without_deprecated(unusual))]
+        name = ",".join(f"{key}={value}" for key, value in words) or taints
         named[f"{name} with {taints}" if name in named else name] = members
     return dict(sorted(named.items()))
 
