@@ -128,7 +128,7 @@ def consolidate(
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
     sizes = read.group_size_lines(set(found.going))
     moves = {move.pod: move.target for drain in found.plan.drains for move in drain.moves}
-    moved = read.platform_notes(moves)
+    moved = read.notes_of_moves(moves)
     notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -132,7 +132,7 @@ def fit(
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, NO_AUTOSCALING
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.fit import PODS_MAX, fit_answer, platform_notes
+    from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
     from fairlead.whatif.planner.new_pod import pod_source
 
@@ -152,7 +152,7 @@ def fit(
             is_full = result.refused_by == "scheduling"
             notes = (
                 *(read.idle_autoscaler(ADDS_NODES) if is_full else ()),
-                *platform_notes(result, read.model, read.snapshot),
+                *read.platform_notes(result.placements()),
                 *read.notes,
             )
             answer = fit_answer(result, source, read.model, name, notes, max_limit or 1)

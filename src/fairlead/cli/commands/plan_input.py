@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlead.api.objects import Node, ResourceList
+from fairlead.api.objects import Node, Pod, ResourceList
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
@@ -73,7 +73,7 @@ class PlanInput:
         """
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
         moves = {move.pod: move.target for drain in plan.drains for move in drain.moves}
-        idle = (*idle, *self.platform_notes(moves))
+        idle = (*idle, *self.notes_of_moves(moves))
         if experiment is None:
             return tuple(dict.fromkeys((*idle, *self.notes)))
         again = {move.pod for drain in plan.drains for move in drain.moves}
@@ -84,18 +84,22 @@ class PlanInput:
         due = due_cron_job_notes(self.snapshot.manifests, start, end, "During the drains")
         return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
 
-    def platform_notes(self, moves: Mapping[str, str]) -> tuple[str, ...]:
+    def notes_of_moves(self, moves: Mapping[str, str]) -> tuple[str, ...]:
         """Return a note about pods that move to nodes on which their images may not run.
 
         `moves` maps the pods (namespace/name) to their new nodes.
         """
+        pods = (one.pod for one in self.snapshot.manifests if one.kind is POD)
+        return self.platform_notes((pod, moves[pod.key]) for pod in pods if pod.key in moves)
+
+    def platform_notes(self, placed: Iterable[tuple[Pod, str]]) -> tuple[str, ...]:
+        """Return a note about the pods in `placed` that may not run on the nodes named there."""
         images = ImagePlatforms.of(self.snapshot.manifests)
         if images.are_alike:
             return ()
-        pods = (one.pod for one in self.snapshot.manifests if one.kind is POD)
-        moved = ((pod, self.model.find_node(moves[pod.key])) for pod in pods if pod.key in moves)
+        found = ((pod, self.model.find_node(node)) for pod, node in placed)
         # Surge nodes are not in the model; they have the platform of the nodes that they replace.
-        return tuple(images.notes((pod, node.name, node.labels) for pod, node in moved if node))
+        return tuple(images.notes((pod, node.name, node.labels) for pod, node in found if node))
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

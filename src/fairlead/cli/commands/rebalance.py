@@ -77,7 +77,7 @@ def rebalance(
         rules = read.autoscaler_rules(ignore)
         plan = Rebalancer(read.planner(), rules).run(moves, progress)
     idle = read.idle_autoscaler(ADDS_NODES) if plan.after.waiting else ()
-    moved = read.platform_notes({one.move.pod: one.move.target for one in plan.moves})
+    moved = read.notes_of_moves({one.move.pod: one.move.target for one in plan.moves})
     notes = (*idle, *moved, *read.notes)
     print_tabular(rebalance_answer(plan, read.snapshot.source, notes), output)
     return 0

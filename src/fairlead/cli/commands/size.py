@@ -121,8 +121,7 @@ def size(
     check_effort(effort)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
-        types = read.instance_types(instance_types)
-        model = read.model
+        types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
         kept = {*read.nodes("--keep", keep), *virtual}
         replaced = [info for info in model.table.nodes() if info.name not in kept]
@@ -159,7 +158,12 @@ def size(
             *read.notes,
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    planned = found.planned(model.node(name).node for name in kept)
-    answer = size_answer(question, found, read.snapshot.source, notes, read.limit_lines(planned))
+        moved = read.platform_notes(
+            (pod.pod, name)
+            for pod in model.pods()
+            if (name := model.cluster.node_of(pod)) in found.nodes
+        )
+    limits = read.limit_lines(found.planned(model.node(name).node for name in kept))
+    answer = size_answer(question, found, read.snapshot.source, (*moved, *notes), limits)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

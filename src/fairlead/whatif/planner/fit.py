@@ -11,6 +11,7 @@ source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Final
 
 from msgspec import Struct, field
@@ -28,7 +29,6 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import LIKE, NewPods
@@ -50,7 +50,6 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment_run import FORBIDDEN
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.api_refusal import refusal_of
-from fairlead.whatif.snapshot.snapshot import Snapshot
 
 PODS_MAX: Final = 1_000_000
 _PROGRESS_EVERY: Final = 64
@@ -83,6 +82,12 @@ class FitResult(Struct):
     group: str = ""
     fits_by_preemption: bool = False
     pod: Pod | None = None
+
+    def placements(self) -> Iterator[tuple[Pod, str]]:
+        """Yield (pod, node) for each new pod that has a node; all pods are equal to `pod`."""
+        if self.pod is not None:
+            for node, count in self.by_node.items():
+                yield from repeat((self.pod, node), count)
 
 
 def fit(
@@ -244,17 +249,6 @@ def fit_answer(
         notes,
         is_no=result.count < wanted,
     )
-
-
-def platform_notes(result: FitResult, model: ClusterModel, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a note if the image of the new pods may not run on some of their nodes."""
-    images, pod = ImagePlatforms.of(snapshot.manifests), result.pod
-    if pod is not None and not images.are_alike:
-        yield from images.notes(
-            (pod, name, model.node(name).labels)
-            for name, count in result.by_node.items()
-            for _ in range(count)
-        )
 
 
 def _findings(result: FitResult, source: NewPods) -> Iterator[str]:

@@ -43,6 +43,7 @@ spec:
   containers: [{name: c, image: "web:1", resources: {requests: {cpu: "1"}}}]
 status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 """
+SIZES = (("linux", 8), ("windows", 2))
 DUMP = (
     NODE.format(name="linux", os="linux", cpu=2) + NODE.format(name="w", os="windows", cpu=8) + WEB
 )
@@ -82,3 +83,15 @@ def test_a_pod_moves_to_a_surge_node(
     (tmp_path / "dump.yaml").write_text(dump.replace("nodeName:", f"{linux}\n  nodeName:"))
     assert run(["upgrade-check", "dump.yaml"]) in (exit_code.SUCCESS, exit_code.NO)
     assert "images" not in capsys.readouterr().out
+
+
+def test_the_cheapest_node_is_a_windows_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer of `size` has the note, too."""
+    monkeypatch.chdir(tmp_path)
+    linux, windows = (NODE.format(name=os, os=os, cpu=cpu) for os, cpu in SIZES)
+    (tmp_path / "dump.yaml").write_text(linux + windows + WEB)
+    run(["size", "dump.yaml"])
+    answer = " ".join(capsys.readouterr().out.split())
+    assert "1 pod of rs/shop/web on windows/amd64" in answer
