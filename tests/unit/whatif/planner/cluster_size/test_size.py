@@ -334,6 +334,29 @@ def test_the_name_of_a_pool_has_no_deprecated_label(planner, make):
     assert {one.pool for one in found.nodes.values()} == {f"{arch}=amd64", f"{arch}=arm64"}
 
 
+def test_groups_of_one_pool_are_named_by_their_difference(planner, make):
+    """Labels in which the NodePool of Karpenter differs from another pool are not in the names."""
+    arch, karpenter = "kubernetes.io/arch", "karpenter.sh/nodepool"
+    own = {karpenter: "default", "karpenter.sh/registered": "true"}
+    nodes = [make.node(f"n-{one}", **own, **{arch: one}) for one in ("amd64", "arm64")]
+    nodes.append(make.node("n-eks", **{"eks.amazonaws.com/nodegroup": "system", arch: "amd64"}))
+    pods = [
+        one
+        for name, selector in (
+            ("amd64", {arch: "amd64", karpenter: "default"}),
+            ("arm64", {arch: "arm64"}),
+            ("eks", {"eks.amazonaws.com/nodegroup": "system"}),
+        )
+        for one in deployment(make, name, [f"n-{name}"], nodeSelector=selector)
+    ]
+    found = sized(planner(*nodes, *pods))
+    assert {one.pool for one in found.nodes.values()} == {
+        f"{karpenter}=default,{arch}=amd64",
+        f"{karpenter}=default,{arch}=arm64",
+        "eks.amazonaws.com/nodegroup=system",
+    }
+
+
 def test_nodes_of_one_type_are_tried_for_each_pool(planner, make):
     """Only a large node has room for the pod of the pool db; the pool web is cheaper without."""
     nodes = [make.node("w", cpu="64", pool="web"), make.node("d", cpu="64", pool="db")]
