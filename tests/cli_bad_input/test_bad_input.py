@@ -629,7 +629,7 @@ CASES = [
                  ("new.yaml", CRON_JOB % value)))
         for command in ("explain dump.yaml --apply", "fit dump.yaml --pod")
         for step, value, says in (
-            ("spec", "5", "spec: Expected `object`, got `int`"),
+            ("spec", "5", "spec: json: cannot unmarshal number into Go struct field"),
             ("template", "{template: {spec: 5}}", "spec.template.spec: "),
             ("template", "{template: {spec: {containers: 5}}}", "spec.template.spec.containers: "),
         )
@@ -711,6 +711,17 @@ CASES = [
     change("apply a misspelt field of a container", "--server-side --apply change.yaml",
            "Pod shop/web: spec.containers[0].resources.request: unknown field; did you mean "
            "requests?", content=POD.replace("requests", "request")),
+    change("apply a number as the value of a variable", "--apply change.yaml",
+           "change.yaml: Pod shop/web: spec.containers[0].env[0].value: json: cannot unmarshal "
+           "number into Go struct field EnvVar.spec.containers.env.value of type string",
+           content=POD.replace("image: i,", "image: i, env: [{name: A, value: 5}],")),
+    change("apply a malformed object that is not simulated", "--apply change.yaml",
+           "change.yaml: ConfigMap shop/c: data.a: json: cannot unmarshal number",
+           content="{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}, "
+                   "data: {a: 5}}"),
+    change("set a number that does not fit into 32 bits",
+           f"--set deploy/shop/web:spec.revisionHistoryLimit={2**31}",
+           "--set: Deployment shop/web: spec.revisionHistoryLimit: json: cannot unmarshal number"),
     change("apply a misplaced field", "--apply change.yaml",
            "change.yaml: Pod shop/web: replicas: unknown field", content=POD + "replicas: 2\n"),
     change("apply a pod of an absent class", "--apply change.yaml",
@@ -836,7 +847,7 @@ CASES = [
     change("fail a zone of none", "--fail-zone a",
            "--fail-zone: there is no zone a; the nodes have no zones (label topology"),
     change("apply a malformed amount where a LimitRange applies", "--apply change.yaml",
-           'Pod shop/new: spec.containers[0].resources.requests[cpu]: Invalid value: "NaN"',
+           "Pod shop/new: spec.containers[0].resources.requests.cpu: quantities must match",
            content=OTHER_POD.replace('cpu: "1"', "cpu: NaN"),
            cluster=documents(NODE, RANGE + "{limits: [{type: Container, max: {cpu: 2}}]}\n")),
     change("a slice of no node before Karpenter", "--cordon n1 --autoscale karpenter",

@@ -85,7 +85,7 @@ def _walked(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -
         made = walk.value(schema, value, location)
     except TypeMismatchError as last:
         first = walk.mismatch or last
-        raise TypeMismatchError(str(last), first.restoring) from None
+        raise TypeMismatchError(str(last), first.restoring, last.location) from None
     if walk.mismatch is not None:
         raise walk.mismatch
     return made
@@ -116,10 +116,18 @@ class _Walk:
             case Type.BYTES if isinstance(value, list):
                 return self._byte_list(value, location, before)
             case _ if schema.type in ENDING:
-                return ENDING[schema.type](schema, value, location)
+                return self._ending(schema, value, location)
             case _:
                 read = PLAIN.get(schema.type, refused)
                 return self._plain(read, schema, value, location, before)
+
+    def _ending(self, schema: Schema, value: Any, location: FieldLocation) -> Any:
+        """Decode a value whose Go type has an UnmarshalJSON of its own."""
+        try:
+            return ENDING[schema.type](schema, value, location)
+        except TypeMismatchError as mismatch:
+            mismatch.location = location
+            raise
 
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any

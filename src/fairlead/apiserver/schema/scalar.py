@@ -36,11 +36,15 @@ class TypeMismatchError(ValueError):
     """Raised for a value that does not fit the type of its field; the message is upstream's.
 
     `restoring` is the message that upstream uses instead if the value is in the result of a patch.
+    `location` is that of the value, if it is known.
     """
 
-    def __init__(self, text: str, restoring: str = "") -> None:
+    def __init__(
+        self, text: str, restoring: str = "", location: FieldLocation | None = None
+    ) -> None:
         super().__init__(text)
         self.restoring = restoring or text
+        self.location = location
 
 
 def _text(schema: Schema, value: Any, location: FieldLocation) -> str:
@@ -152,6 +156,7 @@ def mismatch(
     return TypeMismatchError(
         f"json: cannot unmarshal {what} into Go {where} of type {named}",
         _restoring(schema, value, what, named),
+        location,
     )
 
 

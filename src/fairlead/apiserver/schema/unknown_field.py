@@ -1,4 +1,4 @@
-"""unknown_fields: finds fields that a kind does not have, such as misspelled fields."""
+"""Finds fields that a kind does not have, such as misspelled fields, and values of a wrong type."""
 
 from __future__ import annotations
 
@@ -40,3 +40,17 @@ def unknown_fields(api_version: str, kind: str, value: Json) -> list[tuple[str, 
     with suppress(TypeMismatchError):
         read(schema, value, FieldLocation(), notes)
     return notes.found
+
+
+def wrong_type(api_version: str, kind: str, value: Json) -> tuple[str, str]:
+    """Return (path, upstream's error) of a value that does not fit the type of its field.
+
+    Returns ("", "") if there is none, and for a kind without a schema, such as a custom resource.
+    """
+    schema = schema_of(api_version, kind)
+    if schema is not None:
+        try:
+            read(schema, value, FieldLocation(), Notes())
+        except TypeMismatchError as refused:
+            return refused.location.path if refused.location else "", str(refused)
+    return "", ""

@@ -472,13 +472,13 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
-    from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields  # noqa: PLC0415
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in change.apply for document in read(str(path))]
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
-    refuse_unknown_fields(found)
+    refuse_malformed_fields(found)
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     refuse_absent_nodes(found, inventory)
@@ -545,9 +545,10 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
     )
+    from fairlead.whatif.snapshot.validation.unknown_field import refuse_wrong_types  # noqa: PLC0415
 
     changed = replace(existing, content=result, source=source)
-    changed.require_right_types()
+    refuse_wrong_types(changed, existing)
     refuse_invalid_annotations(changed)
     refuse_forbidden_change(existing, changed)
     _refuse_invalid_custom_resource(collected, changed, existing)

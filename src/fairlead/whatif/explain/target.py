@@ -51,7 +51,7 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
-from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS, refuse_invalid_workloads
 
 _EXPLAINED: Final = (
@@ -235,9 +235,7 @@ def _written(files: Sequence[str]) -> list[Manifest]:
     """
     found = manifests([document for path in files for document in read(path)])
     refuse_excess(found)
-    for one in found:
-        one.require_right_types()
-    refuse_unknown_fields(found)
+    refuse_malformed_fields(found)
     refuse_invalid_workloads(found)
     return found
 

@@ -42,7 +42,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import is_custom
-from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workloads
 
 LIKE: Final = "--like"
@@ -176,7 +176,7 @@ def pod_source(
         hint = "" if wanted else custom_hint(found_in_file)
         problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
-    refuse_unknown_fields(found_in_file)
+    refuse_malformed_fields(found_in_file)
     refuse_invalid_workloads(wanted)
     known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
     for one in found_in_file:

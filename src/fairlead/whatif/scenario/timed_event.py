@@ -61,7 +61,7 @@ from fairlead.whatif.snapshot.manifest import (
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
-from fairlead.whatif.snapshot.validation.unknown_field import refuse_unknown_fields, unknown_fields
+from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields
 
 COPIES_MAX: Final = 1_000_000
 
@@ -341,7 +341,7 @@ class _NumberedEvent:
             self._refuse("contains no object", "create")
         for manifest in found:
             require_known_kind(manifest)
-        refuse_unknown_fields(found)
+        refuse_malformed_fields(found)
         refuse_excess(found)
         return found
 
@@ -374,7 +374,7 @@ class _NumberedEvent:
             target, source=f"{self._source}: {self._field}.patch.merge", content=patched
         )
         refuse_invalid_annotations(after)
-        refuse_unknown_fields([after], known=unknown_fields(target))
+        refuse_malformed_fields([after], before=target)
         refuse_excess([after])
         self.patched = after
         return commands.patch(target.ref, merge)

@@ -1,4 +1,4 @@
-"""Fields that the kind of an object does not have, such as misspelled fields.
+"""Fields that the kind of an object does not have, such as misspelled fields, and wrong types.
 
 If kubectl apply sends such fields, the API server refuses the object (fieldValidation=Strict). A
 snapshot may come from a newer cluster, so unknown fields in a snapshot only cause notes.
@@ -8,7 +8,7 @@ upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.name_list import listed
@@ -22,24 +22,41 @@ _NAMED_MAX: Final = 3
 def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     """Return (path, nearest known name or "") of each unknown field, in the order of the object.
 
-    Returns [] for a kind without a schema, such as a custom resource. A field of the wrong type is
-    reported when the object is loaded.
+    Returns [] for a kind without a schema, such as a custom resource. `refuse_wrong_types` reports
+    fields of a wrong type.
     """
     value = manifest.value
     return schema.unknown_fields(value["apiVersion"], manifest.kind.kind, value)
 
 
-def refuse_unknown_fields(
-    manifests: Iterable[Manifest], known: Collection[tuple[str, str]] = ()
-) -> None:
-    """Raise InputError for the first unknown field, as kubectl apply does.
+def refuse_malformed_fields(manifests: Iterable[Manifest], before: Manifest | None = None) -> None:
+    """Raise InputError for the first unknown field or value of a wrong type, as kubectl apply does.
 
-    `known` contains the fields to ignore, in the form in which `unknown_fields` returns fields.
+    Fields and values that `before`, the object that a manifest replaces, has too are no reason.
     """
+    known = [] if before is None else unknown_fields(before)
     for manifest in manifests:
+        refuse_wrong_types(manifest, before)
         for path, near in [one for one in unknown_fields(manifest) if one not in known]:
             hint = f"; did you mean {near}?" if near else ""
             raise manifest.refuse(f"unknown field{hint}", field=path)
+
+
+def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> None:
+    """Raise InputError if a value in `written` has a type with which the API server refuses it.
+
+    The simulation reads only some fields; this also checks the others, such as env[].value. A
+    value that `written` shares with `before`, the object that it replaces, is no reason.
+    """
+    written.require_right_types()
+    path, problem = found = _wrong_type(written)
+    if problem and (before is None or found != _wrong_type(before)):
+        raise written.refuse(problem, field=path)
+
+
+def _wrong_type(manifest: Manifest) -> tuple[str, str]:
+    value = manifest.value
+    return schema.wrong_type(value["apiVersion"], manifest.kind.kind, value)
 
 
 def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:

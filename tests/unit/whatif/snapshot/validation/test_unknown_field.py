@@ -11,7 +11,7 @@ from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.manifest import manifests
 from fairlead.whatif.snapshot.validation.unknown_field import (
-    refuse_unknown_fields,
+    refuse_malformed_fields,
     unknown_field_notes,
     unknown_fields,
 )
@@ -60,9 +60,19 @@ def test_keys_of_maps_and_custom_resources_have_no_unknown_fields(make):
 def test_the_first_unknown_field_is_refused(make):
     pod = make.pod("p") | {"stats": {}, "zzz": 1}
     with pytest.raises(InputError) as refused:
-        refuse_unknown_fields(read(make.pod("q"), pod))
+        refuse_malformed_fields(read(make.pod("q"), pod))
     line = "f.yaml: Pod default/p: stats: unknown field; did you mean status?"
     assert str(refused.value) == line
+
+
+def test_a_wrong_type_that_the_replaced_object_has_too_is_not_refused(make):
+    pod = make.pod("p")
+    pod["spec"]["dnsPolicy"] = 5
+    [old] = read(pod)
+    [new] = read(pod | {"metadata": {**pod["metadata"], "labels": {"a": "b"}}})
+    refuse_malformed_fields([new], before=old)
+    with pytest.raises(InputError, match=r"Pod default/p: spec\.dnsPolicy: json: cannot unmarsh"):
+        refuse_malformed_fields([new])
 
 
 def misspelled(make, name):
