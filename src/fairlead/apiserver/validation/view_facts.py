@@ -37,13 +37,15 @@ class _Member(Struct, frozen=True):
     `name` is the member's name in Python, `field` its name in JSON. Exactly one of `is_time`,
     `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's value, or the
     items if the value is a list. `members` is set for a struct or a list of structs; it contains
-    those members of the struct that are checked or contain checked members.
+    those members of the struct that are checked or contain checked members. `checks_zero` is set if
+    the number 0 is checked too, because it does not stand for a field that was left out.
     """
 
     name: str
     field: str
     facts: FieldFacts | None = None
     is_time: bool = False
+    checks_zero: bool = False
     members: tuple[_Member, ...] = ()
 
 
@@ -61,7 +63,7 @@ def check_view_facts(view: ApiObject) -> Causes:
 def _wrong(path: str, members: tuple[_Member, ...], part: Struct) -> Causes:
     for member in members:
         value: Any = getattr(part, member.name)
-        if not value:
+        if not value and (value != 0 or not member.checks_zero):
             continue
         field = f"{path}.{member.field}" if path else member.field
         if member.is_time:
@@ -115,7 +117,8 @@ def _members(
         if described.schema.type in _SCALARS or (items is not None and items.type in _SCALARS):
             checked = _checked(facts.get(one.encode_name), keywords)
             if checked is not None:
-                yield _Member(one.name, one.encode_name, facts=checked)
+                zero = one.default is None
+                yield _Member(one.name, one.encode_name, facts=checked, checks_zero=zero)
             continue
         part = _part(one.type)
         of_part = described.schema if items is None else items

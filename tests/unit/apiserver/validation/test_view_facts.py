@@ -99,6 +99,16 @@ def test_a_number_out_of_bounds_is_refused(api_version, kind, path):
     assert "Invalid value: -5" in cause.message
 
 
+def test_a_zero_is_refused_if_it_does_not_stand_for_an_absent_field():
+    """A HorizontalPodAutoscaler would divide by the percentage 0; a Service may lack its port."""
+    path = "spec.metrics[].resource.target.averageUtilization"
+    (cause,) = check_view_facts(view_of("autoscaling/v2", "HorizontalPodAutoscaler", path, 0))
+    assert (cause.field, cause.message) == (
+        path.replace("[]", "[0]"), "Invalid value: 0: must be greater than 0"
+    )  # fmt: skip
+    assert not list(check_view_facts(view_of("v1", "Service", "spec.ports[].name", "http")))
+
+
 def test_a_number_in_a_status_is_not_checked():
     """The Eviction API refuses evictions if disruptionsAllowed is negative."""
     status = {"disruptionsAllowed": -1}
