@@ -79,13 +79,15 @@ class GroupLimits(Struct, frozen=True):
 
     `source` names the part of the dump that contains the limits. If `has_all` is set, `by_name`
     contains all groups that the autoscaler manages. `standalone` are the names of the MachineSets
-    of Cluster API that no MachineDeployment owns.
+    of Cluster API that no MachineDeployment owns. `has_useless_status` is set if the dump has the
+    status ConfigMap, but it states no limits that can be read.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
     source: str = ""
     has_all: bool = True
     standalone: frozenset[str] = frozenset()
+    has_useless_status: bool = False
 
     @classmethod
     def of(cls, flags: Sequence[tuple[str, str]], manifests: Iterable[Manifest]) -> GroupLimits:
@@ -102,8 +104,10 @@ class GroupLimits(Struct, frozen=True):
             return cls(stated, source, not discovers, standalone)
         machines: dict[str, Limits] = {}
         kinds: dict[str, None] = {}
+        has_status = False
         for one in manifests:
             if is_status(one):
+                has_status = True
                 stated = _of_status(one.value.get("data"))
             elif one.kind.kind == "MachineDeployment" or _is_standalone(one):
                 limits = _of_annotations(one.value["metadata"].get("annotations", {}))
@@ -113,7 +117,7 @@ class GroupLimits(Struct, frozen=True):
         if stated:
             return cls(stated, f"the ConfigMap {STATUS}", standalone=standalone)
         source = f"the annotations of {' and '.join(kinds)}" if kinds else ""
-        return cls(machines, source, standalone=standalone)
+        return cls(machines, source, standalone=standalone, has_useless_status=has_status)
 
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:
         """Return (the provider's name, the limits) of the group `name`, None if unknown.

@@ -298,8 +298,10 @@ def _limit_notes(
             f"{low} to {high} nodes for {_listed(names)}"
             for (low, high), names in sorted(assumed.items())
         )
-        status = "" if limits.source else f"the ConfigMap {STATUS} in the dump or "
-        yield f"Assumed limits of {', '.join(parts)}; {status}--node-groups FILE states others."
+        why, other = "", "" if limits.source else f"the ConfigMap {STATUS} in the dump or "
+        if limits.has_useless_status:
+            why, other = f", because the ConfigMap {STATUS} states none that can be read", ""
+        yield f"Assumed limits of {', '.join(parts)}{why}; {other}--node-groups FILE states others."
 
 
 def _left_out_notes(

@@ -266,6 +266,22 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
     assert found.notes[1] == "Limits of node groups from the ConfigMap cluster-autoscaler-status."
 
 
+@pytest.mark.parametrize("text", ["", ":::{", "[1]", "nodeGroups: {a: b}", None])
+def test_a_note_says_that_the_status_states_no_limits(of_labels, text):
+    """It does not ask for the ConfigMap that the dump already has."""
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {} if text is None else {"status": text},
+    }
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[status])
+    assert found.notes[1] == (
+        "Assumed limits of 1 to 100 nodes for ig, because the ConfigMap cluster-autoscaler-status "
+        "states none that can be read; --node-groups FILE states others."
+    )
+
+
 @pytest.mark.parametrize(
     ("label", "form"),
     [
