@@ -165,8 +165,8 @@ def test_states_select_pods_by_phase_and_reason(run) -> None:
                pod("lost", "one", status=lost), pod("loop", "one", status=loop),
                pod("init", "one", status=init)]  # fmt: skip
 
-    def old(*states: str, **args: bool) -> list[str]:
-        args = {"maxPodLifeTimeSeconds": 1, "states": list(states), **args}
+    def old(*states: str, **more: bool) -> list[str]:
+        args = {"maxPodLifeTimeSeconds": 1, "states": list(states), **more}
         return sorted(names(run(objects, "PodLifeTime", args)))
 
     assert old() == ["done", "init", "loop", "lost", "runs"]
