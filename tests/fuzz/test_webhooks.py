@@ -15,11 +15,11 @@ from tests.unit.apiserver.endpoints.conftest import CountedIds
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request
+from fairlead.apiserver.suspension import WebhookAnswer, run_to_end
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"

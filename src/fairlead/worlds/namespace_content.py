@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.suspension import WebhookCalls
 from fairlead.engine.core.command import DeleteCollection
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import CollectionDeleted, Remaining

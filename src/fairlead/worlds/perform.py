@@ -12,7 +12,6 @@ from typing import Any, Final, assert_never
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls, retried
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
@@ -21,6 +20,7 @@ from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.subresource.binding import bind
 from fairlead.apiserver.registry.subresource.eviction import evict
+from fairlead.apiserver.suspension import Suspendable, WebhookCalls, retried
 from fairlead.engine.core.command import (
     ApplyStatus,
     Bind,

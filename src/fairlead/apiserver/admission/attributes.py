@@ -12,10 +12,10 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
 
 
 class Operation(StrEnum):

@@ -45,9 +45,9 @@ from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT
 from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
 from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
 
 Completed = Callable[[Kind, Json], Json]
 

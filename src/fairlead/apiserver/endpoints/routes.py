@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.handlers import computed
 from fairlead.apiserver.endpoints.handlers.create import create
@@ -52,6 +51,7 @@ from fairlead.apiserver.negotiation.request_error import (
     not_supported,
 )
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 # --- subresources --------------------------------------------------------------------------------
 

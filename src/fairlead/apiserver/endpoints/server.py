@@ -23,14 +23,6 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
-from fairlead.apiserver.admission.suspension import (
-    ATTEMPTS_MAX,
-    LARGE_BYTES,
-    PAUSE,
-    SupersededError,
-    SuspendableMethod,
-    WebhookCalls,
-)
 from fairlead.apiserver.auth.authorizer import (
     AuthorizationAttributes,
     Authorize,
@@ -75,6 +67,14 @@ from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Headers, Request, Response
+from fairlead.apiserver.suspension import (
+    ATTEMPTS_MAX,
+    LARGE_BYTES,
+    PAUSE,
+    SupersededError,
+    SuspendableMethod,
+    WebhookCalls,
+)
 
 # Responds to requests for some paths without a resource (discovery, health); None for other paths.
 Document = Callable[[Request, int], Response | None]

@@ -25,7 +25,6 @@ from urllib.parse import unquote_plus
 from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.apiserver.admission.suspension import PAUSE, WebhookAnswer
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, AuditBackend, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused
@@ -46,6 +45,7 @@ from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
 from fairlead.apiserver.http.webhook_client import call_webhook
 from fairlead.apiserver.request import Request, Response, User
+from fairlead.apiserver.suspension import PAUSE, WebhookAnswer
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
 BODY_SECONDS_MAX: Final = 30.0

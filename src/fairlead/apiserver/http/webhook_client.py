@@ -1,4 +1,4 @@
-"""Calls admission webhooks over HTTP.
+"""Calls webhooks over HTTP.
 
 upstream: apiserver/pkg/util/webhook/client.go
 """
@@ -12,7 +12,7 @@ from typing import Final
 import aiohttp
 
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall
+from fairlead.apiserver.suspension import WebhookAnswer, WebhookCall
 
 ANSWER_BYTES_MAX: Final = 3 << 20
 TEXT_BYTES_MAX: Final = 2_048
@@ -41,7 +41,7 @@ async def call_webhook(call: WebhookCall) -> WebhookAnswer:
             aiohttp.ClientSession(timeout=timeout) as session,
             session.post(
                 call.url,
-                params={"timeout": f"{call.timeout_s}s"},
+                params={"timeout": f"{call.timeout_s}s"} if call.sends_timeout else {},
                 data=call.body,
                 headers=headers,
                 ssl=_context(call),

@@ -19,7 +19,6 @@ from fairlead.apiserver.admission.attributes import (
     Operation,
     ReinvocationContext,
 )
-from fairlead.apiserver.admission.suspension import SuspendableMethod, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
@@ -29,6 +28,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import SuspendableMethod, WebhookCalls
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
 # The kinds of objects that `judges_users` looks for.

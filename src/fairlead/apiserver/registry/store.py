@@ -5,7 +5,7 @@ the strategy of the kind, validating admission, storage. A write that changes no
 and keeps the version. A refused request raises `ApiError`. Returned objects are shared, so callers
 must not mutate them.
 
-Webhooks can suspend a verb: `store.create.steps(...)` is a generator (see `admission.suspension`).
+Webhooks can suspend a verb: `store.create.steps(...)` is a generator (see `suspension`).
 
 upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{create,update,delete}.go
 """
@@ -23,7 +23,6 @@ from fairlead.api.pods.replicas import LoadedObjects
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.minimal import minimal_admission
-from fairlead.apiserver.admission.suspension import SupersededError, SuspendableMethod, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
@@ -59,6 +58,7 @@ from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
+from fairlead.apiserver.suspension import SupersededError, SuspendableMethod, WebhookCalls
 
 if TYPE_CHECKING:
     from fairlead.apiserver.registry.pod_copy import PodCopies

@@ -54,10 +54,10 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.observed_mutation import OF_VERTICAL_AUTOSCALER
-from fairlead.apiserver.admission.suspension import run_to_end
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.suspension import run_to_end
 from fairlead.engine.workloads.daemon_set.rule import (
     daemon_template,
     node_eligibility,

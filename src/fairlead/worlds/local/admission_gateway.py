@@ -14,12 +14,6 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.admission.suspension import (
-    WebhookAnswer,
-    WebhookCall,
-    WebhookCalls,
-    run_to_end,
-)
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
@@ -28,6 +22,12 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
+from fairlead.apiserver.suspension import (
+    WebhookAnswer,
+    WebhookCall,
+    WebhookCalls,
+    run_to_end,
+)
 from fairlead.engine.core.command import Command, Issued, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer

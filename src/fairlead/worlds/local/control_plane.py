@@ -18,9 +18,9 @@ import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded be
 from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
-from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.suspension import WebhookAnswer
 from fairlead.engine.batch.configuration_file import RECOMMENDED, shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, POD, Kind, kind_of
@@ -14,6 +13,7 @@ from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
+from fairlead.apiserver.suspension import WebhookAnswer
 from fairlead.engine.core.command import (
     CallExtender,
     Command,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.admission.suspension import run_to_end
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import run_to_end
 
 
 class Gate:

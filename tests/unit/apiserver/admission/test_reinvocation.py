@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import MutatingAdmissionWebhook
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.suspension import WebhookAnswer, run_to_end
 
 ALICE = authenticated("alice")
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from fairlead.api.text.nesting import DEPTH_MAX, TOO_DEEP
-from fairlead.apiserver.admission.suspension import PAUSE
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.suspension import PAUSE
 
 JSON, YAML = "application/json", "application/yaml"
 APPLY = "application/apply-patch+yaml"

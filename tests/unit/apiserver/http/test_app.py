@@ -9,7 +9,6 @@ import json
 import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
-from fairlead.apiserver.admission.suspension import PAUSE
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.endpoints.audit import AuditBackend
 from fairlead.apiserver.endpoints.response import renderer
@@ -21,6 +20,7 @@ from fairlead.apiserver.http import request_body, watch_stream
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request, Response
+from fairlead.apiserver.suspension import PAUSE
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,9 +7,9 @@ import gzip
 
 import pytest
 
-from fairlead.apiserver.admission.suspension import WebhookCall
 from fairlead.apiserver.http import webhook_client
 from fairlead.apiserver.http.webhook_client import call_webhook
+from fairlead.apiserver.suspension import WebhookCall
 
 
 async def _call(answer, ca):

@@ -1,7 +1,7 @@
 """The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
 `admit` is a generator that yields the webhook calls and receives their answers (see
-`admission.suspension`). Webhooks are not called for writes that the server itself makes.
+`suspension`). Webhooks are not called for writes that the server itself makes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go
@@ -28,19 +28,19 @@ from fairlead.apiserver.admission.match import (
     matched_kind,
     matches_selectors,
 )
-from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, WebhookCalls
 from fairlead.apiserver.admission.webhooks.review import admission_review, verified_response
 from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
-    SERVICE,
     VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
+from fairlead.apiserver.webhook_client_config import WebhookClientConfig
 
 TIMEOUT_S_DEFAULT: Final = 10
 _HARMLESS: Final = ("None", "NoneOnDryRun")
@@ -240,33 +240,12 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)
-    url, missing = _endpoint(config, storage)
-    answer = missing
-    if answer is None:
-        ca = base64.b64decode(config.get("caBundle", "")).decode("latin-1")
-        answer = yield WebhookCall(url, ca, hook.timeout_s, json.dumps(review).encode())
-    if answer.failure:
-        posted = "" if answer.is_reached else f'Post "{url}?timeout={hook.timeout_s}s": '
-        raise ValueError(f"failed to call webhook: {posted}{answer.failure}")
-    return verified_response(answer.body, review, uid, is_mutating=hook.is_mutating)
-
-
-def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return (URL of the webhook, None).
-
-    If the webhook's Service does not exist, a failed answer takes the place of None.
-    """
-    if config.get("url"):
-        return str(config["url"]), None
-    service = config.get("service") or {}
-    namespace, name = service.get("namespace", ""), service.get("name", "")
-    service_object = storage.find(SERVICE, namespace, name)
-    host = (service_object or {}).get("spec", {}).get("externalName") or f"{name}.{namespace}.svc"
-    path = str(service.get("path") or "/").lstrip("/")
-    missing = (
-        WebhookAnswer(failure=f'service "{name}" not found') if service_object is None else None
-    )
-    return f"https://{host}:{service.get('port', 443)}/{path}", missing
+    client = WebhookClientConfig(config, hook.timeout_s)
+    try:
+        body = yield from client.post(json.dumps(review).encode(), storage)
+    except ValueError as cause:
+        raise ValueError(f"failed to call webhook: {cause}") from None
+    return verified_response(body, review, uid, is_mutating=hook.is_mutating)
 
 
 def _call_failed(hook: _Hook, reason: str) -> ApiError:

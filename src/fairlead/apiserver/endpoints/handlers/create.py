@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
@@ -19,6 +18,7 @@ from fairlead.apiserver.endpoints.handlers.rest import (
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 _DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
-from fairlead.apiserver.admission.suspension import WebhookCalls, retried
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.collection.list_page import list_page
 from fairlead.apiserver.endpoints.handlers.rest import require_key
@@ -39,6 +38,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.schema.scalar import TypeMismatchError
 from fairlead.apiserver.storage.storage import value_of
+from fairlead.apiserver.suspension import WebhookCalls, retried
 from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 

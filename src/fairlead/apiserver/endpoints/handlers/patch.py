@@ -6,7 +6,6 @@ upstream: apiserver/pkg/endpoints/handlers/patch.go
 from __future__ import annotations
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
@@ -24,6 +23,7 @@ from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import conflict, not_found
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 
 def patch(scope: RequestScope) -> WebhookCalls[Response]:

@@ -10,7 +10,6 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
-from fairlead.apiserver.admission.suspension import LARGE_BYTES, PAUSE, WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.conversion.kind_conversion import is_converted, stored
 from fairlead.apiserver.endpoints.field_manager import track
@@ -25,6 +24,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON
 from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.schema.raw_extension import with_raw_data
+from fairlead.apiserver.suspension import LARGE_BYTES, PAUSE, WebhookCalls
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 OTHER_NAMESPACE: Final = (

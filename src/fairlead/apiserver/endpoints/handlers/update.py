@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     in_request_namespace,
@@ -27,6 +26,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 
 def update(scope: RequestScope) -> WebhookCalls[Response]:

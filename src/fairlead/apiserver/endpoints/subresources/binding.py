@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
@@ -19,6 +18,7 @@ from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.negotiation.status import done
 from fairlead.apiserver.registry.subresource.binding import bind
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 

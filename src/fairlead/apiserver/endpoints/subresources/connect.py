@@ -12,13 +12,13 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.text.integer import parse_int64
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.rest import existing_object
 from fairlead.apiserver.endpoints.request.options import is_true
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 NOTHING_INSIDE: Final = "containers are simulated: there is no process to {}"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import RequestScope
@@ -18,6 +17,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.status import done
 from fairlead.apiserver.registry.subresource.eviction import evict
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
 

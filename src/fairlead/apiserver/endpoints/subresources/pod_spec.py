@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import existing_object
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.request_body import (
@@ -21,6 +20,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import (
 from fairlead.apiserver.registry.preparation import with_spec
 from fairlead.apiserver.registry.strategies.core.pod import RULES as POD_RULES
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 from fairlead.apiserver.validation.core.pod.update import check_debugging, check_resize
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.validator import ApiValidator

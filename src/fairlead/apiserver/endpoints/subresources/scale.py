@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.apiextensions.custom_type import ScalePaths
 from fairlead.apiserver.apiextensions.json_path import JsonPath
 from fairlead.apiserver.endpoints.field_manager import track
@@ -32,6 +31,7 @@ from fairlead.apiserver.patch.managedfields.scale_handler import (
 )
 from fairlead.apiserver.printers.field import selector_text
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

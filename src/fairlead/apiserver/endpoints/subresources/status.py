@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.endpoints.handlers.rest import existing_object, require_same_uid
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.request_body import requested_update, whole_object
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 
 def status(scope: RequestScope) -> WebhookCalls[Response]:

@@ -11,7 +11,6 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import WebhookCalls
 from fairlead.apiserver.auth.authentication.service_account_token import BOUND_OBJECTS, claims_of
 from fairlead.apiserver.endpoints.handlers.rest import existing_object, write_of
 from fairlead.apiserver.endpoints.request.options import write_options
@@ -20,6 +19,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import object_member
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.suspension import WebhookCalls
 
 EXPIRATION_S_DEFAULT: Final = 60 * 60
 EXPIRATION_S_MIN: Final = 10 * 60

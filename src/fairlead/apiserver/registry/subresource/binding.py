@@ -11,13 +11,13 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import conflict, internal_error
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.suspension import Suspendable, WebhookCalls
 
 NOTHING: Final[Mapping[str, str]] = {}
 RESOURCE: Final = "pods/binding"

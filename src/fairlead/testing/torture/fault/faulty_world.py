@@ -21,9 +21,9 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
-from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.suspension import WebhookAnswer
 from fairlead.engine.core.command import Issued, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import (

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
-from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall
+from fairlead.apiserver.suspension import WebhookAnswer, WebhookCall
 from fairlead.engine.core.instant import DurationNs, seconds
 
 MARK: Final = "torture.example.com/admitted"

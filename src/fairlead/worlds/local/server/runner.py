@@ -15,9 +15,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.error import no_space
 from fairlead.apiserver.http.webhook_client import call_webhook
+from fairlead.apiserver.suspension import WebhookAnswer
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.clock import LocalClock

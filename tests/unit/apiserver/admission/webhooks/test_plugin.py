@@ -10,7 +10,6 @@ import pytest
 from aiohttp import web
 
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall
 from fairlead.apiserver.admission.webhooks.plugin import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
@@ -18,6 +17,7 @@ from fairlead.apiserver.admission.webhooks.plugin import (
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.webhook_client import call_webhook
+from fairlead.apiserver.suspension import WebhookAnswer, WebhookCall
 
 ALICE = authenticated("alice")
 RULE = {

@@ -9,12 +9,12 @@ import pytest
 
 from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
 from fairlead.apiserver.admission.policy.validating import ValidatingAdmissionPolicy
-from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
 from fairlead.apiserver.request import ADMIN, Request
+from fairlead.apiserver.suspension import WebhookAnswer, run_to_end
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 NOT_A = {"key": "a", "operator": "DoesNotExist"}

@@ -7,13 +7,13 @@ import json
 import pytest
 from tests.unit.apiserver.endpoints.conftest import CountedIds
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request
+from fairlead.apiserver.suspension import WebhookAnswer, run_to_end
 
 NOW = 1_767_225_600 * 10**9
 CORE = "/api/v1/namespaces/default"

@@ -30,16 +30,20 @@ Result = TypeVar("Result")
 
 
 class WebhookCall(Struct, frozen=True):
-    """A webhook call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if it is not ""."""
+    """A webhook call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if it is not "".
+
+    If `sends_timeout` is True, the timeout is also sent as a parameter of the URL.
+    """
 
     url: str
     ca: str
     timeout_s: int
     body: bytes
+    sends_timeout: bool = True
 
 
 class WebhookAnswer(Struct, frozen=True, kw_only=True):
-    """An admission webhook's answer: its `body`, or in `failure` the reason why the call failed.
+    """A webhook's answer: its `body`, or in `failure` the reason why the call failed.
 
     `is_reached` is True if the webhook, or a proxy before it, sent a response.
     """
