@@ -44,6 +44,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.listener",
     "fairlead.apiserver.http.coalescing_transport",
     "fairlead.apiserver.http.connection_timeouts",
+    "fairlead.apiserver.http.suspended_steps",
     "fairlead.apiserver.http.watch_stream",
     "fairlead.apiserver.http.webhook_client",
     "fairlead.apiserver.auth.impersonation",  # how keys are written in headers

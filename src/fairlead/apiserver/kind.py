@@ -142,9 +142,10 @@ class Kind:
 
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
     type of a custom resource; it is None if the kind is built-in or its definition is unknown.
-    `all_types` are the types of all versions of the custom resource, each with its apiVersion. If
-    `singular_name` is None, the singular name is `kind` in lower case. If `stored_version` is "",
-    objects are stored in `version`.
+    `all_types` are the types of all versions of the custom resource, each with its apiVersion.
+    `conversion_webhook` is `spec.conversion.webhook` of its definition; it is None if the strategy
+    is not Webhook. If `singular_name` is None, the singular name is `kind` in lower case. If
+    `stored_version` is "", objects are stored in `version`.
     """
 
     group: str
@@ -165,6 +166,7 @@ class Kind:
     feature_gate: str = ""
     custom: DefinedType | None = None
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
+    conversion_webhook: Json | None = field(default=None, repr=False)
 
     def __hash__(self) -> int:
         """Return the hash of `resource` only.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -11,6 +11,10 @@ from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Authorizer
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.request import User
+from fairlead.apiserver.suspension import WebhookCalls
+
+if TYPE_CHECKING:
+    from fairlead.apiserver.apiextensions.conversion.conversions import Conversions
 
 Track = Callable[[Json | None, Json], Json]
 Warn = Callable[[str], None]
@@ -39,6 +43,8 @@ class Write(Struct, frozen=True, kw_only=True):
     `annotate` receives keys and values for the audit log. `options` are the request's options as
     the client sent them. `rights` checks further permissions of the user; it is None if the user
     has all permissions. `view` converts an object to the subresource's kind, such as Scale.
+    `conversions` is set if the objects of the write are custom resources in the version of the
+    request, and None if the objects have the version in which they are stored.
     """
 
     dry_run: bool = False
@@ -50,6 +56,28 @@ class Write(Struct, frozen=True, kw_only=True):
     options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
     rights: Authorizer | None = None
     view: View | None = None
+    conversions: Conversions | None = None
+
+    def tracked_steps(self, old: Json | None, new: Json) -> WebhookCalls[Json]:
+        """Return `new` with its managed fields updated from `old`, as `tracked` does.
+
+        Webhooks convert the objects to the versions of the field managers.
+        """
+        if self.conversions is None:
+            return self.tracked(old, new)
+        return (yield from self.conversions.run(lambda: self.tracked(old, new)))
+
+    def from_storage(self, stored: Json) -> WebhookCalls[Json]:
+        """Return a stored object in the version of the write."""
+        if self.conversions is None:
+            return stored
+        return (yield from self.conversions.from_storage(stored))
+
+    def to_storage(self, obj: Json) -> WebhookCalls[Json]:
+        """Return `obj`, which has the version of the write, as it is stored."""
+        if self.conversions is None:
+            return obj
+        return (yield from self.conversions.to_storage(obj))
 
     def tracked(self, old: Json | None, new: Json) -> Json:
         """Return `new` with its managed fields updated from `old`.

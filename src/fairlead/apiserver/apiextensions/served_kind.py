@@ -68,7 +68,13 @@ def _kind(
             deprecation=_deprecation(spec, version),
         ),
         all_types=types,
+        conversion_webhook=_conversion_webhook(spec),
     )
+
+
+def _conversion_webhook(spec: Json) -> Json | None:
+    conversion = spec.get("conversion") or {}
+    return conversion.get("webhook") if conversion.get("strategy") == "Webhook" else None
 
 
 def _deprecation(spec: Json, version: Json) -> str:

@@ -1,9 +1,14 @@
-"""Converts objects between the version of a request and the stored version.
+"""Converts objects between the version of a request and the internal version.
 
 The groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and v2 serve the same
-HorizontalPodAutoscalers. They are stored in the version `Kind.stored_as`. The versions of a custom
-resource differ only in apiVersion and in their schemas. Fields that the stored version lacks are
-lost on write, and fields that the served version lacks are left out on read.
+HorizontalPodAutoscalers. Requests to them are handled in the version `Kind.stored_as`, in which the
+objects are stored, too.
+
+As in upstream, requests to a custom resource are handled in the version of the request. The objects
+are converted when they are read from storage and when they are stored
+(`apiextensions.conversion`). A response to a read needs no webhook if the conversion strategy is
+None. Then `shown` converts the object when the response is encoded: it changes apiVersion and
+leaves out the fields that the served version lacks.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
@@ -44,8 +49,12 @@ def is_converted(kind: Kind) -> bool:
 
 
 def shown(kind: Kind, obj: Json) -> Json:
-    """Return the stored object `obj`, converted to the served version `kind.api_version`."""
-    if not is_converted(kind):
+    """Return `obj` converted to the served version `kind.api_version`.
+
+    `obj` has the internal version. A custom resource may have any version; it is not converted by a
+    webhook.
+    """
+    if not is_converted(kind) or obj.get("apiVersion") == kind.api_version:
         return obj
     if kind.custom is not None:
         return _named(kind.custom.pruned(obj), kind.api_version)
@@ -53,33 +62,22 @@ def shown(kind: Kind, obj: Json) -> Json:
     return _named(show(obj), kind.api_version)
 
 
-def stored(kind: Kind, obj: Json) -> Json:
-    """Return `obj` converted from the served version `kind.api_version` to the stored version."""
-    if not is_converted(kind):
+def internal(kind: Kind, obj: Json) -> Json:
+    """Return `obj` converted from the served version `kind.api_version` to the internal version."""
+    # upstream: customresource_handler.go:getOrCreateServingInfoFor, HubGroupVersion
+    if not is_converted(kind) or kind.is_custom:
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
     return _named(store(obj), kind.stored_as)
 
 
-def pruned_for_storage(kind: Kind, obj: Json) -> Json:
-    """Return `obj` without the fields that the schema of the stored version lacks.
-
-    `obj` is valid and already has the stored apiVersion. Only custom resources are pruned.
-    """
-    if kind.custom is None or not is_converted(kind):
-        return obj
-    for api_version, one in kind.all_types:
-        if api_version == kind.stored_as:
-            return one.pruned(obj)
-    return obj
-
-
 def reread(kind: Kind, obj: Json) -> Json:
     """Return the stored custom resource `obj` as the current types of `kind` read it.
 
-    Fields that its type does not declare are dropped, absent fields get their defaults, and the
-    object is converted to the stored version. If nothing changes, or if an object with its defaults
-    would be too large, return `obj` itself.
+    Fields that its type does not declare are dropped, and absent fields get their defaults. The
+    object is converted to the stored version, unless this needs a webhook: then it keeps its
+    version until it is written again. If nothing changes, or if an object with its defaults would
+    be too large, return `obj` itself.
     """
     # upstream: customresource_handler.go:crdConversionRESTOptionsGetter, which does this each time
     # that it reads an object from etcd
@@ -89,7 +87,7 @@ def reread(kind: Kind, obj: Json) -> Json:
         new = obj if own is None else own.pruned_and_defaulted(obj, Notes())
     except ApiError:
         return obj
-    if own is not target:
+    if own is not target and kind.conversion_webhook is None:
         new = _named(target.pruned(new), kind.stored_as)
     return obj if json_equal(obj, new) else new
 

@@ -13,7 +13,9 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.write import Track
-from fairlead.apiserver.conversion.kind_conversion import is_converted, shown, stored
+from fairlead.apiserver.apiextensions.conversion.conversions import Conversions
+from fairlead.apiserver.apiextensions.conversion.converter import ConversionFailedError
+from fairlead.apiserver.conversion.kind_conversion import internal, is_converted, shown
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import KINDS, Kind
 from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_paths
@@ -24,6 +26,7 @@ from fairlead.apiserver.patch.managedfields.managed_fields import (
     entries_of,
     updated,
     with_managed_fields,
+    without_managed_fields,
 )
 from fairlead.apiserver.patch.managedfields.updater import OwnedVersion
 from fairlead.apiserver.registry.strategies.table import strategy_of
@@ -33,16 +36,23 @@ _STATUS: Final = ("status",)
 _SPEC: Final = ("spec",)
 
 
-def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
+def tracking_of(
+    kind: Kind, subresource: str, conversions: Conversions | None = None
+) -> TrackedResource | None:
     """Return the tracking rules for writes to `subresource` ("": the object itself) of `kind`.
 
-    Return None if the kind has no schema.
+    `conversions` convert custom resources to the versions of their field managers; if it is None,
+    only the apiVersion is changed. Return None if the kind has no schema.
     """
     # Not cached for custom resources, because each change of a definition creates a new Kind.
-    return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
+    if kind.is_custom:
+        return _tracking(kind, subresource, conversions)
+    return _known_tracking(kind, subresource)
 
 
-def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
+def _tracking(
+    kind: Kind, subresource: str, conversions: Conversions | None = None
+) -> TrackedResource | None:
     schema = schema_of_kind(kind)
     if schema is None:
         return None
@@ -53,7 +63,9 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
         schema=schema,
         reset_fields=ignored,
         api_version=kind.api_version,
-        other_versions=dict(_custom_versions(kind) if kind.is_custom else _versions(kind, ignored)),
+        other_versions=dict(
+            _custom_versions(kind, conversions) if kind.is_custom else _versions(kind, ignored)
+        ),
         rejects_unknown_versions=kind.is_custom,
     )
 
@@ -84,20 +96,23 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
             yield one.api_version, OwnedVersion(schema, ignored, form, back)
 
 
-def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
+def _custom_versions(
+    kind: Kind, conversions: Conversions | None
+) -> Iterator[tuple[str, OwnedVersion]]:
     """Yield (apiVersion, OwnedVersion) for the versions of a custom resource.
 
     The version of `kind` itself is left out.
     """
+    in_version = _named if conversions is None else conversions.in_version
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
-            form, back = partial(_named, api_version), partial(_named, kind.api_version)
+            form, back = partial(in_version, api_version), partial(in_version, kind.api_version)
             yield api_version, OwnedVersion(one.fields, {}, form, back)
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
     """Return `obj` converted from the version of `one` to the version of `other`."""
-    return shown(other, stored(one, obj))
+    return shown(other, internal(one, obj))
 
 
 def _named(api_version: str, obj: Json) -> Json:
@@ -107,12 +122,21 @@ def _named(api_version: str, obj: Json) -> Json:
 _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 
 
-def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
+def track(
+    kind: Kind,
+    manager: str,
+    operation: str,
+    subresource: str,
+    now: int,
+    conversions: Conversions | None = None,
+) -> Track:
     """Return a function of (old, new) that returns `new` with managedFields updated for a write.
 
-    The function returns `new` unchanged for the operation Apply, and for kinds without a schema.
+    The function returns `new` unchanged for the operation Apply, and for kinds without a schema. If
+    the objects cannot be converted to the versions of the field managers, the result has no
+    managedFields.
     """
-    tracking = tracking_of(kind, subresource)
+    tracking = tracking_of(kind, subresource, conversions)
     writer = ManagerIdentifier(manager, operation, kind.api_version, subresource)
     # Entries of the scale subresource have no time.
     timestamp = "" if subresource == "scale" else format_timestamp(now)
@@ -120,8 +144,12 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
     def noted(old: Json | None, new: Json) -> Json:
         if tracking is None or operation == APPLY:  # apply has already set managedFields
             return new
-        if not is_converted(kind):
-            return updated(tracking, old, new, writer, timestamp)
+        if conversions is not None or not is_converted(kind):
+            try:
+                return updated(tracking, old, new, writer, timestamp)
+            except ConversionFailedError:
+                # upstream: managedfields/internal/fieldmanager.go:UpdateNoErrors
+                return without_managed_fields(new)
         before = None if old is None else shown(kind, old)
         tracked = updated(tracking, before, shown(kind, new), writer, timestamp)
         return with_managed_fields(new, entries_of(tracked))

@@ -12,7 +12,6 @@ upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/wr
 
 from __future__ import annotations
 
-import asyncio
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
@@ -41,22 +40,16 @@ from fairlead.apiserver.http.request_body import (
     TooManyBodiesError,
     read_body,
 )
+from fairlead.apiserver.http.suspended_steps import run_steps
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.watch_stream import stream
-from fairlead.apiserver.http.webhook_client import call_webhook
 from fairlead.apiserver.request import Request, Response, User
-from fairlead.apiserver.suspension import PAUSE, WebhookAnswer
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
 BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
-# At a PAUSE, a request waits as long as its last step took, within these bounds. So other requests
-# get half of the time. After a long step, PAUSE_S_MAX is enough for a TLS handshake and a small
-# request.
-PAUSE_S_MIN: Final = 0.005
-PAUSE_S_MAX: Final = 0.03
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 CLUSTER_TIME: Final = b"fairlead-time"
@@ -181,20 +174,7 @@ class ApiApp:
 
     async def _handled(self, request: Request) -> Response | Watch:
         """Handle a request and call the webhooks that its handler asks for."""
-        steps, time = self._handle(request, self._clock()), asyncio.get_running_loop().time
-        answer: Any = None  # starts the generator
-        try:
-            while True:
-                began_s = time()
-                call = steps.send(answer)
-                if call is PAUSE:
-                    worked_s = time() - began_s
-                    await asyncio.sleep(min(PAUSE_S_MAX, max(PAUSE_S_MIN, worked_s)))
-                    answer = WebhookAnswer()
-                else:
-                    answer = await call_webhook(call)
-        except StopIteration as end:
-            result: Response | Watch = end.value
+        result = await run_steps(self._handle(request, self._clock()))
         return self._audited(request, result)
 
     def _audited(self, request: Request, answer: Answer) -> Answer:

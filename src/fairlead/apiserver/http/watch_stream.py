@@ -14,6 +14,7 @@ from typing import Any, Final
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.chunk import CHUNK_BYTES_MAX, chunks_of
+from fairlead.apiserver.http.suspended_steps import run_steps
 
 PAUSE_S_MIN: Final = 0.001
 PAUSE_S_MAX: Final = 0.05
@@ -61,7 +62,10 @@ async def _disconnected(receive: Receive) -> Message:
 
 
 class _Stream:
-    """Streams one watch to one client; `_woken` is set when there may be work."""
+    """Streams one watch to one client.
+
+    `_woken` is set when there may be work, and `_over` when the watch ends.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class _Stream:
         self._wait_until_durable = wait_until_durable
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
+        self._over = asyncio.Event()
         self._bookmark_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
@@ -87,7 +92,7 @@ class _Stream:
         """
         ending = self._loop.call_later(self._watch.timeout_s, self._end)
         self._schedule_bookmark(0.0)
-        self._watch.on_data = self._woken.set
+        self._watch.on_data = self._wake
         self._disconnect.add_done_callback(lambda _: self._woken.set())
         try:
             while await self._send_lines():
@@ -118,6 +123,8 @@ class _Stream:
         their queues, but a chunk is a copy.
         """
         self._woken.clear()
+        if self._watch.has_waiting:
+            await self._convert_waiting()
         is_over = self._watch.is_over
         while not self._disconnect.done():
             text = b"".join(self._watch.pop_lines(CHUNK_BYTES_MAX))
@@ -131,6 +138,27 @@ class _Stream:
                     await asyncio.sleep(self._pause_s())
                 return not is_over
         return False
+
+    async def _convert_waiting(self) -> None:
+        """Call the webhook that converts waiting changes, until the watch or the client ends."""
+        converting = asyncio.ensure_future(run_steps(self._watch.convert_waiting()))
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            ends = (converting, over, self._disconnect)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            converting.cancel()
+            (failed,) = await asyncio.gather(converting, return_exceptions=True)
+        if isinstance(failed, Exception):
+            raise failed
+        if self._watch.has_waiting:
+            self._woken.set()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        if self._watch.is_over:
+            self._over.set()
 
     def _pause_s(self) -> float:
         """Return the seconds during which events are collected before the next send."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import (
     AdmissionAttributes,
@@ -78,6 +80,14 @@ class AdmissionControl:
         `write` has a user, that is, if the request comes from an API client and not from a
         controller.
         """
+        if kind.conversion_webhook is not None and write.conversions is None:
+            # A controller's object has its stored version; plugins may ask for another version.
+            # Simulations convert nothing, and start sooner without this module.
+            from fairlead.apiserver.apiextensions.conversion.conversions import (  # noqa: PLC0415
+                Conversions,
+            )
+
+            write = replace(write, conversions=Conversions(kind, self._storage))
         reinvocation = None
         if write.user is not None:
             reinvocation = ReinvocationContext(partial(self._complete, kind))

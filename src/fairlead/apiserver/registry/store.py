@@ -25,7 +25,6 @@ from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
 from fairlead.apiserver.error import STALE, already_exists, conflict, not_found
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
@@ -217,7 +216,7 @@ class Store:
         namespace, name = meta.get("namespace", ""), meta["name"]
         require_no_version(obj)
         # 3. Managed fields, then the plugins that may change the object.
-        obj = write.tracked(None, obj)
+        obj = yield from write.tracked_steps(None, obj)
         attributes = self.admission.attributes(Operation.CREATE, kind, obj, write=write)
         attributes = yield from self.admission.mutate(attributes)
         sent = attributes.obj
@@ -235,9 +234,11 @@ class Store:
             zero_status=self.registry.zero_status(kind),
         )
         version, obj = self.version, created_by(strategy, new, preparation)
-        # 6. Warn, run the validating plugins, and check that the name is free.
+        # 6. Warn, run the validating plugins, convert the object to the storage version, and check
+        # that the name is free.
         _warn(strategy, None, obj, write)
         yield from self.admission.validate(attributes.with_object(obj))
+        to_store = yield from write.to_storage(obj)
         if self.version != version:
             existing = self.storage.find(kind, namespace, name)
         if existing is not None:
@@ -250,12 +251,10 @@ class Store:
             # for example, another request has taken the Service's cluster IP
             raise SupersededError(kind, obj)
         # 7. Store it.
-        obj = pruned_for_storage(kind, obj)
-        if write.dry_run:
-            return obj
-        stored = self.storage.put(kind, obj)
-        self._unpersisted.note(kind, strategy, sent, stored)
-        return stored
+        stored = to_store if write.dry_run else self.storage.put(kind, to_store)
+        if not write.dry_run:
+            self._unpersisted.note(kind, strategy, sent, stored)
+        return (yield from write.from_storage(stored))
 
     # --- update ----------------------------------------------------------------------------
 
@@ -282,7 +281,7 @@ class Store:
         # 1. Preconditions.
         require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
-        new = write.tracked(old, self.registry.default(kind, new))
+        new = yield from write.tracked_steps(old, self.registry.default(kind, new))
         attributes = self.admission.attributes(
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
@@ -301,7 +300,7 @@ class Store:
         if self.version != version and updated_by(strategy, old, sent, preparation) != new:
             raise SupersededError(kind, new)
         # 6. Store it.
-        return self.commit(kind, old, new, write=write)
+        return (yield from self.commit.steps(kind, old, new, write=write))
 
     @SuspendableMethod
     def update_status(
@@ -329,7 +328,7 @@ class Store:
         require_same_version(kind, old, new)
         # 3. Defaults and managed fields. Then restore everything from `old`, except the status and
         # some metadata.
-        new = write.tracked(old, self.registry.default(kind, new))
+        new = yield from write.tracked_steps(old, self.registry.default(kind, new))
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
         self.registry.validator.validate_status_update(
@@ -339,28 +338,34 @@ class Store:
             Operation.UPDATE, kind, new, old=old, subresource=subresource, write=write
         )
         # 5. Store it.
-        return self.commit(kind, old, new, write=write)
+        return (yield from self.commit.steps(kind, old, new, write=write))
 
-    def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+    @SuspendableMethod
+    def commit(
+        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN
+    ) -> WebhookCalls[Json]:
         """Store `new`, which has passed all stages, in place of `old`; return the stored object.
 
         Nothing is written if the stored form would not change. An object that is being deleted is
         removed when its last finalizer is removed. Raises SupersededError if `old` is no longer the
         newest version.
         """
-        strategy = self.registry.strategy(kind)
+        strategy, meta = self.registry.strategy(kind), new["metadata"]
         self._require_newest(kind, old)
-        new = pruned_for_storage(kind, new)
-        if write.is_same(old, new) and not self._unpersisted.has(kind, old):
+        before, to_store = old, new
+        if write.conversions is not None:
+            to_store = yield from write.to_storage(new)
+            self._require_newest(kind, old)
+            before = self.get(kind, meta.get("namespace", ""), meta["name"])
+        if write.is_same(before, to_store) and not self._unpersisted.has(kind, before):
             return old
         if write.dry_run:
-            return new
-        self._unpersisted.forget(kind, old)
-        meta = new["metadata"]
+            return (yield from write.from_storage(to_store))
+        self._unpersisted.forget(kind, before)
         if old["metadata"].get("deletionTimestamp") and may_remove(strategy, new):
             self.storage.remove(kind, meta.get("namespace", ""), meta["name"])
             return new
-        return self.storage.put(kind, new)
+        return (yield from write.from_storage(self.storage.put(kind, to_store)))
 
     # --- patches of controllers; the endpoints apply patches of clients ---------------------
 
@@ -443,7 +448,7 @@ class Store:
         *,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Delete an object, immediately or gracefully; return its last version.
+        """Delete an object, immediately or gracefully; return its last version, as it was stored.
 
         Raises ApiError 404 if the object does not exist, and 409 if a precondition fails.
         """
@@ -451,7 +456,8 @@ class Store:
         # 1. Preconditions and admission.
         old, version = self.get(kind, namespace, name), self.version
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
-        yield from self.admission.admit.steps(Operation.DELETE, kind, old, write=write)
+        admitted = yield from write.from_storage(old)
+        yield from self.admission.admit.steps(Operation.DELETE, kind, admitted, write=write)
         if self.version != version:
             self._require_newest(kind, old)
         # 2. Mark it: a finalizer for its dependents, and a timestamp if the deletion is graceful.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.conversion.kind_conversion import is_converted, shown, stored
+from fairlead.apiserver.conversion.kind_conversion import internal, is_converted, shown
 from fairlead.apiserver.kind import KINDS, POD, Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
@@ -25,7 +25,7 @@ MEMORY = {
 def test_most_kinds_are_not_converted():
     obj = {"kind": "Pod"}
     assert shown(POD, obj) is obj
-    assert stored(POD, obj) is obj
+    assert internal(POD, obj) is obj
     converted = [kind for kind in KINDS if is_converted(kind)]
     assert converted == [kind for kind in KINDS if kind.stored_as != kind.api_version]
 
@@ -47,7 +47,7 @@ def test_events_are_converted_between_both_groups():
         "deprecatedFirstTimestamp": None,
         "deprecatedLastTimestamp": None,
     }
-    core = stored(NEW_EVENT, event)
+    core = internal(NEW_EVENT, event)
     assert core["apiVersion"] == "v1"
     assert core["involvedObject"] == event["regarding"]
     assert (core["message"], core["reportingComponent"]) == ("n", "a.b/c")
@@ -56,7 +56,7 @@ def test_events_are_converted_between_both_groups():
 
 
 def test_a_missing_reporter_is_empty_in_the_core_group_and_absent_in_the_other():
-    core = stored(NEW_EVENT, {"apiVersion": "events.k8s.io/v1", "kind": "Event"})
+    core = internal(NEW_EVENT, {"apiVersion": "events.k8s.io/v1", "kind": "Event"})
     assert (core["reportingComponent"], core["reportingInstance"]) == ("", "")
     assert "reportingController" not in shown(NEW_EVENT, core)
 
@@ -82,7 +82,7 @@ def test_an_autoscaler_by_cpu_is_converted_without_loss(new, old):
     assert shown(OLD_AUTOSCALER, autoscaler("autoscaling/v2", **new)) == autoscaler(
         "autoscaling/v1", **old
     )
-    assert stored(OLD_AUTOSCALER, autoscaler("autoscaling/v1", **old)) == autoscaler(
+    assert internal(OLD_AUTOSCALER, autoscaler("autoscaling/v1", **old)) == autoscaler(
         "autoscaling/v2", **new
     )
 
@@ -102,7 +102,7 @@ def test_fields_that_v1_does_not_have_are_kept_in_annotations():
         "autoscaling.alpha.kubernetes.io/metrics",
     ]
     assert old["spec"] == {"maxReplicas": 3, "targetCPUUtilizationPercentage": 80}
-    assert stored(OLD_AUTOSCALER, old) == new
+    assert internal(OLD_AUTOSCALER, old) == new
 
 
 def test_the_current_cpu_utilization_has_its_own_field_in_v1():
@@ -115,5 +115,7 @@ def test_the_current_cpu_utilization_has_its_own_field_in_v1():
 
 def test_conversion_of_a_custom_resource_changes_only_the_api_version():
     kind = Kind("x.io", "v2", "W", "ws", is_custom=True, stored_version="x.io/v1")
-    assert stored(kind, {"apiVersion": "x.io/v2", "a": 1}) == {"apiVersion": "x.io/v1", "a": 1}
+    obj = {"apiVersion": "x.io/v2", "a": 1}
+    assert internal(kind, obj) is obj
+    assert shown(kind, obj) is obj
     assert shown(kind, {"apiVersion": "x.io/v1", "a": 1}) == {"apiVersion": "x.io/v2", "a": 1}

@@ -16,7 +16,7 @@ from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
-from fairlead.apiserver.http import request_body, watch_stream
+from fairlead.apiserver.http import request_body, suspended_steps, watch_stream
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request, Response
@@ -454,7 +454,7 @@ def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s,
         pauses_s.append(seconds)
 
     app._handle = steps
-    monkeypatch.setattr(app_module.asyncio, "sleep", sleep)
+    monkeypatch.setattr(suspended_steps.asyncio, "sleep", sleep)
     assert asyncio.run(handle()).status == 200
     assert pauses_s == [pytest.approx(paused_s)]
 

@@ -27,6 +27,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.negotiation.status import failure
 from fairlead.apiserver.request import Request
+from fairlead.apiserver.suspension import run_to_end
 
 FILE = Path(__file__).with_name("recorded_patches.jsonl.gz")
 CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
@@ -58,7 +59,7 @@ def patched(scope, live):
     options, part = write_options(scope.request, "PatchOptions"), scope.info.subresource
     patcher = patcher_of(scope, options, scope.kind, part)
     write = write_of(scope, options, patcher.operation, part)
-    made = patcher.created() if live is None else patcher.patched(live)
+    made = run_to_end(patcher.created() if live is None else patcher.patched(live))
     made = own(write.tracked(live, require_request_name(scope, in_request_namespace(scope, made))))
     return own(live) if live is not None and write.is_same(own(live), made) else made
 

@@ -7,14 +7,16 @@ plugin/cel/condition.go:CreateAdmissionRequest
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.conversion.kind_conversion import shown
+from fairlead.apiserver.conversion.kind_conversion import internal, shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
 
 _OPTIONS: Final = {
     Operation.CREATE: "CreateOptions",
@@ -43,8 +45,41 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
     if view is not None:
         return view(obj)
     if subresource is None or subresource.kind == matched.kind:
-        return {**shown(matched, obj), **_type(matched, "")}
+        return {**_in_version(attributes, matched, obj), **_type(matched, "")}
     return {**_type(matched, attributes.subresource), **obj}
+
+
+def _in_version(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Json:
+    conversions = attributes.write.conversions
+    if conversions is None:
+        return shown(matched, obj)
+    return conversions.in_version(matched.api_version, obj)
+
+
+def convert_objects(attributes: AdmissionAttributes, matched: Kind) -> WebhookCalls[None]:
+    """Make the conversions for `converted_object` and `converted_old_object`.
+
+    Call this first if `matched` may be another version of a custom resource than that of the
+    request. Raises ApiError 500 if the objects cannot be converted.
+    """
+    conversions = attributes.write.conversions
+    if conversions is not None and matched.api_version != attributes.kind.api_version:
+        yield from conversions.run(partial(converted_object, attributes, matched))
+        yield from conversions.run(partial(converted_old_object, attributes, matched))
+
+
+def in_request_version(
+    attributes: AdmissionAttributes, matched: Kind, obj: Json
+) -> WebhookCalls[Json]:
+    """Return `obj`, a changed object in the version of `matched`, as the next plugin gets it.
+
+    Raises ApiError 500 if the object cannot be converted.
+    """
+    conversions = attributes.write.conversions
+    if conversions is None:
+        return internal(matched, obj)
+    api_version = attributes.kind.api_version
+    return (yield from conversions.run(partial(conversions.in_version, api_version, obj)))
 
 
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:

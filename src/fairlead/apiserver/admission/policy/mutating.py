@@ -18,7 +18,11 @@ from fairlead.apiserver.admission.attributes import (
     Operation,
     ReinvocationContext,
 )
-from fairlead.apiserver.admission.cel.admission_request import converted_object
+from fairlead.apiserver.admission.cel.admission_request import (
+    convert_objects,
+    converted_object,
+    in_request_version,
+)
 from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.admission.match import has_false_condition, is_exempt
 from fairlead.apiserver.admission.policy.match import (
@@ -26,7 +30,6 @@ from fairlead.apiserver.admission.policy.match import (
     expression_context,
     policy_matches,
 )
-from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY,
@@ -39,6 +42,7 @@ from fairlead.apiserver.patch.managedfields.typed import merged
 from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
 from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
 from fairlead.cel.value import as_json
 
 _IF_NEEDED: Final = "IfNeeded"
@@ -53,7 +57,7 @@ _ATOMIC: Final = (
 class MutatingAdmissionPolicy:
     """The admission plugin `MutatingAdmissionPolicy`."""
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Return the object as changed by all matching policies, in the order of their names.
 
         Policies do not apply to deletions, to subresources, or to writes that the server itself
@@ -67,7 +71,8 @@ class MutatingAdmissionPolicy:
         kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
         for match in policy_matches(*kinds, attributes, storage):
             if _is_invoked(match, attributes.reinvocation):
-                attributes = attributes.with_object(_apply_policy(match, attributes, storage))
+                changed = yield from _apply_policy(match, attributes, storage)
+                attributes = attributes.with_object(changed)
         return attributes.obj
 
 
@@ -88,7 +93,9 @@ def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) ->
     return True
 
 
-def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage) -> Json:
+def _apply_policy(
+    match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
+) -> WebhookCalls[Json]:
     """Return the object after one policy has run once for each of its parameters.
 
     Raises ApiError 403 if the policy fails and its failurePolicy is Fail.
@@ -97,7 +104,7 @@ def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: 
         return _fail_or_ignore(match, match.problem, attributes)
     obj = attributes.obj
     for params in match.params:
-        obj = _apply_mutations(match, attributes.with_object(obj), params, storage)
+        obj = yield from _apply_mutations(match, attributes.with_object(obj), params, storage)
     reinvocation = attributes.reinvocation
     if reinvocation is not None and obj != attributes.obj:
         obj = reinvocation.apply_defaults(obj)
@@ -107,9 +114,10 @@ def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: 
 
 def _apply_mutations(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
-) -> Json:
+) -> WebhookCalls[Json]:
     """Return the object after all mutations of one policy, evaluated with `params`."""
     spec = match.policy["spec"]
+    yield from convert_objects(attributes, match.kind)
     context = expression_context(match, attributes, params, storage)
     try:
         if has_false_condition(spec.get("matchConditions") or (), context):
@@ -124,7 +132,9 @@ def _apply_mutations(
             _fail_or_ignore(match, str(cause), attributes)
             continue
         if after != before:
-            attributes = attributes.with_object(stored(match.kind, after))
+            changed = yield from in_request_version(attributes, match.kind, after)
+            attributes = attributes.with_object(changed)
+            yield from convert_objects(attributes, match.kind)
             context = expression_context(match, attributes, params, storage)
     return attributes.obj
 

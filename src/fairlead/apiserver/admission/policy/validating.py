@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.cel.admission_request import convert_objects
 from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.admission.match import has_false_condition, is_exempt
 from fairlead.apiserver.admission.policy.match import (
@@ -29,6 +30,7 @@ from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
 from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.suspension import WebhookCalls
 
 MESSAGE_BYTES_MAX: Final = 5 << 10
 ANNOTATION_BYTES_MAX: Final = 10 << 10
@@ -69,7 +71,7 @@ class ValidatingAdmissionPolicy:
     CHECKS_ONLY: ClassVar[bool] = True
     HANDLES_CONNECT: ClassVar[bool] = True
 
-    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Refuse the request if any policy denies it.
 
         Raises ApiError. The `reason` of the violated rule decides the HTTP status code; without a
@@ -78,11 +80,10 @@ class ValidatingAdmissionPolicy:
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         policies, bindings = VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
-        result = [
-            denial
-            for match in policy_matches(policies, bindings, attributes, storage)
-            for denial in _denials(match, attributes, storage)
-        ]
+        result: list[_Denial] = []
+        for match in policy_matches(policies, bindings, attributes, storage):
+            yield from convert_objects(attributes, match.kind)
+            result += _denials(match, attributes, storage)
         if result:
             raise _refusal(attributes, result[0])
         return attributes.obj

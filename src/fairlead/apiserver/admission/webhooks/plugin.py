@@ -18,7 +18,11 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
-from fairlead.apiserver.admission.cel.admission_request import converted_object
+from fairlead.apiserver.admission.cel.admission_request import (
+    convert_objects,
+    converted_object,
+    in_request_version,
+)
 from fairlead.apiserver.admission.cel.environment import ExpressionContext
 from fairlead.apiserver.admission.match import (
     EXACT,
@@ -29,7 +33,6 @@ from fairlead.apiserver.admission.match import (
     matches_selectors,
 )
 from fairlead.apiserver.admission.webhooks.review import admission_review, verified_response
-from fairlead.apiserver.conversion.kind_conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -39,7 +42,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.schema.gojson.json_text import parse_json
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.suspension import WebhookCalls
+from fairlead.apiserver.suspension import WebhookCalls, run_to_end
 from fairlead.apiserver.webhook_client_config import WebhookClientConfig
 
 TIMEOUT_S_DEFAULT: Final = 10
@@ -98,7 +101,7 @@ class MutatingAdmissionWebhook:
             # Built-in plugins have changed the object since the last webhook ran.
             reinvocation.require_previously_invoked()
         for webhook, key in _webhooks_of(MUTATING_WEBHOOK_CONFIGURATION, storage):
-            hook = _matching_hook(webhook, key, attributes, storage, is_mutating=True)
+            hook = yield from _matching_hook(webhook, key, attributes, storage, is_mutating=True)
             if hook is None:
                 continue
             if reinvocation is not None and reinvocation.round:
@@ -117,7 +120,7 @@ class MutatingAdmissionWebhook:
         self, hook: _Hook, attributes: AdmissionAttributes, storage: Storage
     ) -> WebhookCalls[Json]:
         response = yield from _invoke(hook, attributes, storage)
-        changed = _apply_patch(hook, attributes, response)
+        changed = yield from _apply_patch(hook, attributes, response)
         reinvocation = attributes.reinvocation
         if changed is attributes.obj or reinvocation is None:
             return changed
@@ -143,7 +146,7 @@ class ValidatingAdmissionWebhook:
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         for webhook, key in _webhooks_of(VALIDATING_WEBHOOK_CONFIGURATION, storage):
-            hook = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
+            hook = yield from _matching_hook(webhook, key, attributes, storage, is_mutating=False)
             if hook is not None:
                 yield from _invoke(hook, attributes, storage)
         return attributes.obj
@@ -156,7 +159,8 @@ def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iter
     for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION):
         for webhook, key in _webhooks_of(kind, storage):
             try:
-                hook = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
+                matching = _matching_hook(webhook, key, attributes, storage, is_mutating=False)
+                hook = run_to_end(matching)
             except ApiError:
                 continue  # a match condition fails: the request is refused without a call
             if hook is not None:
@@ -174,7 +178,7 @@ def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
 
 def _matching_hook(
     webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
-) -> _Hook | None:
+) -> WebhookCalls[_Hook | None]:
     """Return `webhook` as a _Hook if it applies to the request, else None.
 
     Raises ApiError 403 if a match condition cannot be evaluated and failurePolicy is not
@@ -188,6 +192,7 @@ def _matching_hook(
     if matched is None:
         return None
     hook = _Hook(webhook, key, matched, is_mutating)
+    yield from convert_objects(attributes, matched)
     conditions = webhook.get("matchConditions") or ()
     return (
         None
@@ -275,7 +280,9 @@ def _denied(name: str, status: Json) -> ApiError:
     return ApiError(reason, code, message, details=details if isinstance(details, dict) else None)
 
 
-def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -> Json:
+def _apply_patch(
+    hook: _Hook, attributes: AdmissionAttributes, response: Json
+) -> WebhookCalls[Json]:
     if not response.get("patch"):
         return attributes.obj
     try:
@@ -304,7 +311,7 @@ def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -
         raise _internal_error(cause.message) from None
     if attributes.write.view is not None:
         return attributes.obj
-    return stored(hook.kind, patched)
+    return (yield from in_request_version(attributes, hook.kind, patched))
 
 
 def _operations(patch: str) -> list[Any]:

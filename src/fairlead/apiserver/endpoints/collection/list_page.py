@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from posixpath import normpath
@@ -33,6 +33,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.request.options import (
     EXACT,
     ListOptions,
@@ -44,10 +45,14 @@ from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.negotiation.request_error import too_large_resource_version
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredObject, list_key
+from fairlead.apiserver.suspension import WebhookCalls
 
 # The key of an object in a list of one namespace ("name") or of all namespaces ("namespace/name"),
 # and the object as stored.
 ListEntry = tuple[str, StoredObject]
+
+# At least so many objects are converted at a time while a page searches for matching objects.
+MATCHED_MIN: Final = 100
 
 _LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 _PAGE_TOO_OLD: Final = (
@@ -74,6 +79,19 @@ class ListPage(Struct, frozen=True):
     remaining: int | None = None
 
 
+class ListCandidates(Struct, frozen=True):
+    """The objects from which a list takes those that its selectors match.
+
+    `count` is the number of `objects`, which are ordered by key. They are the objects at `version`.
+    If `limit` is positive, the page contains at most this many objects.
+    """
+
+    objects: Iterable[ListEntry]
+    count: int
+    version: int
+    limit: int
+
+
 def list_page(
     storage: Storage,
     kind: Kind,
@@ -82,8 +100,59 @@ def list_page(
     options: ListOptions,
 ) -> ListPage:
     """Return the page of objects that `options` request. Raises ApiError 400, 410, 504."""
+    found = candidates(storage, kind, namespace, predicate, options)
+    return _page(found, *_first_matches(found.objects, predicate, found.limit), predicate)
+
+
+def converted_page(
+    found: ListCandidates,
+    predicate: SelectionPredicate,
+    convert: Callable[[Sequence[StoredObject]], WebhookCalls[list[Json]]],
+) -> WebhookCalls[ListPage]:
+    """Return the page of the candidates `found`, converted by `convert`.
+
+    `predicate` selects objects by their converted form. Raises ApiError 500 if the conversion
+    fails.
+    """
+    # The storage may change while a webhook is called, so all candidates are taken first.
+    entries = list(found.objects)
+    if predicate.is_everything:
+        matches, end = _first_matches(entries, predicate, found.limit)
+        objects = yield from convert([kept for _, kept in matches])
+        made = [(key, obj) for (key, _), obj in zip(matches, objects, strict=True)]
+        return _page(found, made, end, predicate)
+    matches, end = [], 0
+    is_full = False
+    # A webhook keeps names.
+    named = [at for at, (key, _) in enumerate(entries) if may_match(predicate, key)]
+    size = max(found.limit, MATCHED_MIN) if found.limit > 0 else len(named)
+    for start in range(0, len(named), max(size, 1)):
+        batch = named[start : start + size]
+        objects = yield from convert([entries[at][1] for at in batch])
+        for at, obj in zip(batch, objects, strict=True):
+            if predicate.matches(obj):
+                matches.append((entries[at][0], obj))
+                end, is_full = at + 1, len(matches) == found.limit
+            if is_full:
+                return _page(found, matches, end, predicate)
+    return _page(found, matches, found.count, predicate)
+
+
+def may_match(predicate: SelectionPredicate, key: str) -> bool:
+    """Return whether an object with the list key `key` may match, by its name only."""
+    return predicate.name in ("", key.rpartition("/")[2])
+
+
+def candidates(
+    storage: Storage,
+    kind: Kind,
+    namespace: str,
+    predicate: SelectionPredicate,
+    options: ListOptions,
+) -> ListCandidates:
+    """Return the candidates for the page that `options` request. Raises ApiError 400, 410, 504."""
     if options.continue_token:
-        return _next_page(storage, kind, namespace, predicate, options)
+        return _next_candidates(storage, kind, namespace, options)
     version = _requested_version(storage, options.version)
     limit = options.limit if options.version != "0" else 0
     is_exact = options.match == EXACT or (limit > 0 and not options.match)
@@ -95,15 +164,15 @@ def list_page(
             objects = _objects_at(storage, kind, namespace, version)
         except ApiError:
             raise ApiError("Expired", 410, _LIST_TOO_OLD) from None
-        return _page(*objects, predicate, version, 0 if is_single else limit)
+        return ListCandidates(*objects, version, 0 if is_single else limit)
     if limit > 0 and not is_single:
         objects = _objects_at(storage, kind, namespace, storage.version)
-        return _page(*objects, predicate, storage.version, limit)
+        return ListCandidates(*objects, storage.version, limit)
     if kind is POD and predicate.node_name:
         found = _pods_now(storage, namespace, predicate.node_name)
     else:
         found = objects_now(storage, kind, namespace)
-    return _page(found, len(found), predicate, storage.version, 0)
+    return ListCandidates(found, len(found), storage.version, 0)
 
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
@@ -135,13 +204,9 @@ def _requested_version(storage: Storage, text: str) -> int:
     return version
 
 
-def _next_page(
-    storage: Storage,
-    kind: Kind,
-    namespace: str,
-    predicate: SelectionPredicate,
-    options: ListOptions,
-) -> ListPage:
+def _next_candidates(
+    storage: Storage, kind: Kind, namespace: str, options: ListOptions
+) -> ListCandidates:
     if options.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     token = decoded(options.continue_token)
@@ -153,28 +218,24 @@ def _next_page(
     except ApiError:
         raise token_too_old(token, _PAGE_TOO_OLD) from None
     limit = options.limit if options.version != "0" else 0
-    return _page(objects, count, predicate, version, limit)
+    return ListCandidates(objects, count, version, limit)
 
 
 def _page(
-    objects: Iterable[ListEntry],
-    count: int,
-    predicate: SelectionPredicate,
-    version: int,
-    limit: int,
+    found: ListCandidates, matches: Sequence[ListEntry], end: int, predicate: SelectionPredicate
 ) -> ListPage:
-    """Return the first `limit` matching objects, with a continue token if objects follow them.
+    """Return a page with `matches`, and with a continue token if candidates follow them.
 
-    `count` is the number of `objects`.
+    `end` is the number of candidates of `found` that were examined.
     """
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
-    matches, end = _first_matches(objects, predicate, limit)
-    if end == count:
+    version = found.version
+    if end == found.count:
         return ListPage([kept for _, kept in matches], version)
     # The next page starts right after the last key: "\0" is the smallest possible suffix.
     token = encoded(Token(version, f"/{matches[-1][0]}\0"))
     # As in upstream, the remaining objects are counted only if the selectors match every object.
-    remaining = count - limit if predicate.is_everything else None
+    remaining = found.count - found.limit if predicate.is_everything else None
     return ListPage([kept for _, kept in matches], version, token, remaining)
 
 

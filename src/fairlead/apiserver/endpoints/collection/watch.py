@@ -11,6 +11,10 @@ events that are still queued, and then ends the response.
 
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 
+If a webhook must convert the objects of a watch, the watch first keeps its changes and bookmarks in
+a second queue. The HTTP layer runs `convert_waiting`, which converts them in order and queues their
+events. Other watches and requests are not delayed.
+
 upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watch.go
 """
 
@@ -18,20 +22,38 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.conversion.converter import calls_webhook
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.negotiation.serializer import encode
+from fairlead.apiserver.negotiation.status import failure
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange, StoredObject
+from fairlead.apiserver.suspension import WebhookCalls
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
+WAITING_MAX: Final = 10_000
+CONVERTED_MAX: Final = 100
 BOOKMARK_EVERY_S: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 WatchEvent = tuple[ChangeType, Json]
+
+
+def line_of(name: str, text: bytes) -> bytes:
+    """Return the line for an event of the type `name`; `text` is its encoded object."""
+    return b'{"type":"%s","object":%s}\n' % (name.encode(), text)
+
+
+def error_event(status: Json) -> bytes:
+    """Return the encoded ERROR event that ends a watch."""
+    return line_of("ERROR", encode(status))
 
 
 class WatchEventEncoder(Protocol):
@@ -53,11 +75,15 @@ class WatchEventEncoder(Protocol):
         ...
 
 
+# Returns objects in the version of the watch. Raises ApiError 500.
+Convert = Callable[[Sequence[StoredObject]], WebhookCalls[list[Json]]]
+
+
 class WatchScope(Struct, frozen=True):
     """The objects that a watch covers.
 
     A `namespace` of "" means all namespaces. The watch ignores changes whose version is at most
-    `after`.
+    `after`. `convert` is None if no webhook converts the objects.
     """
 
     kind: Kind
@@ -65,14 +91,26 @@ class WatchScope(Struct, frozen=True):
     predicate: SelectionPredicate
     encoder: WatchEventEncoder
     after: int = 0
+    convert: Convert | None = None
+
+    def may_concern(self, change: StoredChange) -> bool:
+        """Return whether `change` may concern a watched object, by its version and namespace."""
+        if change.version <= self.after:
+            return False
+        return not self.namespace or change.key[0] == self.namespace
 
     def event_of(self, change: StoredChange) -> WatchEvent | None:
         """Return the event for `change`; None if the change does not concern a watched object."""
-        obj, before = change.object, change.previous
-        if change.version <= self.after:
+        if not self.may_concern(change):
             return None
-        if self.namespace and obj["metadata"].get("namespace", "") != self.namespace:
-            return None
+        return self.event(change, change.object, change.previous)
+
+    def event(self, change: StoredChange, obj: Json, before: Json | None) -> WatchEvent | None:
+        """Return the event for `change`, as `event_of` does.
+
+        `obj` and `before` are the object of `change` and its previous version, in the version of
+        the watch.
+        """
         if self.predicate.is_everything:
             return change.type, obj
         matches = change.type is not ChangeType.DELETED and self.predicate.matches(obj)
@@ -82,6 +120,21 @@ class WatchScope(Struct, frozen=True):
         if matched and before is not None:
             return ChangeType.DELETED, _at_version(before, change.version)
         return None
+
+
+class Bookmark(Struct, frozen=True):
+    """A bookmark that waits for the conversion of earlier changes."""
+
+    metadata: Json
+
+
+class Existing(Struct, frozen=True):
+    """The objects that exist when a watch starts, and that wait for their conversion."""
+
+    objects: Sequence[StoredObject]
+
+
+Waiting = StoredChange | Bookmark | Existing
 
 
 class Watch:
@@ -117,11 +170,18 @@ class Watch:
         self._lines: deque[bytes] = deque()
         self._bytes = 0
         self._is_first = True
+        # what waits for its conversion, oldest first
+        self._waiting: deque[Waiting] = deque()
 
     @property
     def is_first(self) -> bool:
         """True until the first event is added."""
         return self._is_first
+
+    @property
+    def has_waiting(self) -> bool:
+        """True if changes or bookmarks wait for `convert_waiting`."""
+        return bool(self._waiting) and not self.is_over
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
         """Return the seconds from `elapsed_s` to the next bookmark; None after the final bookmark.
@@ -134,6 +194,10 @@ class Watch:
             return None
         return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
+    def begin_waiting(self, existing: Sequence[StoredObject]) -> None:
+        """Queue `existing` objects for `convert_waiting`, before all other changes."""
+        self._wait(Existing(existing))
+
     def begin(self, existing: Sequence[StoredObject]) -> None:
         """Queue ADDED events for `existing` objects, before all other events."""
         self._first = self._added(existing)
@@ -143,6 +207,67 @@ class Watch:
         """Yield the encoded ADDED events of `existing`, one at a time to save memory."""
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
+
+    def must_wait(self, change: StoredChange) -> bool:
+        """Return whether `change`, or an earlier change, needs a webhook."""
+        if self.scope.convert is None:
+            return False
+        kind, objects = self.scope.kind, (change.object, change.previous)
+        return bool(self._waiting) or any(
+            obj is not None and calls_webhook(kind, obj) for obj in objects
+        )
+
+    def defer(self, change: StoredChange) -> None:
+        """Queue a change of an object for `convert_waiting`."""
+        # A webhook keeps names.
+        if self.scope.may_concern(change) and self.scope.predicate.name in ("", change.key[1]):
+            self._wait(change)
+
+    def _wait(self, waiting: Waiting) -> None:
+        self._waiting.append(waiting)
+        if len(self._waiting) > WAITING_MAX:
+            self.close()
+        if self.on_data is not None:
+            self.on_data()
+
+    def convert_waiting(self) -> WebhookCalls[None]:
+        """Convert the oldest changes that wait, at most CONVERTED_MAX, and queue their events.
+
+        If the conversion fails, the watch ends with an ERROR event.
+        """
+        # They stay in the queue meanwhile, so that later bookmarks wait, too.
+        batch = list(islice(self._waiting, CONVERTED_MAX))
+        stored = [obj for waiting in batch for obj in _objects(waiting, self.scope.predicate)]
+        assert self.scope.convert is not None
+        try:
+            objects = iter((yield from self.scope.convert(stored)))
+        except ApiError as refusal:
+            self._waiting.clear()
+            self.add(error_event(failure(refusal)))
+            self.close()
+            return
+        for waiting in batch:
+            if self.is_over:
+                return
+            self._waiting.popleft()
+            self._send_converted(waiting, objects)
+
+    def _send_converted(self, waiting: Waiting, objects: Iterator[Json]) -> None:
+        """Queue the events of `waiting`; take its converted objects from `objects`."""
+        match waiting:
+            case Bookmark():
+                self.send("BOOKMARK", {"metadata": waiting.metadata})
+            case Existing():
+                for _ in waiting.objects:
+                    obj = next(objects)
+                    if self.scope.predicate.matches(obj):
+                        self.send("ADDED", obj)
+            case StoredChange():
+                event = self.scope.event(
+                    waiting, *_converted(waiting, objects, self.scope.predicate)
+                )
+                if event is not None:
+                    self.send(*event)
 
     def pop_lines(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
         """Remove queued events, oldest first, and return them.
@@ -191,7 +316,10 @@ class Watch:
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
-        self.send("BOOKMARK", {"metadata": meta})
+        if self._waiting:
+            self._wait(Bookmark(meta))
+        else:
+            self.send("BOOKMARK", {"metadata": meta})
 
     def close(self) -> None:
         """End the watch, and signal the HTTP layer, which still sends the queued events."""
@@ -244,6 +372,9 @@ class Watches:
 
     def send(self, watch: Watch, change: StoredChange) -> None:
         """Queue the event for `change` in `watch`, if `watch` selects the changed object."""
+        if watch.must_wait(change):
+            watch.defer(change)
+            return
         event = watch.scope.event_of(change)
         if event is None:
             return
@@ -266,6 +397,26 @@ class Watches:
         if watches:
             for watch in list(watches):
                 self.send(watch, change)
+
+
+def _objects(waiting: Waiting, predicate: SelectionPredicate) -> Iterator[StoredObject]:
+    """Yield the objects of `waiting` that must be converted."""
+    match waiting:
+        case Existing():
+            yield from waiting.objects
+        case StoredChange():
+            yield waiting.object
+            if waiting.previous is not None and not predicate.is_everything:
+                yield waiting.previous
+
+
+def _converted(
+    change: StoredChange, objects: Iterator[Json], predicate: SelectionPredicate
+) -> tuple[Json, Json | None]:
+    """Take the converted (object, previous version) of `change` from `objects`."""
+    obj = next(objects)
+    has_previous = change.previous is not None and not predicate.is_everything
+    return obj, next(objects) if has_previous else None
 
 
 def _at_version(obj: Json, version: int) -> Json:

@@ -16,8 +16,12 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.endpoints.collection.list_page import list_page
-from fairlead.apiserver.endpoints.handlers.rest import require_key
+from fairlead.apiserver.endpoints.handlers.get import page_in_request_version
+from fairlead.apiserver.endpoints.handlers.rest import (
+    conversions_of,
+    in_request_version,
+    require_key,
+)
 from fairlead.apiserver.endpoints.request.body import decoded
 from fairlead.apiserver.endpoints.request.body_type import stated_type
 from fairlead.apiserver.endpoints.request.options import (
@@ -64,7 +68,8 @@ def delete(scope: RequestScope) -> WebhookCalls[Response]:
         or has_finalizers
         or (remains and not options.dry_run)
     ):
-        return scope.respond(last, 202 if remains and options.is_legacy_cascade else 200)
+        shown = yield from in_request_version(scope, last)
+        return scope.respond(shown, 202 if remains and options.is_legacy_cascade else 200)
     return scope.respond_json(success(kind, last["metadata"]))
 
 
@@ -89,8 +94,7 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
         chosen = replace(chosen, limit=_UNLIMITED)
     predicate = selection_predicate(scope.kind, chosen.label_selector, chosen.field_selector)
     # 3. list
-    storage, namespace = scope.deps.store.storage, scope.info.namespace
-    page = list_page(storage, scope.kind, namespace, predicate, chosen)
+    page = yield from page_in_request_version(scope, predicate, chosen)
     # 4. admit and delete each
     for listed in page.objects:
         try:
@@ -193,6 +197,7 @@ def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
         annotate=scope.request.notes.__setitem__,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
         options=options.raw,
+        conversions=conversions_of(scope),
     )
 
 

@@ -9,6 +9,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
+    find_existing,
     in_request_namespace,
     paused_if_large,
     require_key,
@@ -36,14 +37,15 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
     write = write_of(scope, options, patcher.operation)
     # 3. look up the object
     store, kind, info = scope.deps.store, scope.kind, scope.info
-    old = store.find(kind, info.namespace, info.name)
+    old = yield from find_existing(scope)
     if old is None and patcher.is_apply:
         return (yield from _create_by_apply(scope, patcher, write))
     require_key(info.name)
     if old is None:
         raise not_found(kind, info.namespace, info.name)
     # 4. apply the patch, and check that the result has the same identity
-    new = require_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
+    patched = yield from patcher.patched(old)
+    new = require_request_name(scope, in_request_namespace(scope, patched))
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
     yield from paused_if_large(scope)
@@ -54,7 +56,8 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
 
 def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> WebhookCalls[Response]:
     """Create the object that an apply patch describes, and return it with status 201."""
-    new = require_request_name(scope, in_request_namespace(scope, patcher.created()))
+    created = yield from patcher.created()
+    new = require_request_name(scope, in_request_namespace(scope, created))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)
     yield from paused_if_large(scope)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +27,7 @@ from fairlead.api.text.yaml_documents import YamlError
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.field_manager import tracking_of
-from fairlead.apiserver.endpoints.handlers.rest import in_storage_version
+from fairlead.apiserver.endpoints.handlers.rest import conversions_of, in_internal_version
 from fairlead.apiserver.endpoints.request.body import (
     media_type_of,
     parsed_yaml,
@@ -66,6 +67,7 @@ from fairlead.apiserver.schema.from_unstructured import restored
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.model import Schema
 from fairlead.apiserver.schema.scalar import TypeMismatchError
+from fairlead.apiserver.suspension import WebhookCalls
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -102,25 +104,25 @@ class Patcher(Struct, frozen=True):
         """The operation in the managedFields entry of the patch."""
         return "Apply" if self.is_apply else "Update"
 
-    def patched(self, old: Json) -> Json:
-        """Return `old` after the patch, in the storage version.
+    def patched(self, old: Json) -> WebhookCalls[Json]:
+        """Return `old` after the patch; both have the internal version.
 
         Raises ApiError 400, 409, 413, 422, 500.
         """
-        changed = self._changed(shown(self.kind, old))
-        return in_storage_version(self.scope, self.kind, changed)
+        before = shown(self.kind, old)
+        changed = (yield from self._applied(before)) if self.is_apply else self._changed(before)
+        return in_internal_version(self.scope, self.kind, changed)
 
-    def created(self) -> Json:
-        """Return the object that server-side apply creates, in its storage version.
+    def created(self) -> WebhookCalls[Json]:
+        """Return the object that server-side apply creates, in its internal version.
 
         Raises ApiError.
         """
-        return in_storage_version(self.scope, self.kind, self._applied(None))
+        made = yield from self._applied(None)
+        return in_internal_version(self.scope, self.kind, made)
 
     def _changed(self, old: Json) -> Json:
         match self.media_type:
-            case _ if self.is_apply:
-                return self._applied(old)
             case "application/json-patch+json":
                 return self._by_operations(old)
             case "application/merge-patch+json":
@@ -128,10 +130,11 @@ class Patcher(Struct, frozen=True):
             case _:
                 return self._strategically(old)
 
-    def _applied(self, old: Json | None) -> Json:
+    def _applied(self, old: Json | None) -> WebhookCalls[Json]:
         """Return the result of server-side apply to `old`; None means that no object exists yet."""
         config = self._configuration()
-        tracking = tracking_of(self.kind, self.subresource)
+        conversions = conversions_of(self.scope) if self.kind.is_custom else None
+        tracking = tracking_of(self.kind, self.subresource, conversions)
         if tracking is None:
             raise unknown_patch()
         application = ApplyRequest(
@@ -141,7 +144,8 @@ class Patcher(Struct, frozen=True):
             subresource=self.subresource,
         )
         timestamp = format_timestamp(self.scope.now)
-        made = server_side_apply(tracking, old, application, timestamp)
+        apply = partial(server_side_apply, tracking, old, application, timestamp)
+        made = apply() if conversions is None else (yield from conversions.run(apply))
         return self._decoded_apply(config, made)
 
     def _decoded_apply(self, config: Json, applied: Json) -> Json:

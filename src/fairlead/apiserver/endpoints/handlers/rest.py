@@ -11,7 +11,9 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
 from fairlead.apiserver.admission.write import Write
-from fairlead.apiserver.conversion.kind_conversion import is_converted, stored
+from fairlead.apiserver.apiextensions.conversion.conversions import Conversions
+from fairlead.apiserver.apiextensions.conversion.converter import from_storage
+from fairlead.apiserver.conversion.kind_conversion import internal, is_converted
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.request.body import decoded, media_type_of
 from fairlead.apiserver.endpoints.request.body_type import require_type
@@ -24,6 +26,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON
 from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.schema.raw_extension import with_raw_data
+from fairlead.apiserver.storage.storage import StoredObject
 from fairlead.apiserver.suspension import LARGE_BYTES, PAUSE, WebhookCalls
 from fairlead.apiserver.validation.meta.format import path_segment_problems
 
@@ -43,12 +46,30 @@ _DUPLICATE_OWNERS_ADVICE: Final = (
 
 
 def existing_object(scope: RequestScope) -> Json:
-    """Return the stored object that the path names.
+    """Return the stored object that the path names, in its stored version.
 
     Raises ApiError 400 if the name is invalid, and 404 if the object does not exist.
     """
     require_key(scope.info.name)
     return scope.deps.store.get(scope.kind, scope.info.namespace, scope.info.name)
+
+
+def find_existing(scope: RequestScope) -> WebhookCalls[Json | None]:
+    """Return the object that the path names, in the version of the request; None if it is missing.
+
+    Raises ApiError 500 if it cannot be converted to this version.
+    """
+    store, info = scope.deps.store, scope.info
+    found = store.find(scope.kind, info.namespace, info.name)
+    return None if found is None else (yield from in_request_version(scope, found))
+
+
+def in_request_version(scope: RequestScope, stored: StoredObject) -> WebhookCalls[Json]:
+    """Return an object in storage in the version of the request.
+
+    Raises ApiError 500 if it cannot be converted to this version.
+    """
+    return (yield from from_storage(scope.kind, [stored], scope.deps.store.storage))[0]
 
 
 def require_key(name: str) -> None:
@@ -72,7 +93,7 @@ def paused_if_large(scope: RequestScope) -> WebhookCalls[None]:
 
 
 def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None = None) -> Json:
-    """Return the body, decoded into the storage version of `kind` (default: the kind of the path).
+    """Return the body, decoded into the internal version of `kind` (default: the kind of the path).
 
     Depending on fieldValidation, unknown and duplicate fields become warnings or an error. Raises
     ApiError.
@@ -88,14 +109,14 @@ def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None
     scope.warnings.extend(warnings)
     if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:
         obj = with_raw_data(obj, request.body)
-    return in_storage_version(scope, kind, obj)
+    return in_internal_version(scope, kind, obj)
 
 
-def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
-    """Return a decoded object of `kind` in its storage version. Raises ApiError 400."""
+def in_internal_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
+    """Return a decoded object of `kind` in its internal version. Raises ApiError 400."""
     if not is_converted(kind):
         return obj
-    return scope.deps.store.registry.decode(kind, stored(kind, obj))
+    return scope.deps.store.registry.decode(kind, internal(kind, obj))
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
@@ -176,8 +197,8 @@ def write_of(
 
     `operation` and `subresource` ("" for the object itself) are recorded in managedFields.
     """
-    manager = scope.manager(options)
-    track_fields = track(scope.kind, manager, operation, subresource, scope.now)
+    manager, conversions = scope.manager(options), conversions_of(scope)
+    track_fields = track(scope.kind, manager, operation, subresource, scope.now, conversions)
 
     def tracked(old: Json | None, new: Json) -> Json:
         # Fields are tracked first, so that the client owns all that it sent, even duplicates.
@@ -194,7 +215,13 @@ def write_of(
         annotate=scope.request.notes.__setitem__,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
         options=_admission_options(options),
+        conversions=conversions,
     )
+
+
+def conversions_of(scope: RequestScope) -> Conversions | None:
+    """Return the conversions for a write; None if its objects are not custom resources."""
+    return None if scope.kind.custom is None else Conversions(scope.kind, scope.deps.store.storage)
 
 
 def _admission_options(options: WriteOptions) -> Json:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
+    find_existing,
     in_request_namespace,
     paused_if_large,
     require_key,
@@ -44,7 +45,7 @@ def update(scope: RequestScope) -> WebhookCalls[Response]:
     # 3. look up the object to replace
     store, kind, info = scope.deps.store, scope.kind, scope.info
     require_key(info.name)
-    old = store.find(kind, info.namespace, info.name)
+    old = yield from find_existing(scope)
     write, uid = write_of(scope, options), new["metadata"].get("uid", "")
     if old is None and strategy_of(kind).allow_create_on_update:
         require_uid(kind, {"metadata": {"namespace": info.namespace, "name": info.name}}, uid)

@@ -5,11 +5,19 @@ upstream: apiserver/pkg/endpoints/handlers/get.go:ListResource, handlers/watch.g
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.apiserver.endpoints.collection.list_page import objects_now
-from fairlead.apiserver.endpoints.collection.watch import Watch, WatchEventEncoder, WatchScope
+from fairlead.apiserver.apiextensions.conversion.converter import calls_webhook, from_storage
+from fairlead.apiserver.endpoints.collection.list_page import may_match, objects_now
+from fairlead.apiserver.endpoints.collection.watch import (
+    Convert,
+    Watch,
+    WatchEventEncoder,
+    WatchScope,
+    error_event,
+)
 from fairlead.apiserver.endpoints.request.options import (
     ListOptions,
     list_options,
@@ -21,7 +29,6 @@ from fairlead.apiserver.endpoints.response.watch_event import (
     MetadataEventEncoder,
     ObjectEventEncoder,
     TableEventEncoder,
-    error_event,
 )
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.negotiation.media_type import (
@@ -61,6 +68,7 @@ def watch(scope: RequestScope) -> Watch:
         predicate,
         _event_encoder(scope, media_type),
         int(options.version or "0"),
+        _conversion(scope),
     )
     timeout_s = _timeout_s(options.timeout_s or 0)
     opened = Watch(
@@ -94,10 +102,16 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
     if options.send_initial and version > scope.deps.store.version:
         raise too_large_resource_version(version, scope.deps.store.version)
     if options.send_initial or (version == 0 and options.send_initial is None):
-        existing = [kept for _, kept in objects_now(storage, watched.kind, watched.namespace)]
-        if not watched.predicate.is_everything:
-            existing = list(filter(watched.predicate.selects, existing))
-        opened.begin(existing)
+        found = objects_now(storage, watched.kind, watched.namespace)
+        if watched.convert is not None and any(
+            calls_webhook(watched.kind, kept) for _, kept in found
+        ):
+            opened.begin_waiting([kept for key, kept in found if may_match(watched.predicate, key)])
+        else:
+            existing = [kept for _, kept in found]
+            if not watched.predicate.is_everything:
+                existing = list(filter(watched.predicate.selects, existing))
+            opened.begin(existing)
         if options.bookmarks:
             opened.bookmark(storage.version, is_initial=True)
     elif version > 0:
@@ -122,6 +136,13 @@ def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None
     return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)
+
+
+def _conversion(scope: RequestScope) -> Convert | None:
+    """Return the conversion of watched objects to the request's version by a webhook, if any."""
+    if scope.kind.conversion_webhook is None:
+        return None
+    return partial(from_storage, scope.kind, storage=scope.deps.store.storage)
 
 
 def _event_encoder(scope: RequestScope, media_type: MediaTypeOptions) -> WatchEventEncoder:

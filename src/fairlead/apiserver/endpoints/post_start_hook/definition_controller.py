@@ -287,9 +287,14 @@ class DefinitionController:
         return bool(self._store.list(kind))
 
 
-def _schemas(kind: Kind) -> tuple[str, dict[str, Json]]:
-    """Return the stored apiVersion of a custom kind, and the schemas of all its versions."""
-    return kind.stored_as, {api_version: one.raw for api_version, one in kind.all_types}
+def _schemas(kind: Kind) -> tuple[str, bool, dict[str, Json]]:
+    """Return (apiVersion, whether a webhook converts, schemas of all versions) of a custom kind.
+
+    The apiVersion is that in which objects are stored. The form of the stored objects depends on
+    these facts.
+    """
+    schemas = {api_version: one.raw for api_version, one in kind.all_types}
+    return kind.stored_as, kind.conversion_webhook is not None, schemas
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:

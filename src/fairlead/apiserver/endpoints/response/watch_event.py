@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from fairlead.api.json import Json
 from fairlead.apiserver.conversion.kind_conversion import shown
+from fairlead.apiserver.endpoints.collection.watch import line_of
 from fairlead.apiserver.endpoints.request.typed_object import zero_object
 from fairlead.apiserver.endpoints.response.encoded_objects import preamble, rest_of
 from fairlead.apiserver.endpoints.response.renderer import Renderer, partial
@@ -16,15 +16,6 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import MediaTypeOptions
 from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.storage.storage import StoredObject, value_of
-
-
-def _line(name: str, text: bytes) -> bytes:
-    return b'{"type":"%s","object":%s}\n' % (name.encode(), text)
-
-
-def error_event(status: Json) -> bytes:
-    """Return the encoded ERROR event that ends a watch."""
-    return _line("ERROR", encode(status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +29,10 @@ class ObjectEventEncoder:
         """Return one event as a line of bytes."""
         if name == "BOOKMARK":
             marked = {**zero_object(self.kind), **value_of(obj)}
-            return _line(name, preamble(self.kind) + rest_of(marked))
+            return line_of(name, preamble(self.kind) + rest_of(marked))
         if name == "DELETED":
-            return _line(name, preamble(self.kind) + rest_of(shown(self.kind, value_of(obj))))
-        return _line(name, self.renderer.texts.whole(self.kind, obj))
+            return line_of(name, preamble(self.kind) + rest_of(shown(self.kind, value_of(obj))))
+        return line_of(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
         """Return True."""
@@ -55,7 +46,7 @@ class MetadataEventEncoder(Struct, frozen=True):
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """Return one event as a line of bytes."""
-        return _line(name, encode(partial(self.media_type, value_of(obj))))
+        return line_of(name, encode(partial(self.media_type, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
         """Return True."""
@@ -80,7 +71,7 @@ class TableEventEncoder:
             table["columnDefinitions"] = None
         if self.include == "None":  # a watch has `"object":null`, a list lacks the member
             table["rows"] = [{**row, "object": None} for row in table["rows"]]
-        return _line(name, encode(table))
+        return line_of(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:
         """Return True."""

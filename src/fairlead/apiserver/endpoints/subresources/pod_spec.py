@@ -31,7 +31,7 @@ def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
-    change = requested_update(scope, scope.kind, whole_object)
+    change = yield from requested_update(scope, scope.kind, whole_object)
     after = change.view.get("spec", {}).get("ephemeralContainers", [])
     spec = {"ephemeralContainers": after}
     return (yield from _stored(scope, change, spec, check_debugging))
@@ -42,7 +42,7 @@ def resize(scope: RequestScope) -> WebhookCalls[Response]:
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
-    change = requested_update(scope, scope.kind, whole_object)
+    change = yield from requested_update(scope, scope.kind, whole_object)
     old, wanted = change.old, change.view.get("spec", {})
     resized = {
         field: _resized(old["spec"][field], wanted.get(field, []))
@@ -78,7 +78,8 @@ def _stored(
     if admitted is not new:  # mutating admission may have made the pod invalid
         ApiValidator().validate_part(scope.kind, POD_RULES, old, admitted, check(old, admitted))
         new = admitted
-    return scope.respond(store.commit(scope.kind, old, new, write=change.write))
+    stored = yield from store.commit.steps(scope.kind, old, new, write=change.write)
+    return scope.respond(stored)
 
 
 def _resized(before: list[Json], wanted: list[Json]) -> list[Json]:

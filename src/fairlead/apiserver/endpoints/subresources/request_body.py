@@ -14,6 +14,7 @@ from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     existing_object,
     in_request_namespace,
+    in_request_version,
     require_request_name,
     without_duplicate_owners,
     write_of,
@@ -22,6 +23,7 @@ from fairlead.apiserver.endpoints.request.options import WriteOptions, write_opt
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.suspension import WebhookCalls
 
 
 def posted_body(scope: RequestScope, kind: Kind) -> Json:
@@ -47,8 +49,9 @@ def object_member(body: Json, field: str) -> Json:
 class SubresourceUpdate(Struct, frozen=True):
     """A decoded PUT or PATCH of a subresource.
 
-    `old` is the stored object. `view` is the object or the Scale that results from the PUT or
-    PATCH. If `is_applied` is True, server-side apply computed `view`, including its managedFields.
+    `old` is the stored object in the version of the request. `view` is the object or the Scale that
+    results from the PUT or PATCH. If `is_applied` is True, server-side apply computed `view`,
+    including its managedFields.
     """
 
     old: Json
@@ -60,7 +63,7 @@ class SubresourceUpdate(Struct, frozen=True):
 
 def requested_update(
     scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
-) -> SubresourceUpdate:
+) -> WebhookCalls[SubresourceUpdate]:
     """Return the update that a PUT or PATCH requests.
 
     `view_of` returns what the subresource shows of a stored object: the object itself or its
@@ -74,9 +77,9 @@ def requested_update(
         # 2. read the options, look up the object, and apply the patch
         options = write_options(scope.request, "PatchOptions")
         patcher = patcher_of(scope, options, kind, subresource)
-        old = existing_object(scope)
-        new = in_request_namespace(scope, patcher.patched(view_of(old)))
-        new = require_request_name(scope, new)
+        old = yield from in_request_version(scope, existing_object(scope))
+        patched = yield from patcher.patched(view_of(old))
+        new = require_request_name(scope, in_request_namespace(scope, patched))
         write = write_of(scope, options, patcher.operation, subresource)
         return SubresourceUpdate(old, new, options, write, patcher.is_apply)
     # 2. read the options, decode the body, and look up the object
@@ -86,7 +89,7 @@ def requested_update(
     if not new["metadata"].get("name"):
         # Raises: as upstream, a missing name is reported before 404.
         require_request_name(scope, new)
-    old = existing_object(scope)
+    old = yield from in_request_version(scope, existing_object(scope))
     new = require_request_name(scope, new)
     return SubresourceUpdate(old, new, options, write_of(scope, options, "Update", subresource))
 

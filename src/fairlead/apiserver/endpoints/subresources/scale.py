@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.custom_type import ScalePaths
 from fairlead.apiserver.apiextensions.json_path import JsonPath
 from fairlead.apiserver.endpoints.field_manager import track
-from fairlead.apiserver.endpoints.handlers.rest import existing_object
+from fairlead.apiserver.endpoints.handlers.rest import existing_object, in_request_version
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.subresources.request_body import (
     SubresourceUpdate,
@@ -41,8 +41,9 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
     """Return the Scale of an object; a PUT or PATCH first changes spec.replicas."""
     if scope.verb == "get":
         scope.negotiate()
-        return scope.respond(scale_of(scope.kind, existing_object(scope)), kind=SCALE)
-    change = requested_update(scope, SCALE, partial(_tracked_scale, scope.kind))
+        found = yield from in_request_version(scope, existing_object(scope))
+        return scope.respond(scale_of(scope.kind, found), kind=SCALE)
+    change = yield from requested_update(scope, SCALE, partial(_tracked_scale, scope.kind))
     old = change.old
     replicas = change.view.get("spec", {}).get("replicas", 0)
     if replicas < 0:

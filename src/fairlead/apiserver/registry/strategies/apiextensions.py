@@ -5,7 +5,7 @@ upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
@@ -17,7 +17,6 @@ from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStrategy
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.meta.field import bounded
-from fairlead.apiserver.validation.meta.field import invalid as field_invalid
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 # --- preparation ---------------------------------------------------------------------------------
@@ -29,8 +28,7 @@ def new_definition(definition: Json, _: Storage) -> Json:
     Raises ApiError 422 if the definition is invalid.
     """
     completed = with_stored_versions(definition)
-    found = causes(completed, ExpressionLengthBudget())
-    _require_valid(completed, (*found, *_conversion_causes(completed)))
+    _require_valid(completed, causes(completed, ExpressionLengthBudget()))
     return completed
 
 
@@ -42,24 +40,8 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
     found = (*causes(completed, length_budget), *changed_causes(old, completed))
-    if not any(_conversion_causes(old)):  # an old definition with a webhook stays valid
-        found = (*found, *_conversion_causes(completed))
     _require_valid(completed, found)
     return completed
-
-
-def _conversion_causes(definition: Json) -> Iterator[Cause]:
-    """Yield an error if a webhook would have to convert the definition's objects.
-
-    Upstream calls the webhook, but this server cannot. It refuses the definition, because clients
-    that use a version other than the storage version would otherwise read and write wrong fields.
-    """
-    spec = definition["spec"]
-    versions = spec.get("versions") or ()
-    is_converted = any(one.get("served") and not one.get("storage") for one in versions)
-    if is_converted and (spec.get("conversion") or {}).get("strategy") == "Webhook":
-        problem = "conversion webhooks are not called here; serve the storage version only"
-        yield field_invalid("spec.conversion.strategy", "Webhook", problem)
 
 
 def _schemas(definition: Json) -> list[Any]:

@@ -7,14 +7,6 @@ import pytest
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.registry.strategies.apiextensions import changed_definition, new_definition
 
-WEBHOOK = {
-    "strategy": "Webhook",
-    "webhook": {
-        "clientConfig": {"url": "https://127.0.0.1:9443/convert"},
-        "conversionReviewVersions": ["v1"],
-    },
-}
-
 
 def definition(rule, **spec):
     items = {"type": "array", "items": {"type": "string"}}
@@ -50,35 +42,3 @@ def test_stored_rules_with_a_too_high_cost_are_kept():
     assert changed_definition(before, after, None)["metadata"]["labels"] == {"a": "b"}
     with pytest.raises(ApiError, match="exceeds budget"):
         changed_definition(definition("true"), after, None)
-
-
-def converted(*, served):
-    """Return a definition with a second version and a conversion webhook."""
-    found = definition("true", conversion=WEBHOOK)
-    (version,) = found["spec"]["versions"]
-    found["spec"]["versions"].append({**version, "name": "v2", "served": served, "storage": False})
-    return found
-
-
-def test_a_conversion_webhook_that_would_be_called_is_refused():
-    problem = (
-        'spec.conversion.strategy: Invalid value: "Webhook": conversion webhooks are not called'
-    )
-    with pytest.raises(ApiError, match=problem) as refusal:
-        new_definition(converted(served=True), None)
-    assert refusal.value.code == 422
-    with pytest.raises(ApiError, match=problem):
-        changed_definition(converted(served=False), converted(served=True), None)
-
-
-def test_a_conversion_webhook_that_is_not_called_is_accepted():
-    assert new_definition(converted(served=False), None)["spec"]["conversion"] == WEBHOOK
-
-
-def test_a_stored_definition_with_a_conversion_webhook_can_be_changed():
-    changed = converted(served=True)
-    changed["metadata"]["labels"] = {"a": "b"}
-    assert changed_definition(converted(served=True), changed, None)["metadata"] == {
-        "name": "xs.example.com",
-        "labels": {"a": "b"},
-    }

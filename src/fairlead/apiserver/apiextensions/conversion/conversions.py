@@ -1,0 +1,97 @@
+"""Conversions: the conversions that one request needs.
+
+Some computations need an object in several versions, for example because managedFields have
+entries in several versions. They are ordinary functions, which cannot wait for a webhook. So
+`run` restarts such a function whenever it needs a new conversion:
+
+    compute() --> in_version: not known --> webhook --> compute() again --> in_version: known
+
+upstream: apimachinery/pkg/util/managedfields/internal/versionconverter.go,
+apiserver/pkg/admission/plugin/webhook/generic/conversion.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.conversion.converter import (
+    ConversionFailedError,
+    converted,
+    from_storage,
+    to_storage,
+)
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import Storage, StoredObject
+from fairlead.apiserver.suspension import WebhookCalls
+
+Result = TypeVar("Result")
+_encode: Final = msgspec.json.Encoder().encode
+_Key = tuple[str, bytes]
+
+
+class _NeededError(Exception):
+    """A conversion that `Conversions.run` must make before the computation can go on."""
+
+    def __init__(self, key: _Key, obj: Json) -> None:
+        super().__init__(key[0])
+        self.key, self.obj = key, obj
+
+
+class Conversions:
+    """Converts the objects of one request for `kind`; `storage` contains Services of webhooks."""
+
+    def __init__(self, kind: Kind, storage: Storage) -> None:
+        self._kind = kind
+        self._storage = storage
+        # by (apiVersion, object as JSON text): the converted object, or the error
+        self._known: dict[_Key, Json | ConversionFailedError] = {}
+
+    def from_storage(self, stored: StoredObject) -> WebhookCalls[Json]:
+        """Return an object in storage in the version of the request."""
+        return (yield from from_storage(self._kind, [stored], self._storage))[0]
+
+    def to_storage(self, obj: Json) -> WebhookCalls[Json]:
+        """Return `obj`, which has the version of the request, as it is stored."""
+        return (yield from to_storage(self._kind, obj, self._storage))
+
+    def in_version(self, api_version: str, obj: Json) -> Json:
+        """Return `obj` in another version. Raises ConversionFailedError.
+
+        If a webhook must convert `obj`, this works only inside `run`, or if the same conversion has
+        been made before.
+        """
+        if obj.get("apiVersion") == api_version:
+            return obj
+        # upstream: webhook_converter.go:isEmptyUnstructuredObject
+        if self._kind.conversion_webhook is None or obj.keys() <= {"apiVersion", "kind"}:
+            return {**obj, "apiVersion": api_version}
+        key = api_version, _encode(obj)
+        found = self._known.get(key)
+        if found is None:
+            raise _NeededError(key, obj)
+        if isinstance(found, ConversionFailedError):
+            raise found
+        return found
+
+    def run(self, compute: Callable[[], Result]) -> WebhookCalls[Result]:
+        """Return the result of `compute`, which may call `in_version`.
+
+        `compute` may run several times, so it must have no side effects.
+        """
+        while True:
+            try:
+                return compute()
+            except _NeededError as needed:
+                yield from self._convert(needed)
+
+    def _convert(self, needed: _NeededError) -> WebhookCalls[None]:
+        (api_version, _), obj = needed.key, needed.obj
+        try:
+            made = yield from converted(self._kind, [obj], api_version, self._storage)
+            self._known[needed.key] = made[0]
+        except ConversionFailedError as failure:
+            self._known[needed.key] = failure
