@@ -115,6 +115,11 @@ class DefinedType(Protocol):
         ...
 
     @property
+    def has_status(self) -> bool:
+        """True if this version has the subresource `status`."""
+        ...
+
+    @property
     def deprecation(self) -> str:
         """The warning for requests to this version; "" if it is not deprecated."""
         ...
@@ -184,6 +189,22 @@ class Kind:
     def stored_as(self) -> str:
         """The apiVersion in which objects of this kind are stored."""
         return self.stored_version or self.api_version
+
+    @cached_property
+    def as_stored(self) -> Kind:
+        """The kind in the version `stored_as`, if it is a custom resource; else the kind itself."""
+        return self.in_version(self.stored_as) if self.is_custom else self
+
+    def in_version(self, api_version: str) -> Kind:
+        """Return the kind in another version of its definition.
+
+        Return the kind itself if the definition does not have the version.
+        """
+        custom = dict(self.all_types).get(api_version)
+        if custom is None or api_version == self.api_version:
+            return self
+        version = api_version.rpartition("/")[2]
+        return replace(self, version=version, custom=custom, has_status=custom.has_status)
 
     @cached_property
     def stored_group(self) -> str:

@@ -47,7 +47,7 @@ from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintN
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import NAMESPACE, POD, RUNTIME_CLASS, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.suspension import WebhookCalls
+from fairlead.apiserver.suspension import WebhookCalls, run_to_end
 
 Completed = Callable[[Kind, Json], Json]
 
@@ -287,5 +287,4 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
 
 def _object(admitted: Json | WebhookCalls[Json]) -> Json:
     """Return `admitted`, the result of a plugin that calls no webhooks."""
-    assert isinstance(admitted, dict)
-    return admitted
+    return admitted if isinstance(admitted, dict) else run_to_end(admitted)

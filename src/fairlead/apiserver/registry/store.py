@@ -369,6 +369,8 @@ class Store:
 
     # --- patches of controllers; the endpoints apply patches of clients ---------------------
 
+    # A custom resource is patched in the version in which it is stored.
+
     @SuspendableMethod
     def patch(  # noqa: PLR0913 - the parts of one request
         self,
@@ -387,6 +389,7 @@ class Store:
         if the object does not exist, and the errors of `update`.
         """
         old = self.get(kind, namespace, name)
+        kind = kind.in_version(old.get("apiVersion", ""))
         require_uid(kind, old, uid)
         new = self.registry.decode(kind, merge_patch(old, patch))
         return (yield from self.update.steps(kind, old, new, now, write=write))
@@ -413,6 +416,7 @@ class Store:
         400 if the status is invalid.
         """
         old = self.get(kind, namespace, name)
+        kind = kind.in_version(old.get("apiVersion", ""))
         require_uid(kind, old, uid)
         if resource_version not in ("", old["metadata"]["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)

@@ -313,7 +313,10 @@ class Storage:
         return len(self._objects.get(kind.resource, _NONE))
 
     def kinds(self) -> list[Kind]:
-        """Return the kinds that have or had objects, in the order of their first object."""
+        """Return the kinds that have or had objects, in the order of their first object.
+
+        A custom resource has its storage version.
+        """
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
@@ -327,6 +330,7 @@ class Storage:
             raise no_space()
         version = self._version + 1
         meta = {**meta, "resourceVersion": str(version)}
+        kind = kind.as_stored
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)
@@ -373,6 +377,7 @@ class Storage:
         self._version += 1
         meta = {**previous["metadata"], "resourceVersion": str(self._version)}
         last = {**previous, "metadata": meta}
+        kind = kind.as_stored
         self._record(StoredChange(ChangeType.DELETED, kind, last, previous, self._version, key))
         return last
 
@@ -382,6 +387,8 @@ class Storage:
         `read` returns the object itself if nothing changes. No listener is called. The log keeps
         the old objects, so after a rewrite, a watch of `kind` cannot start at an earlier version.
         """
+        if kind.resource in self._kinds:
+            self._kinds[kind.resource] = kind.as_stored
         for key in list(self._objects.get(kind.resource, ())):
             found = self.find_stored(kind, *key)
             if found is None:
@@ -468,7 +475,7 @@ class Storage:
     def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
         objects = self._objects.get(kind.resource)
         if objects is None:
-            self._kinds[kind.resource] = kind
+            self._kinds[kind.resource] = kind.as_stored
             objects = self._objects[kind.resource] = {}
         return objects
 

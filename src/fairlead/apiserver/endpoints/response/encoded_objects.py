@@ -47,9 +47,9 @@ class EncodedObjects:
         if text is not None:
             return rest_of_text(kind, text)
         made = value_of(obj)
-        if is_converted(kind):
+        if is_converted(kind) and not kind.is_custom:
             return rest_of(shown(kind, made))
-        return rest_of(self._storage.arranged(kind, made, None))
+        return rest_of(self._storage.arranged(kind, shown(kind, made), None))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """Return the stored JSON text of `obj`.
