@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Final
+from urllib.parse import parse_qsl
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from tests.fuzz.test_bodies import OPERATIONS, POINTERS
 from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import check
 from tests.unit.apiserver.endpoints.conftest import CountedIds
+from tests.unit.apiserver.widget import DEFINITIONS, NEW, OLD, Webhook, definition, new, old
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
@@ -99,3 +102,41 @@ def test_any_answer_of_a_webhook_is_applied_or_refused(data, sort, policy):
     answer = ask(made, "POST", CONFIG_MAPS, body, call)
     if b"Internal error occurred: " not in answer.body[0]:  # created by the webhook
         check(answer)
+
+
+REQUESTS: Final[tuple[tuple[str, str, object], ...]] = (
+    ("GET", f"{OLD}/w", None),
+    ("GET", OLD, None),
+    ("GET", f"{OLD}?fieldSelector=spec.address%3Da:1", None),
+    ("GET", f"{OLD}/w/scale", None),
+    ("POST", OLD, old("x")),
+    ("PUT", f"{OLD}/w", {**old(), "metadata": {"name": "w", "resourceVersion": "3"}}),
+    ("DELETE", f"{OLD}/w", {}),
+    ("DELETE", OLD, {}),
+)
+# Errors 500 of upstream: the conversion fails, or its result has no replicas.
+FAILED = (b"conversion webhook for example.com/", b"the spec replicas field")
+
+
+@given(st.data(), st.sampled_from(REQUESTS), st.sampled_from(("v1", "v1beta1")))
+def test_any_answer_of_a_conversion_webhook_is_used_or_an_error(data, request, version):
+    """What the webhook stored can be read in the storage version."""
+    made, webhook = server(), Webhook()
+    assert ask(made, "POST", DEFINITIONS, definition(reviews=(version,))).status == 201
+    assert ask(made, "POST", NEW, new(replicas=1)).status == 201
+
+    def call(needed):
+        answer = webhook.answer(json.loads(needed.body))
+        changed = data.draw(mutated(answer)) if data.draw(st.booleans()) else answer
+        return WebhookAnswer(body=json.dumps(None if changed is NOTHING else changed).encode())
+
+    method, url, body = request
+    path, _, query = url.partition("?")
+    raw = b"" if body is None else json.dumps(body).encode()
+    sent = Request(method, path, tuple(parse_qsl(query)), {}, raw)
+    answer = run_to_end(made.handle.steps(sent, NOW), call)
+    if not any(text in b"".join(answer.body) for text in FAILED):
+        check(answer)
+    assert ask(made, "GET", NEW, {}).status == 200
+    watch = made.handle(Request("GET", NEW, (("watch", "1"),)), NOW)
+    check(watch)

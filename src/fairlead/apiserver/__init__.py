@@ -14,7 +14,8 @@ A package imports only packages on the lines below it (`.importlinter`):
     admission        plugins, policies and webhooks
     apiextensions    custom resource definitions
     auth             authentication and authorization
-    validation patch printers protobuf negotiation storage
+    webhook_client_config
+    validation patch printers protobuf negotiation storage suspension
     conversion defaulting error
     kind             the kinds of objects, such as Pod
     schema           the fields of the kinds

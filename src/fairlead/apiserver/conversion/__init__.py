@@ -1,4 +1,4 @@
-"""Converts objects between the served and the stored version.
+"""Converts objects between the served and the internal version.
 
 upstream: pkg/apis/*/v1/conversion.go
 """

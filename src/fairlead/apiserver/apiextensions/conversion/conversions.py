@@ -30,6 +30,8 @@ from fairlead.apiserver.suspension import WebhookCalls
 
 Result = TypeVar("Result")
 _encode: Final = msgspec.json.Encoder().encode
+# The versions of a definition are few, and a computation needs few objects in each.
+CONVERSIONS_MAX: Final = 1_000
 _Key = tuple[str, bytes]
 
 
@@ -80,13 +82,15 @@ class Conversions:
     def run(self, compute: Callable[[], Result]) -> WebhookCalls[Result]:
         """Return the result of `compute`, which may call `in_version`.
 
-        `compute` may run several times, so it must have no side effects.
+        `compute` may run several times, so it must have no side effects. Raises
+        ConversionFailedError if `compute` needs too many conversions, or passes the error on.
         """
-        while True:
+        for _ in range(CONVERSIONS_MAX):
             try:
                 return compute()
             except _NeededError as needed:
                 yield from self._convert(needed)
+        raise ConversionFailedError(f"more than {CONVERSIONS_MAX} conversions are needed")
 
     def _convert(self, needed: _NeededError) -> WebhookCalls[None]:
         (api_version, _), obj = needed.key, needed.obj

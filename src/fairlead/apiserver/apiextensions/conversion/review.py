@@ -148,6 +148,6 @@ def _wrong_type(field: str, value: Any) -> str:
 
 def type_text(obj: Mapping[str, Any]) -> str:
     """Return the type of an object as Go prints it, such as `example.com/v1, Kind=Widget`."""
-    api_version = obj.get("apiVersion") or ""
+    api_version = str(obj.get("apiVersion") or "")
     version = api_version if "/" in api_version else f"/{api_version}"
     return f"{version}, Kind={obj.get('kind') or ''}"

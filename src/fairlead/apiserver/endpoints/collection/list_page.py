@@ -114,13 +114,13 @@ def converted_page(
     `predicate` selects objects by their converted form. Raises ApiError 500 if the conversion
     fails.
     """
-    # The storage may change while a webhook is called, so all candidates are taken first.
-    entries = list(found.objects)
     if predicate.is_everything:
-        matches, end = _first_matches(entries, predicate, found.limit)
+        matches, end = _first_matches(found.objects, predicate, found.limit)
         objects = yield from convert([kept for _, kept in matches])
         made = [(key, obj) for (key, _), obj in zip(matches, objects, strict=True)]
         return _page(found, made, end, predicate)
+    # The storage may change while a webhook is called, so all candidates are taken first.
+    entries = list(found.objects)
     matches, end = [], 0
     is_full = False
     # A webhook keeps names.

@@ -258,10 +258,8 @@ class Watch:
             case Bookmark():
                 self.send("BOOKMARK", {"metadata": waiting.metadata})
             case Existing():
-                for _ in waiting.objects:
-                    obj = next(objects)
-                    if self.scope.predicate.matches(obj):
-                        self.send("ADDED", obj)
+                taken = islice(objects, len(waiting.objects))
+                self.begin([obj for obj in taken if self.scope.predicate.matches(obj)])
             case StoredChange():
                 event = self.scope.event(
                     waiting, *_converted(waiting, objects, self.scope.predicate)
