@@ -14,8 +14,6 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node
-from fairlead.engine.plugins.dynamic_resources.device_search import is_repelled
-from fairlead.engine.plugins.dynamic_resources.shared_counters import SharedCounters
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import PoolDevice, is_usable_on
 from fairlead.whatif.outcome.run_outcome import NodeEnd
@@ -40,6 +38,14 @@ def device_amounts(node: Node, cluster: Cluster) -> tuple[dict[str, int], dict[s
     pools, ledger = cluster.devices.pools, cluster.devices
     if not pools.slices_of(node.metadata.name):
         return {}, {}
+    # Imported only if nodes have devices.
+    from fairlead.engine.plugins.dynamic_resources.device_search import (  # noqa: PLC0415
+        is_repelled,
+    )
+    from fairlead.engine.plugins.dynamic_resources.shared_counters import (  # noqa: PLC0415
+        SharedCounters,
+    )
+
     counters = SharedCounters(pools.on(node), ledger)
     allocatable, requested = {}, {}
     for driver, devices in devices_of(node, cluster).items():
