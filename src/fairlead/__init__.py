@@ -5,4 +5,4 @@ A deterministic Kubernetes simulator in virtual time, behind `fairlead simulate`
 first.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
