@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from fairlead.api.codec import DecodeError, View, decode_as
-from fairlead.api.json import Json
+from fairlead.api.json import Json, mapping
 from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.node_readiness import READY, TRUE
 from fairlead.api.objects import (
@@ -473,13 +473,14 @@ def _former_gangs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _has_workload_ref(manifest: Manifest) -> bool:
-    content = manifest.content
-    if not isinstance(content, dict) and _WORKLOAD_REF.encode() not in bytes(content.text):
-        return False  # most objects, so their texts are not decoded
-    spec = _at(manifest, "spec") if manifest.kind is POD else manifest.pod_template
-    if manifest.kind is not POD and isinstance(spec, dict):
-        spec = spec.get("spec")
-    return isinstance(spec, dict) and _WORKLOAD_REF in spec
+    if manifest.kind is POD:
+        content = manifest.content
+        if not isinstance(content, dict) and _WORKLOAD_REF.encode() not in bytes(content.text):
+            return False  # almost always, so almost no text is decoded
+        return _WORKLOAD_REF in _at(manifest, "spec")
+    if manifest.kind is NODE:
+        return False  # has no pod template, and its text need not be decoded
+    return _WORKLOAD_REF in mapping(manifest.pod_template, "spec")
 
 
 def _is_out(node: Manifest) -> bool:
@@ -615,10 +616,7 @@ def _api_server(entry: Manifest | ReplicaManifests) -> Manifest | None:
 
 def _at(manifest: Manifest, *path: str) -> Json:
     """Return the mapping at the given path in `manifest`; {} if there is none."""
-    found: Any = manifest.value
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+    return mapping(manifest.value, *path)
 
 
 def _version(text: object) -> tuple[int, int] | None:
