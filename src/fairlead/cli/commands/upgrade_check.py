@@ -63,9 +63,10 @@ def upgrade_check(
         named(
             "LABEL",
             "Node label that names the node pool of a node (default: the node pool label of "
-            "Karpenter, EKS, eksctl, GKE, AKS or kops). If no node has such a label, nodes with "
-            "the same labels (except zone labels and labels that name the node), taints and size "
-            "form a pool; memory and ephemeral storage may differ by 5%.",
+            "Karpenter, EKS, eksctl, GKE, AKS or kops). If no node has such a label, a pool "
+            "consists of the nodes that have the same taints, size and labels. Zone labels and "
+            "labels that name the node are ignored, and memory and ephemeral storage may differ "
+            "by 5%.",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

@@ -188,7 +188,10 @@ class LostPod(Struct, frozen=True, kw_only=True):
 
 
 class OutagePreemption(Struct, frozen=True, kw_only=True):
-    """A preemption of `pod` on `node`; the preemptor `by` replaces a pod of a failed node."""
+    """A preemption of `pod` on `node` by the pod `by`, which a workload created after an outage.
+
+    `by` is the replacement of a pod that was on a failed node.
+    """
 
     at: Instant
     pod: str

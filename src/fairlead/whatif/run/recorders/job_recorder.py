@@ -152,7 +152,7 @@ def missing_group_notes(batch: Batch) -> Iterator[str]:
 
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:
-    """Yield a sentence for each missing queue that jobs wait for."""
+    """Yield a note for each missing queue that jobs wait for."""
     waiting = batch.missing_queues()
     for queue in sorted(waiting):
         count = f"{waiting[queue]} {'job waits' if waiting[queue] == 1 else 'jobs wait'} for it"
