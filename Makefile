@@ -47,7 +47,7 @@ $(SITE_STAMP): requirements-site.lock pyproject.toml
 demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
 	@examples/openb/demo $(BIN)/fairlead
 
-demo-outage: $(RUN_STAMP) ## the same cluster, with one zone down for twenty minutes
+demo-outage: $(RUN_STAMP) ## the same cluster, with a third of its nodes down for twenty minutes
 	@examples/openb/demo-outage $(BIN)/fairlead
 
 demo-batch: $(RUN_STAMP) ## share openb's GPUs between three queues of gangs, under three policies

@@ -31,14 +31,13 @@ _COMPARISON: Final = Group("Several answers", sort_key=4)
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
 namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
-that it describes is displaced: preempted, evicted, or on a node that was deleted. Other \
-conditions: pdb-breached \
-(pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
-pending>0 (the change leaves pods pending), pending:priority>=1000 (the change leaves pods of such \
-a priority pending), undrained (a drain did not finish), data-deleted \
-(PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
-time, a workload had fewer ready pods than 80% of the pods that it wants). docs/results.md lists \
-all conditions.
+that it describes is displaced: preempted, evicted, or on a node that was deleted (except pods of \
+DaemonSets and static pods). Other conditions: pdb-breached (pods were displaced against a \
+PodDisruptionBudget), loop (pods are displaced again and again), pending>0 (the change leaves \
+pods pending), pending:priority>=1000 (the change leaves pods of such a priority pending), \
+undrained (a drain did not finish), data-deleted (PersistentVolumeClaims were deleted together \
+with their volumes), workload-below=80% (at some time, a workload had fewer ready pods than 80% \
+of the pods that it wants). docs/results.md lists all conditions.
 """
 
 
