@@ -219,8 +219,8 @@ class Rebalancer:
         """Make the best helpful move of a pod, keep it in the model, and return it.
 
         A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`, and does
-        not make its target fuller than its origin was. Only nodes of `_open_rows` can be targets. The
-        `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first node with a
+        not make its target fuller than its origin was. Only nodes of `_open_rows` can be targets.
+        The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first node with a
         helpful move, the move that lowers the sum most is made. Return None if there is no helpful
         move, or if `_commit` rejects the move.
         """

@@ -484,7 +484,7 @@ class Session:
                 job.waiting_since = self.now
 
     def fits_somewhere(self, task: TaskInfo) -> bool:
-        """Return whether `task` fits on a node now: idle resources suffice, and all filters pass."""
+        """Return whether a node has enough idle resources for `task`, and passes all filters."""
         return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:

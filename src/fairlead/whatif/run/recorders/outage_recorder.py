@@ -343,7 +343,7 @@ class OutageRecorder(Struct):
         return [self.pods[uid] for uid in self._keys_on(node)]
 
     def pod_keys_on(self, node: str) -> Iterator[str]:
-        """Yield the keys of the existing pods on `node`, without building the views of loaded pods."""
+        """Yield the keys of the existing pods on `node`, without building views of loaded pods."""
         yield from self._loaded.get(node, ())
         for uid in self._on_node.get(node, ()):
             yield self.pods[uid].key
