@@ -74,17 +74,21 @@ class ImagePlatforms(Struct, frozen=True):
         if len(known) < 2:
             return cls(frozenset(known))
         proven: dict[str, set[Platform]] = defaultdict(set)
-        placed = {}
+        placed: dict[str, str] = {}
         for entry in entries:
             if entry.kind is not POD:
                 continue
-            for pod in entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,):
-                platform = nodes.get(pod.spec.node_name)
-                placed[pod.metadata.uid] = pod.spec.node_name
-                # A pod that does not run may wait for an image that does not exist.
-                if platform is not None and pod.status.phase == "Running":
-                    for image in _repositories(pod):
-                        proven[image].add(platform)
+            if isinstance(entry, ReplicaManifests):  # the pods have equal images and phases
+                pod, uids, names = entry.replicas[0], entry.replicas.uids, entry.replicas.nodes
+            else:
+                pod = entry.pod
+                uids, names = [pod.metadata.uid], [pod.spec.node_name]
+            placed.update(zip(uids, names, strict=True))
+            # A pod that does not run may wait for an image that does not exist.
+            if pod.status.phase == "Running":
+                found = {nodes.get(name) for name in names}
+                for image in _repositories(pod):
+                    proven[image].update(one for one in found if one is not None)
         return cls(frozenset(known), proven, placed)
 
     @property

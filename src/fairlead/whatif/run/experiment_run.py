@@ -740,7 +740,8 @@ class ExperimentRun:
         images = ImagePlatforms.of(self._experiment.initial, labels)
         if images.are_alike:
             return
-        bound = ((pod.pod, self._cluster.node_of(pod)) for pod in self._cluster.pods.values())
+        # Loaded pods that have not changed are still on their nodes of the dump.
+        bound = ((pod, pod.spec.node_name) for pod in self._recorder.samples())
         yield from images.notes(
             (pod, node, nodes[node].metadata.labels) for pod, node in bound if node in nodes
         )
