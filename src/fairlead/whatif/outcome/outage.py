@@ -151,7 +151,7 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
     True, and at `tainted_at` the node got a NoExecute taint. For a slow kubelet, `quiet_at` is
     `unready_at`. `back_at` is the time at which the node last returned to service; None if it is
-    out of service at the end. `has_returned` is True if it ever returned. `pods` counts the pods of
+    out of service at the end. `returns` counts how often it returned. `pods` counts the pods of
     the node, `evicted` those of them that were deleted. A pod that was on several failed nodes in
     turn counts for each of them.
     """
@@ -166,12 +166,12 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     back_at: Instant | None
     pods: int
     evicted: int
-    has_returned: bool = False
+    returns: int = 0
 
     @property
     def is_unnoticed(self) -> bool:
         """Whether the node always returned before the control plane noticed its failure."""
-        return self.has_returned and self.unready_at is None
+        return self.returns > 0 and self.unready_at is None
 
 
 class LostPod(Struct, frozen=True, kw_only=True):

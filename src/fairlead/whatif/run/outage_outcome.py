@@ -91,7 +91,7 @@ def _history(name: str, node: FailedNode) -> NodeHistory:
         first_eviction_at=node.evictions[0] if node.evictions else None,
         last_eviction_at=node.evictions[-1] if node.evictions else None,
         back_at=node.back_at,
-        has_returned=node.has_returned,
+        returns=node.returns,
         pods=len(node.pods),
         evicted=len(node.evictions),
     )

@@ -826,7 +826,15 @@ def _interrupted(effect: Effect) -> str | None:
         # Relative to the change, like all times of the verdict: an outage may begin later (--at).
         after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
         come = "comes" if pods == 1 else "come"
-        sentences.append(f"{_pods(pods)} {down} and {come} back{after}.")
+        times = max(one.returns for one in outage.nodes)
+        if times > 1:  # flapping nodes
+            most = "" if len(outage.nodes) == 1 else "up to "
+            last = f", the last time{after}" if after else ""
+            sentences.append(
+                f"{_pods(pods)} {down} {most}{times} times, and {come} back each time{last}."
+            )
+        else:
+            sentences.append(f"{_pods(pods)} {down} and {come} back{after}.")
     if waited:
         verb = "waits" if len(waited) == 1 else "wait up to"
         longest = for_readers(waited[0].waited)  # the longest wait is first

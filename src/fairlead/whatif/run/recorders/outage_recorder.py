@@ -63,8 +63,8 @@ class FailedNode(Struct):
 
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, it is the first failure that the control plane
-    noticed; if it noticed none, it is the node's first failure. `has_returned` is set once the node
-    has returned to service, even if it failed again later.
+    noticed; if it noticed none, it is the node's first failure. `returns` counts how often the node
+    has returned to service.
     """
 
     failure: FailureTimes
@@ -72,7 +72,7 @@ class FailedNode(Struct):
     zone: str
     evictions: list[Instant] = field(default_factory=list)
     back_at: Instant | None = None
-    has_returned: bool = False
+    returns: int = 0
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
@@ -305,7 +305,8 @@ class OutageRecorder(Struct):
             concerned = self._record_failure(name, state, there, serves_as_before=serves_as_before)
         elif before is not None and not before.is_in_service:
             returned = self.failed_nodes[name]
-            returned.back_at, returned.has_returned = self.now, True
+            returned.back_at = self.now
+            returned.returns += 1
         for key in concerned:
             self._update(key)
         self._sample_pods()

@@ -83,10 +83,11 @@ def lost(cause):
     return LostPod(pod="ns/p", priority=0, node="a", cause=cause, why="")
 
 
-def failed(name, back_s):
+def failed(name, back_s, returns=1):
     return NodeHistory(
         node=name, zone="", quiet_at=seconds(5), unready_at=None, tainted_at=None,
         first_eviction_at=None, last_eviction_at=None, back_at=seconds(back_s), pods=1, evicted=0,
+        returns=returns,
     )  # fmt: skip
 
 
@@ -277,6 +278,21 @@ ROWS = {
     ),
     OutcomeKind.UNCHANGED: (outcome(HERE), "Nothing changes for any pod."),
 }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "times", "last"),
+    [
+        ((failed("a", 10, returns=3),), "node 3", "10s"),
+        ((failed("a", 10, returns=3), failed("b", 70)), "node up to 3", "1m10s"),
+    ],
+)
+def test_nodes_that_fail_again_and_again(nodes, times, last):
+    changed = outcome(HERE, outage=outage(back_with_node=1, nodes=nodes))
+    assert verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN)).first.sentence == (
+        f"1 pod is down with its {times} times, and comes back each time, the last time after "
+        f"{last}."
+    )
 
 
 @pytest.mark.parametrize("kind", ROWS)
