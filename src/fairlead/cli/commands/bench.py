@@ -56,7 +56,7 @@ def bench(
 
         fairlead bench Outage/5000Nodes_24h
 
-        fairlead bench --baseline benchmarks/releases/0.1.0.json
+        fairlead bench --baseline benchmarks/releases/0.2.0.json
 
     Parameters
     ----------
