@@ -24,6 +24,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 
 _ETCD_NODE: Final = "node-role.kubernetes.io/etcd"  # of k3s and RKE2
 _ETCD_POD: Final = ("component", "etcd")  # kubeadm: app/phases/etcd/local.go: GetEtcdPodSpec
+_SYSTEM: Final = "kube-system"  # the namespace of static pods of the control plane
 _BACK: Final = (
     "back, a real cluster neither evicts nor places pods; this answer assumes that the control "
     "plane keeps working."
@@ -67,7 +68,7 @@ def _labelled(nodes: Mapping[str, Node]) -> Sequence[str]:
 def _members(nodes: Mapping[str, Node], inventory: Inventory) -> set[str]:
     """Return the nodes that run etcd, as far as labels and static pods show this."""
     key, value = _ETCD_POD
-    pods = (one.pod for one in inventory.of_kind(POD))
+    pods = (one.pod for one in inventory.of_kind(POD) if one.ref.namespace == _SYSTEM)
     found = {
         pod.spec.node_name
         for pod in pods
