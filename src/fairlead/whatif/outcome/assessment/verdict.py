@@ -168,11 +168,11 @@ def _rescaled(effect: Effect) -> str | None:
     if not found:
         return None
     first, others = found[0], len(found) - 1
-    more = f"; {counted(others, 'more autoscaler')} {'does' if others == 1 else 'do'} the same"
+    more = _and_more(others, "autoscaler", "does the same", "do the same")
     return (
         f"HorizontalPodAutoscaler {first.autoscaler} scales {first.workload} from "
         f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
-        f"{first.maximum:,}){more if others else ''}."
+        f"{first.maximum:,}){more}."
     )
 
 
@@ -183,10 +183,10 @@ def _limited(effect: Effect) -> str | None:
         return None
     (first, shortage), others = found[0], len(found) - 1
     how_long = f"for {for_readers(shortage.lasted)}" if shortage.is_over else "until the end"
-    more = f"; {counted(others, 'more autoscaler')} {'lacks' if others == 1 else 'lack'} replicas"
+    more = _and_more(others, "autoscaler", "lacks replicas", "lack replicas")
     return (
         f"HorizontalPodAutoscaler {first.autoscaler} needs up to {shortage.proposed:,} replicas "
-        f"{how_long}, but its maxReplicas is {first.maximum:,}{more if others else ''}."
+        f"{how_long}, but its maxReplicas is {first.maximum:,}{more}."
     )
 
 
@@ -196,11 +196,18 @@ def _scaled(effect: Effect) -> str | None:
     if not found:
         return None
     first, others = found[0], len(found) - 1
-    more = f"; {counted(others, 'more workload')} {'has' if others == 1 else 'have'} another range"
+    more = _and_more(others, "workload", "has another range", "have another range")
     return (
         f"{first.workload} has {first.changed} replicas over time instead of {first.without} "
-        f"(HorizontalPodAutoscaler {first.autoscaler}){more if others else ''}."
+        f"(HorizontalPodAutoscaler {first.autoscaler}){more}."
     )
+
+
+def _and_more(others: int, noun: str, one: str, several: str) -> str:
+    """Return the end of a sentence about one of several objects; "" if there are no `others`."""
+    if not others:
+        return ""
+    return f"; {counted(others, f'more {noun}')} {one if others == 1 else several}"
 
 
 def _refused(effect: Effect) -> str | None:
