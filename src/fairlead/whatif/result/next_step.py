@@ -924,11 +924,14 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    For a rolling drain, the command names only the nodes that are drained first.
+    There is no command if images of pods may not run on the pods' new nodes. For a rolling drain,
+    the command names only the nodes that are drained first.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)
     if not nodes or is_hypothetical or not _is_harmless(answer):
+        return
+    if not answer.effect.changed.fits_images:
         return
     # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
     # the first node of a rolling drain could not move to the other nodes.

@@ -589,6 +589,7 @@ class ExperimentRun:
         concerned.update(workload_of(one.pod) for one in recorder.outage.affected.values())
         workloads = self._readiness(concerned, since, until)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since, until)
+        image_notes = tuple(self._platform_notes())
         overdue = self._overdue_rollouts(errors, since, until, settled=settled)
         return RunOutcome(
             started_at=since,
@@ -619,7 +620,13 @@ class ExperimentRun:
                 recorder.budgets.breaches,
             ),
             drains=tuple(recorder.drains.progress(undrained)),
-            notes=(*self._experiment.notes, *self._notes(autoscalers, since), *overdue),
+            notes=(
+                *self._experiment.notes,
+                *self._notes(autoscalers, since),
+                *image_notes,
+                *overdue,
+            ),
+            fits_images=not image_notes,
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -721,7 +728,6 @@ class ExperimentRun:
         yield from self._ignored()
         if self._recommended is not None:
             yield from self._recommended.notes(since)
-        yield from self._platform_notes()
         steps, outage = self._experiment.steps, self._recorder.outage
         yield from held_namespaces(steps, self._world.store, outage.is_serving)
         unchecked = self._world.admission.unchecked

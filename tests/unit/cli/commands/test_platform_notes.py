@@ -73,6 +73,16 @@ def test_a_linux_pod_moves_to_a_windows_node(
     assert "of rs/shop/web on windows/amd64" in answer
 
 
+def test_no_drain_is_proposed_that_moves_a_linux_pod_to_a_windows_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pod is placed, but its image does not run on the node, so the drain is not harmless."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.yaml").write_text(DUMP)
+    run(["whatif", "dump.yaml", "--drain", "linux"])
+    assert "Next: drain the node" not in capsys.readouterr().out
+
+
 def test_a_pod_moves_to_a_surge_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
