@@ -44,6 +44,7 @@ spec:
 status: {phase: Running, conditions: [{type: Ready, status: "True"}]}
 """
 SIZES = (("linux", 8), ("windows", 2))
+LINUX = NODE.format(name="linux-3", os="linux", cpu=8)
 DUMP = (
     NODE.format(name="linux", os="linux", cpu=2) + NODE.format(name="w", os="windows", cpu=8) + WEB
 )
@@ -76,11 +77,17 @@ def test_a_linux_pod_moves_to_a_windows_node(
 def test_no_drain_is_proposed_that_moves_a_linux_pod_to_a_windows_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The pod is placed, but its image does not run on the node, so the drain is not harmless."""
+    """Without the Windows node, the pod moves to a Linux node, and the drain is proposed."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "dump.yaml").write_text(DUMP)
-    run(["whatif", "dump.yaml", "--drain", "linux"])
-    assert "Next: drain the node" not in capsys.readouterr().out
+    linux = NODE.format(name="linux-2", os="linux", cpu=1)
+    windows = NODE.format(name="w", os="windows", cpu=8)
+    pod = WEB[WEB.rindex("---") :]
+    other = pod.replace("web-1", "web-2").replace("nodeName: linux", "nodeName: linux-2")
+    dump = DUMP.replace("replicas: 1", "replicas: 2") + linux + other
+    for text, is_proposed in ((dump, False), (dump.replace(windows, LINUX), True)):
+        (tmp_path / "dump.yaml").write_text(text)
+        run(["whatif", "dump.yaml", "--drain", "linux"])
+        assert ("Next: drain the node" in capsys.readouterr().out) is is_proposed
 
 
 def test_a_pod_moves_to_a_surge_node(
