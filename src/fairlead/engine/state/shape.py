@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import msgspec
 from msgspec import Struct
 
-from fairlead.api.objects import Pod, PodSpec, PodStatus, Volume
+from fairlead.api.objects import ContainerStatus, Pod, PodSpec, PodStatus, Volume
 from fairlead.api.pods.host_port import host_ports
 from fairlead.api.pods.image import pod_images
 from fairlead.api.pods.requests import RESIZE_PENDING, pod_nonzero_requests, pod_requests
@@ -183,21 +183,34 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return a key of all resources in the pod's status, None if the status contains none."""
-    status = pod.status
+    """Return a key of all resources in the pod's status, None if they do not change its requests.
+
+    Every running pod reports its resources. Except during a resize, they equal those of the spec.
+    """
+    spec, status = pod.spec, pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:
         statuses = (*statuses, *status.init_container_statuses)
-    for one in statuses:
-        if one.resources is not None or one.allocated_resources:
-            break
-    else:
-        if status.resources is None:
-            return None
+    if status.resources is None and not _is_resized(spec, statuses):
+        return None
     resizing = [c for c in status.conditions if c.type == RESIZE_PENDING]
     sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
     of_pod = status.resources, status.allocated_resources
     return [len(status.container_statuses), sizes, resizing, of_pod]
+
+
+def _is_resized(spec: PodSpec, statuses: Sequence[ContainerStatus]) -> bool:
+    """Return whether a status in `statuses` reports other requests than its container in `spec`."""
+    reported = [one for one in statuses if one.resources is not None]
+    if not reported:
+        return False
+    wanted = {one.name: one.resources.requests for one in (*spec.containers, *spec.init_containers)}
+    for one in reported:
+        assert one.resources is not None
+        requests = wanted.get(one.name)
+        if one.resources.requests != requests or one.allocated_resources not in ({}, requests):
+            return True
+    return False
 
 
 def _have_one_resize(one: Pod, other: Pod) -> bool:

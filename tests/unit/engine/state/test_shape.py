@@ -93,6 +93,27 @@ def test_a_resize_counts_for_the_load_and_not_for_the_request(shape_of):
     assert (dict(shape.requests)[0], dict(shape.load)[0]) == (1000, 3000)
 
 
+@pytest.mark.parametrize("allocated", [{}, {"cpu": "1"}], ids=["", "allocated"])
+def test_a_status_that_reports_the_resources_of_the_spec_makes_no_difference(shape_of, allocated):
+    """The kubelet reports the resources of every running pod."""
+    reported = {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": allocated}
+    pending = make_pod("a", requests={"cpu": "1"})
+    statuses = [{"name": pending.spec.containers[0].name, **reported}]
+    running = make_pod("a", requests={"cpu": "1"}, status={"containerStatuses": statuses})
+    assert shape_of(running) is shape_of(pending)
+    assert is_same_shape(pending, replace(pending, status=running.status))
+
+
+def test_allocated_resources_above_the_spec_are_another_shape(shape_of):
+    """A resize that lowers the request still occupies what is allocated."""
+    reported = {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}}
+    pending = make_pod("a", requests={"cpu": "1"})
+    statuses = [{"name": pending.spec.containers[0].name, **reported}]
+    lowered = make_pod("a", requests={"cpu": "1"}, status={"containerStatuses": statuses})
+    assert dict(shape_of(lowered).load)[0] == 2000
+    assert not is_same_shape(pending, replace(pending, status=lowered.status))
+
+
 def test_a_resize_of_the_pod_is_another_shape(shape_of):
     """A pod with pod-level resources uses those of its status."""
     spec = {"resources": {"requests": {"cpu": "1"}}}
