@@ -50,13 +50,6 @@ def _client_certificates(certificate: Certificate | None) -> int:
     return ssl.CERT_OPTIONAL if is_requested else ssl.CERT_NONE
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signal handling to the owner of the event loop."""
-
-    def install_signal_handlers(self) -> None:
-        """Install no signal handlers."""
-
-
 class Listener:
     """Serves `app` on a listening socket; with a `certificate`, over TLS."""
 
@@ -76,7 +69,7 @@ class Listener:
         listening.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._app = app
         self._listening = listening
-        self._server = _Server(config)
+        self._server = uvicorn.Server(config)
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -86,16 +79,24 @@ class Listener:
             config.load()
         self._server.lifespan = config.lifespan_class(config)
         await self._server.startup([self._listening])
-        self._task = asyncio.create_task(self._server.main_loop())
+        self._task = asyncio.create_task(self._update_date_header())
 
     async def stop(self) -> None:
         """End the watches, finish open requests, and close all connections."""
         self._app.close()
-        self._server.should_exit = True
         if self._task is not None:
-            await self._task
+            self._task.cancel()
             await self._server.shutdown([self._listening])
             await self._abort_connections()
+
+    async def _update_date_header(self) -> None:
+        """Update the Date header of responses every second.
+
+        It replaces uvicorn's `main_loop`, which wakes ten times a second to see whether to exit.
+        """
+        while True:
+            await self._server.on_tick(0)
+            await asyncio.sleep(1)
 
     async def _abort_connections(self) -> None:
         """Abort connections that clients keep open.
