@@ -126,7 +126,7 @@ class DecisionLog:
             pairs = {**pod, "reason": record.message}
             yield LogEntry(2, _BATCH, "Unable to place pod of a job; waiting", pairs)
             return
-        # A pod that Reserve, Permit or PreBind rejects at once was never reported as placed.
+        # A pod that Reserve, Permit or PreBind rejects immediately was never reported as placed.
         is_binding = (
             isinstance(record, PodUnschedulable)
             and record.is_binding

@@ -795,7 +795,7 @@ def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
 
     A quota limits nothing before its status is written. A real quota controller writes the status
     soon after a change. The commands of a step follow each other without a pause, so this function
-    writes the status at once.
+    writes the status immediately.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

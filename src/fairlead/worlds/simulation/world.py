@@ -1,6 +1,6 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Three kinds of events change the store: commands that are performed at once, commands that are
+Three kinds of events change the store: commands that are performed immediately, commands that are
 performed later because they have a `Latency`, and entries of the script (`at`). Events happen one
 at a time. After each event, the engine first receives the net changes to the store and then, if the
 event was a command, the outcome of the command. So the engine knows the effects of a command before

@@ -4,7 +4,7 @@ Without a reservation, a large gang could wait forever, because smaller jobs tak
 become free. Of the gangs for which `StartSearch` finds a start, the one that has waited longest
 gets the reservation. If a job waits in a queue that is below its share, gangs of queues that
 already have their share get no reservation, because the waiting job would reclaim the reserved
-resources at once. The reservation is computed again in each session:
+resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end

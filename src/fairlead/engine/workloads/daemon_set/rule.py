@@ -275,12 +275,12 @@ class DaemonSetRule:
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """Return a plan that creates new pods beside outdated pods.
 
-        If an outdated pod is not available, a new pod is created on its node at once. The
+        If an outdated pod is not available, a new pod is created on its node immediately. The
         node of an available outdated pod gets a new pod only while fewer than `surge` nodes have
         both a ready outdated pod and a new pod that is not available yet. If a node has both pods,
         the outdated pod is deleted once it is not ready or the new pod is available.
 
-        On a node that should run no daemon pod, an outdated pod is deleted at once if it is not
+        On a node that should run no daemon pod, an outdated pod is deleted immediately if it is not
         available. Of the available outdated pods on such nodes, at most as many are deleted as
         `_available_surplus` returns.
         """

@@ -89,8 +89,9 @@ class Disruption:
         """Start empty; `events` records the events about budgets (default: they are dropped).
 
         `form` completes the conditions of each status patch. `others` are the scales of custom
-        resources. As in upstream, a change of such a scale does not update a budget at once. The
-        new scale counts from the budget's next update, for example when one of its pods changes.
+        resources. As in upstream, a change of such a scale does not update a budget immediately.
+        The new scale counts from the budget's next update, for example when one of its pods
+        changes.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form

@@ -6,7 +6,7 @@ Without this controller, a deleted node would continue to exist, and its pods wo
 on other nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   drains the node first (`drain.controller`), as Karpenter does
-    others                     removes them at once
+    others                     removes them immediately
 
 A simulated Karpenter drains its nodes and removes its finalizer itself.
 

@@ -8,9 +8,9 @@ A failed pod is replaced after a backoff: 10 s, doubled for each consecutive fai
 Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 + 20 = 32 s. A
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
-A terminating pod that was not deleted by its Job counts as failed at once, and its replacement does
-not wait for its end. Exception: if podReplacementPolicy is Failed, such a pod is neither counted
-nor replaced before it has finished.
+A terminating pod that was not deleted by its Job counts as failed immediately, and its replacement
+does not wait for its end. Exception: if podReplacementPolicy is Failed, such a pod is neither
+counted nor replaced before it has finished.
 
 If restartPolicy is OnFailure, the restarts of the containers of unfinished pods are compared with
 backoffLimit as well. They are not added to the failed pods.

@@ -7,7 +7,7 @@
                   drained nodes return, each node is emptied alone, with all other nodes in service,
                   and pods that fit no other node wait until their node returns. Nodes that a rule
                   blocks are emptied alone afterwards, to find out whether their pods fit elsewhere
-    3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
+    3  runs       the drains are simulated with 1, 2, 4, ... nodes at a time, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
 If no run is safe, steps 2 and 3 are repeated without the nodes whose pods must be placed in a

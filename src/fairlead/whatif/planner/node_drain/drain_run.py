@@ -239,7 +239,7 @@ def _phase_of(pace: DrainPace) -> str:
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
     """Return `runs` up to and including the first unsafe run.
 
-    The later runs drain more nodes at once, and are not expected to be safer.
+    The later runs drain more nodes at a time, and are not expected to be safer.
     """
     found = []
     for run in runs:

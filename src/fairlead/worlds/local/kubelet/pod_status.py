@@ -243,7 +243,7 @@ def _internal_address(node: Json) -> str:
 
 # Containers start and stop with their pod. A container is restarted if its image changes, or an
 # amount for which its resizePolicy requires a restart. An ephemeral container starts when it is
-# added; one that waits for input ends at once, because attach is not supported.
+# added; one that waits for input ends immediately, because attach is not supported.
 #
 # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses,
 # pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
