@@ -2,9 +2,9 @@
 
 The engine's reports update counters and histograms; gauges and plugin times are read on each
 scrape. The durations of plugins are in real seconds, all others in seconds of the world's clock.
-The world's clock stands still during a unit of work. So in a running cluster, the real time that
-the current unit has taken is added to the duration of a scheduling attempt. Durations of controller
-passes are left out.
+This clock does not advance while the scheduler works on a scheduling cycle. In a running cluster,
+the real time of the cycle is therefore added to the duration of a scheduling attempt. Upstream's
+metrics for the duration of a controller's pass do not exist.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go

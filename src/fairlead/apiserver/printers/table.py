@@ -138,9 +138,10 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Return a function that takes an object and returns the part that a row embeds.
+    """Return a function that takes an object and returns the member `object` of its table row.
 
-    `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
+    The query parameter includeObject (`include`) determines what the member contains: the metadata
+    of the object, the whole object, or null. Raises ApiError 400 if its value is unknown.
     """
     if include not in INCLUDES:
         raise bad_request(

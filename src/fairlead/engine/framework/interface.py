@@ -129,9 +129,10 @@ class PreFilterPlugin(Plugin, Protocol):
     """A plugin that examines the pod once per scheduling cycle."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Return None to go on, SKIP if Filter need not run, or a rejection, which ends the cycle.
+        """Return None if all nodes are to be filtered; a PreFilterResult limits them to some nodes.
 
-        A PreFilterResult limits the nodes.
+        Return SKIP if the Filter of the plugin need not run. Any other Status rejects the pod, and
+        the cycle ends.
         """
         ...
 
@@ -337,7 +338,7 @@ class Releaser(ReservePlugin, Protocol):
 class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
-    All `commands` are sent at once. All except RecordEvent must succeed. Then the plugin's
+    All `commands` are sent together. All except RecordEvent must succeed. Then the plugin's
     `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. Once
     at least `timeout` (ns) have passed since the last command succeeded, the plugin is not called
     again: when the next call is due, the placement fails with the message `on_timeout`. If another

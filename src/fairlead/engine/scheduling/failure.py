@@ -1,6 +1,6 @@
 """FailureHandler: what the scheduler does after an attempt to schedule or bind a pod has failed.
 
-    report the failure ──▶ requeue the pod ──▶ nominate it ──▶ event and status patch
+    report the failure ──▶ requeue the pod ──▶ update its nomination ──▶ event and status patch
 
 upstream: schedule_one.go: handleSchedulingFailure, handleBindingCycleError
 """

@@ -160,11 +160,11 @@ class Retries(Struct):
 
 
 class BurstLimiter(Struct):
-    """Counts the writes of each key at the newest instant, and limits them.
+    """Limits how often each key is written at the same instant.
 
-    Without a limit, a controller and an admission policy that reverts its writes would alternate
-    forever, and simulated time would not advance. Upstream's clients limit requests per second
-    instead.
+    Only the writes of the newest instant are counted. Without a limit, a controller and an
+    admission policy that reverts its writes would alternate forever, and simulated time would not
+    advance. Upstream's clients limit requests per second instead.
     """
 
     _now: Instant = 0

@@ -75,9 +75,10 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The state as text, such as `blocks 3 pods`, followed by `new_rule` if the rule is new.
+        """The state as text, such as `blocks 3 pods`.
 
-        If the rule is new and no pod was displaced or blocked, the text is only `new_rule`.
+        If the change sets a new rule, the phrase `new_rule` follows, or is the whole text if no pod
+        was displaced or blocked.
         """
         if not self.has_new_rule:
             return self._state_words

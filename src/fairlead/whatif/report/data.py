@@ -123,7 +123,7 @@ class PendingRow(TypedDict, total=False):
 
 
 class PlacementRow(TypedDict):
-    """A change of the pods on `node`.
+    """The arrival of a pod on `node`, or its end there.
 
     If `arrives` is False, the pod completed or was deleted.
     """

@@ -30,8 +30,9 @@ def devices_of(node: Node, cluster: Cluster) -> dict[str, list[PoolDevice]]:
 
 
 def device_amounts(node: Node, cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the (allocatable, requested) devices of `node`, by the name `DRIVER devices`.
+    """Return how many devices of each driver are allocatable and requested on `node`.
 
+    Both results are keyed by the resource name, such as `gpu.example.com devices`.
     A device with a taint that keeps claims off is not allocatable. A partition counts as requested
     if it is allocated, or if other partitions use its hardware.
     """

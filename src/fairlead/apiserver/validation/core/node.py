@@ -48,7 +48,8 @@ def check_node(obj: Json, view: Node) -> Causes:
 def check_scheduled_node(node: Node) -> Causes:
     """Yield the errors in those fields of a Node that the scheduler reads.
 
-    Errors of taints have the path spec.taints. In `check_node`, they have the path metadata.taints.
+    Errors in taints have the path spec.taints. `check_node` reports them under metadata.taints
+    instead, as upstream does.
     """
     yield from _check_scheduled_node(node, "spec.taints")
 

@@ -179,9 +179,9 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yield the errors of a resource name, wherever it is used.
+    """Yield the errors of a resource name, by the rules that hold for all fields.
 
-    `check_container_resource` also checks the rules for names in requests and limits.
+    `check_container_resource` also checks the rules for a container's requests and limits.
     """
     # upstream: validation.go:validateResourceName
     problems = label_key_problems(name)

@@ -1,7 +1,8 @@
 """Templates: a node as each node group would create it, with the pods that would run on it.
 
 The template of a group comes from the first of these sources that exists: a good node of the group
-(`_is_good`); a good node of an earlier loop; the provider's template; any node of the group.
+(ready for over a minute, not cordoned, not being deleted); a good node of an earlier loop of the
+autoscaler; the provider's template; any node of the group.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """
@@ -97,8 +98,8 @@ class Template(Struct, frozen=True):
 class TemplateProvider:
     """Builds the template of each node group.
 
-    The docstring of the module lists the sources of a template; the first that exists is used.
-    Templates built from good nodes are kept for later loops.
+    The docstring of the module lists the sources of a template. A template that was built from a
+    good node (`_is_good`) is kept for later loops, in which the group may have no good node.
     """
 
     def __init__(

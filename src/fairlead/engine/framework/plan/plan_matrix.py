@@ -56,7 +56,7 @@ _SWEEP_EVERY: Final = 1_024
 class MatrixMember(Protocol):
     """Protocol for the plans in a PlanMatrix, implemented by `ShapePlan`.
 
-    `static` has the results of the NODE plugins.
+    `static` has the results of the plugins that read only the Node object (`Locality.NODE`).
     """
 
     shape: Shape

@@ -66,7 +66,7 @@ class OwnerRule(Protocol):
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
         """Return the result of `slot_of` for each of `replicas`.
 
-        If possible, no Python object is made for each pod.
+        To save time, implementations should not make a Pod object for each replica.
         """
         ...
 

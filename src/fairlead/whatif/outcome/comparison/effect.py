@@ -90,9 +90,10 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_drain_complete(self) -> bool:
-        """Whether all nodes that the change drains are drained, and back after a rolling drain.
+        """Whether the drains of the change are complete, or the change has no drain.
 
-        True if the change drains no nodes.
+        A drain is complete if kubectl did not refuse it, and if no pods are left that it had to
+        evict. A rolling drain is complete only if all its nodes are also back in service.
         """
         is_back = all(one.back_at is not None for one in self.changed.drains)
         return is_back and not self.drain.refused and not self.changed.undrained

@@ -656,9 +656,9 @@ class Recorder(Struct):
     def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod, str]]:
         """Yield (uid, pod, node) for the existing pods of `workloads`.
 
-        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod`
-        may be another replica of the same owner. So the caller must use `uid` and `node` instead
-        of the uid and the node in `pod`.
+        The caller must not use the uid, the node and the readiness in `pod`. `pod` may be another
+        replica of the same owner, if the pod is unchanged since the dump and has a node. The
+        readiness may be out of date.
         """
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():

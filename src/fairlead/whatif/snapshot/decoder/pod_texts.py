@@ -149,11 +149,11 @@ class PodTemplate:
         return self.view_of(strings), times
 
     def times_in(self, texts: TemplateRows) -> list[set[str]]:
-        """Return sets of the timestamps of the pods with `texts`.
+        """Return the timestamps of the pods whose texts are `texts`, as a list of sets.
 
-        For each placeholder that contains a timestamp, there is a set of the pods' strings in this
-        placeholder. Timestamps outside of placeholders are the same for all pods. If the template
-        contains such timestamps, one more set with only the newest of them comes first.
+        Each placeholder for a timestamp has a set with the values that the pods have there. All
+        pods share the timestamps that are not in a placeholder. If there are such timestamps, the
+        first set contains only the newest of them.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]

@@ -3,8 +3,9 @@
     too few NodeClaims     launch the missing ones, within the pool's limit on nodes
     too many               delete the surplus; `surplus_claims` chooses them
 
-Both happen as soon as a NodePool or NodeClaim has changed. If the provider has no capacity, a
-launch is repeated when an offering that it refused becomes available again.
+Both happen as soon as a NodePool or NodeClaim has changed. If a launch fails because the provider
+has no capacity, the pool launches no NodeClaims until an offering becomes available again, or until
+a NodePool changes.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
