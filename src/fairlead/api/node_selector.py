@@ -99,7 +99,7 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
 
 
 def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | None:
-    """Return upstream's error for the preferred term at `index`, None if it is valid.
+    """Return upstream's error for the preferred term at `index`; None if it is valid.
 
     A term of weight 0 is not checked.
     """
@@ -107,7 +107,7 @@ def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | Non
 
 
 def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
-    """Return upstream's error for all preferred terms of a pod together, None if all are valid."""
+    """Return upstream's error for all preferred terms of a pod together; None if all are valid."""
     # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
     return _aggregate(
         tuple(

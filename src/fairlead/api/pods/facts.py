@@ -21,7 +21,7 @@ SOURCE_API: Final = "api"
 
 
 def pod_priority(pod: Pod) -> int:
-    """Return the pod's priority, 0 if admission has not set it."""
+    """Return the pod's priority; 0 if admission has not set it."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:PodPriority
     return pod.spec.priority or 0
 

@@ -189,7 +189,7 @@ class ApiApp:
 
 
 def _pretty(query: bytes) -> str:
-    """Return the `pretty` parameter of `query`, "" if it is missing."""
+    """Return the `pretty` parameter of `query`; "" if it is missing."""
     if b"pretty=" not in query:
         return ""
     parts = query.decode("latin-1").split("&", PARAMETERS_MAX)

@@ -56,7 +56,7 @@ class Clause(Struct, frozen=True):
     quality: float
 
     def parameter(self, name: str) -> str:
-        """Return the value of the parameter `name`, "" if it is missing."""
+        """Return the value of the parameter `name`; "" if it is missing."""
         return dict(self.parameters).get(name, "")
 
     @property
@@ -152,7 +152,7 @@ def _clause(text: str) -> Clause:
 
 
 def _media_type(clause: Clause) -> str:
-    """Return the served media type that the clause matches, "" if there is none."""
+    """Return the served media type that the clause matches; "" if there is none."""
     if clause.media_type in ("*/*", "application/*"):
         return JSON
     return clause.media_type if clause.media_type in ACCEPTED else ""

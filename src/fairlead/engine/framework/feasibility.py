@@ -110,7 +110,7 @@ class Feasibility(Struct, eq=False):
         self.codes = codes
 
     def error(self) -> Status | None:
-        """Return the first ERROR verdict, None if there is none; an error fails the whole cycle."""
+        """Return the first ERROR verdict, which fails the whole cycle; None if there is none."""
         if self.rejected is not None:
             return self.rejected if self.rejected.code is Code.ERROR else None
         if not self.plan.has_errors:

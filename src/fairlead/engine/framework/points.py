@@ -250,7 +250,7 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 def first_rejection(
     points: Iterable[FilterPoint], state: CycleState, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return the first rejection of `pod` on `node` by the Filters `points`, None if `pod` fits.
+    """Return the first rejection of `pod` on `node` by the Filters `points`; None if `pod` fits.
 
     If a Filter raises an exception, the result is an ERROR status.
     """

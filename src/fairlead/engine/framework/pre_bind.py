@@ -120,7 +120,7 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """Return the next time at which to call `check`, None if no check is scheduled."""
+        """Return the next time at which to call `check`; None if no check is scheduled."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:

@@ -128,7 +128,7 @@ class Framework:
         return [point.name for point in self.scorers if point.name in among]
 
     def find(self, name: str) -> Plugin | None:
-        """Return the plugin `name`, None if the profile does not have it."""
+        """Return the plugin `name`; None if the profile does not have it."""
         return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Framework:
         node: NodeInfo,
         points: Sequence[FilterPoint] | None = None,
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if the pod fits.
+        """Return the first rejection of `pod` on `node`; None if the pod fits.
 
         If `points` is given, only these Filters run.
         upstream: framework/runtime/framework.go: RunFilterPlugins
@@ -213,7 +213,7 @@ class Framework:
     ) -> Status | None:
         """Run the Filters on `node`, both with and without the pods nominated to the node.
 
-        Returns the first rejection, None if the pod fits in both cases. Nominated pods may never
+        Returns the first rejection; None if the pod fits in both cases. Nominated pods may never
         arrive, so `pod` must not depend on affinity to them.
         upstream: RunFilterPluginsWithNominatedPods
         """

@@ -33,7 +33,7 @@ class TrialFilters(Protocol):
     ) -> Status | None:
         """Run the Filters on `node`, both with and without the pods nominated to the node.
 
-        Returns the first rejection, None if `pod` fits in both cases.
+        Returns the first rejection; None if `pod` fits in both cases.
         """
         ...
 
@@ -77,7 +77,7 @@ class Trial:
         _demand(self._filters.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Return the status that rejects the trial's pod on `node`, None if the pod fits.
+        """Return the status that rejects the trial's pod on `node`; None if the pod fits.
 
         All calls of `add` and `remove` are taken into account.
         """

@@ -109,7 +109,7 @@ class WaitingPods:
         return True
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next pod times out, 0 if a wait is already over.
+        """Return the time at which the next pod times out; 0 if a wait is already over.
 
         Returns None if no pod waits.
         """

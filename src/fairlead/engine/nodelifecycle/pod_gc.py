@@ -97,7 +97,7 @@ class PodGarbageCollector:
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next pass that may find something, None if there is none."""
+        """Return the time of the next pass that may find something; None if there is none."""
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:

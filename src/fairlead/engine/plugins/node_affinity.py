@@ -116,7 +116,7 @@ class NodeAffinity:
         return _ENCODER.encode((sorted(spec.node_selector.items()), nodes))
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Return the node names that required affinity allows, None if names are not limited.
+        """Return the node names that required affinity allows; None if names are not limited.
 
         Returns SKIP if no node can be rejected, and CONFLICT if no name is allowed.
         """

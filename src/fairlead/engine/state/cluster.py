@@ -363,7 +363,7 @@ class Cluster:
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
-        """Return the name of the node on which `pod` is counted, "" if there is none."""
+        """Return the name of the node on which `pod` is counted; "" if there is none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
     # --- locations of pods -----------------------------------------------------------------

@@ -67,11 +67,11 @@ class PodGroupTable:
         return pod.id in self._members.get(group_key(pod), {})
 
     def find(self, key: str) -> PodGroup | None:
-        """Return the PodGroup `key`, None if it does not exist."""
+        """Return the PodGroup `key`; None if it does not exist."""
         return self._groups.get(key)
 
     def group_of(self, pod: PodInfo) -> PodGroup | None:
-        """Return the PodGroup that `pod` names, None if it does not exist."""
+        """Return the PodGroup that `pod` names; None if it does not exist."""
         return self._groups.get(group_key(pod))
 
     def member_count(self, key: str) -> int:
@@ -94,7 +94,7 @@ class PodGroupTable:
 
 
 def group_key(pod: PodInfo) -> str:
-    """Return the key `namespace/name` of the PodGroup that `pod` names, "" if it names no group."""
+    """Return the key `namespace/name` of the PodGroup that `pod` names; "" if it names no group."""
     group = pod.pod.spec.scheduling_group
     return "" if group is None else f"{pod.namespace}/{group.pod_group_name}"
 

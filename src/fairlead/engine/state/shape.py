@@ -183,7 +183,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return a key of all resources in the pod's status, None if they do not change its requests.
+    """Return a key of all resources in the pod's status; None if they do not change its requests.
 
     Every running pod reports its resources. Except during a resize, they equal those of the spec.
     """

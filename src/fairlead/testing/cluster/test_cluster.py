@@ -128,7 +128,7 @@ class TestCluster:
         return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
-        """Return an object by its kind (`pod`, `deploy`, `Widget`) and name, None if missing."""
+        """Return an object by its kind (`pod`, `deploy`, `Widget`) and name; None if missing."""
         return self._client.find(self._client.kind(kind), namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:

@@ -120,7 +120,7 @@ class Auditor:
         return self._audited(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
-        """Return the engine's next deadline, None if it has none.
+        """Return the engine's next deadline; None if it has none.
 
         The result is never before `suspended_until`.
         """

@@ -44,7 +44,7 @@ def ownership_notes(changed: Iterable[Manifest], deleted: Iterable[Manifest]) ->
 
 
 def _custom_owner(one: Manifest) -> str:
-    """Return kind and name of the custom resource that controls `one`, "" if there is none."""
+    """Return kind and name of the custom resource that controls `one`; "" if there is none."""
     owner = None if one.kind in (NODE, POD) or one.kind.is_custom else one.controller
     if owner is None or not is_custom(owner.api_version):
         return ""

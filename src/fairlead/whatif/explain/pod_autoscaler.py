@@ -215,7 +215,7 @@ def _failure(conditions: Iterable[Json], kind: str) -> str:
 
 
 def _highest(metrics: Iterable[_Metric]) -> int | None:
-    """Return the highest proposal, None if no metric has a proposal."""
+    """Return the highest proposal; None if no metric has a proposal."""
     return max((one.proposal for one in metrics if one.proposal is not None), default=None)
 
 

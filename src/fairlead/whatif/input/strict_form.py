@@ -110,7 +110,7 @@ def _field_names(form: Any) -> tuple[str, ...]:
 
 
 def field_duration(source: str, field: str, value: str | float | None) -> DurationNs | None:
-    """Return the duration `value` of `field`, None if the field is not set. Raises InputError."""
+    """Return the duration `value` of `field`; None if the field is not set. Raises InputError."""
     if value is None:
         return None
     try:

@@ -353,7 +353,7 @@ def _places(result: FitResult, model: ClusterModel) -> ResultTable:
 
 
 def zone_of(model: ClusterModel, node: str) -> str:
-    """Return the zone label of a node, "" if it has none."""
+    """Return the zone label of a node; "" if it has none."""
     return model.node(node).labels.get(ZONE, "")
 
 

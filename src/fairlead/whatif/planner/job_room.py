@@ -90,7 +90,7 @@ class JobRoom:
             self._progress[uid].count_ended([ended], self._jobs[uid], self._now)
 
     def _job_of(self, pod: Pod) -> str:
-        """Return the uid of the Job of `pod`, "" if the pod has no Job in the snapshot."""
+        """Return the uid of the Job of `pod`; "" if the pod has no Job in the snapshot."""
         owner = controller_of(pod.metadata)
         return owner.uid if owner is not None and owner.uid in self._jobs else ""
 

@@ -159,7 +159,7 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load of the node in each row of the table, 0 if `_open_rows` excludes it."""
+        """Return the load of the node in each row of the table; 0 if `_open_rows` excludes it."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)

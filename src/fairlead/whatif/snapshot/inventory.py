@@ -310,7 +310,7 @@ class Inventory:
         return known
 
     def _owned_by(self, kind_name: str, key: str, expected: Sequence[Kind]) -> str:
-        """Return an object of the kinds `expected` that a missing object controls, "" if none.
+        """Return an object of the kinds `expected` that a missing object controls; "" if none.
 
         The missing object is of the kind called `kind_name`, and `key` is NAME or NAMESPACE/NAME.
         Dumps lack most custom resources, such as the DeploymentConfigs of OpenShift, but owner

@@ -98,7 +98,7 @@ def _manifest(binding: ExtenderBindingArgs) -> dict[str, Any]:
 
 
 def _message(content: bytes) -> str:
-    """Return the message of the Status in `content`, "" if there is none."""
+    """Return the message of the Status in `content`; "" if there is none."""
     try:
         status = msgspec.json.decode(content)
     except msgspec.DecodeError:

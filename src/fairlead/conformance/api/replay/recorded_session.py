@@ -87,5 +87,5 @@ def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
 
 
 def namespace_of(number: int) -> str:
-    """Return the current namespace of the kubeconfig at the command `number`, "" if none is set."""
+    """Return the current namespace of the kubeconfig at the command `number`; "" if none is set."""
     return next((name for first, name in _NAMESPACES if number >= first), "")

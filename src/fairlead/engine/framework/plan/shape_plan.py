@@ -341,7 +341,7 @@ class ShapePlan:
         return position if self.node_names is None else int(self.rows[position])
 
     def position(self, row: int) -> int | None:
-        """Return the index of `row` in `rows`, None if the plan does not have the row."""
+        """Return the index of `row` in `rows`; None if the plan does not have the row."""
         if self.node_names is None:
             return row
         at = int(np.searchsorted(self.rows, row))

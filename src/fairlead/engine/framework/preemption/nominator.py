@@ -51,7 +51,7 @@ class Nominator:
         self.log.append(node)
 
     def node_of(self, uid: str) -> str:
-        """Return the node to which the pod with `uid` is nominated, "" if it is not nominated."""
+        """Return the node to which the pod with `uid` is nominated; "" if it is not nominated."""
         return self._node_of.get(uid, "")
 
     def pods_on(self, node: str) -> list[PodInfo]:

@@ -15,7 +15,7 @@ from fairlead.engine.framework.interface import Locality, Normalization
 
 
 def problem_of(plugin: object) -> str:
-    """Return the text of the first problem of `plugin`, "" if it has no problem."""
+    """Return the text of the first problem of `plugin`; "" if it has no problem."""
     return next(_problems(plugin), "")
 
 

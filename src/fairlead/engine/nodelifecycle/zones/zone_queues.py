@@ -184,7 +184,7 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Return the time of the entry of `name`, None if it is a requeued entry."""
+        """Return the time of the entry of `name`; None if it is a requeued entry."""
         return self._due[name]
 
     def _put_in(self, name: str, due: Instant) -> None:

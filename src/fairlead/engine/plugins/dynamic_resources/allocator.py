@@ -108,7 +108,7 @@ class Allocator:
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
-        """Return the DeviceClass `name`, None if it does not exist."""
+        """Return the DeviceClass `name`; None if it does not exist."""
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:

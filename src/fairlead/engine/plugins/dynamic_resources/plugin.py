@@ -197,7 +197,7 @@ class _Claims:
         self.assumed: Allocations = ()
 
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
-        """Return the special claim that the pod needs on `node`, None if it needs none.
+        """Return the special claim that the pod needs on `node`; None if it needs none.
 
         A special claim is a ResourceClaim for the extended resources that devices provide. Returns
         the status STALE if a special claim of an earlier attempt exists. A status that `claim_for`

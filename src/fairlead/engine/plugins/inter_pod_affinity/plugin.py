@@ -144,7 +144,7 @@ class InterPodAffinity:
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the rejection by the first violated rule, None if no rule is violated."""
+        """Return the rejection by the first violated rule; None if no rule is violated."""
         code = state.read(AffinityState).code(node.row)
         return STATUSES[code] if code else None
 

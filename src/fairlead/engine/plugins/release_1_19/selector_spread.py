@@ -87,6 +87,6 @@ def _reversed(counts: Iterable[int]) -> Floats:
 
 
 def _zone(node: NodeInfo) -> str:
-    """Return a key of the node's region and zone, "" if the node has neither label."""
+    """Return a key of the node's region and zone; "" if the node has neither label."""
     region, zone = region_and_zone(node.node.metadata.labels)
     return f"{region}:\0:{zone}" if region or zone else ""

@@ -111,7 +111,7 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """Return the largest size of a volume in bytes, None if not set (binder.go: volumeLimit)."""
+    """Return the largest size of a volume in bytes; None if not set (binder.go: volumeLimit)."""
     amount = (
         capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     )

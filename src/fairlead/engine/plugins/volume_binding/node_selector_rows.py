@@ -37,7 +37,7 @@ def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
 
 
 def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
-    """Return `term` without its field requirements, None if `term` matches no node."""
+    """Return `term` without its field requirements; None if `term` matches no node."""
     if is_unmatchable(term):
         return None
     if not term.match_fields:

@@ -33,13 +33,13 @@ class VolumeLookup:
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """Return the claim's storage class, None if it is not set or does not exist."""
+        """Return the claim's storage class; None if it is not set or does not exist."""
         name = class_name(claim)
         return self._related.get(StorageClass, name) if name else None
 
 
 def class_name(obj: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Return the name of the storage class of `obj`, "" if none is set.
+    """Return the name of the storage class of `obj`; "" if none is set.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """

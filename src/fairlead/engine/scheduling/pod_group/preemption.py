@@ -77,7 +77,7 @@ def preempt_for_group(
 
 
 def _ineligibility(built: BuiltProfile, group: PodGroup, members: Sequence[PodGroupMember]) -> str:
-    """Return the reason for which the group may not preempt, "" if it may.
+    """Return the reason for which the group may not preempt; "" if it may.
 
     upstream: preemptorEligibleToPreemptOthers
     """

@@ -158,7 +158,7 @@ class DefaultPreemption:
         return self._nominate(search.dry_run, search.pick)
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
-        """Return the limits of the search, None if every node is evaluated."""
+        """Return the limits of the search; None if every node is evaluated."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
@@ -229,7 +229,7 @@ def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
 
 
 def _failure(dry_run: DryRun | None) -> str:
-    """Return the messages of the dry runs that failed, "" if none did.
+    """Return the messages of the dry runs that failed; "" if none did.
 
     As in upstream, failed dry runs matter only if there is no candidate.
     upstream: preemption.go: DryRunPreemption, Preempt

@@ -20,7 +20,7 @@ WAITING: Final = "not eligible due to a terminating pod on the nominated node."
 def ineligibility(
     pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
 ) -> str:
-    """Return the reason for which `pod` may not preempt, "" if it may.
+    """Return the reason for which `pod` may not preempt; "" if it may.
 
     There are two reasons:
     - The preemptionPolicy of `pod` is Never, and `policy.honors_never` is set.

@@ -48,7 +48,7 @@ class EntryQueue:
             heapq.heappush(self._heap, entry)
 
     def first(self) -> QueuedPod | None:
-        """Return the first pod, None if there is none."""
+        """Return the first pod; None if there is none."""
         in_order, heap = self._in_order, self._heap
         while in_order or heap:
             # The heap is almost always empty.

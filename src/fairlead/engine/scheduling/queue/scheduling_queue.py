@@ -495,7 +495,7 @@ class SchedulingQueue:
         return bool(gate)
 
     def _gate_of(self, queued: QueuedPod) -> str:
-        """Return the name of the PreEnqueue plugin that rejects the pod, "" if none does."""
+        """Return the name of the PreEnqueue plugin that rejects the pod; "" if none does."""
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         status = framework.run_pre_enqueue(queued.info)
         if status is None and self._extra_gate is not None:

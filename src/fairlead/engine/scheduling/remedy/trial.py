@@ -51,7 +51,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) 
 def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
-    """Return the status that rejects `pod` on `node` after `changes`, None if the pod fits."""
+    """Return the status that rejects `pod` on `node` after `changes`; None if the pod fits."""
     with with_changes(framework.cluster, changes):
         return _verdict(framework, as_changed(framework.cluster, pod, changes), node)
 

@@ -250,7 +250,7 @@ class DeviceLedger:
 
 
 def _pod_of(claim: ResourceClaim) -> str:
-    """Return the UID of the pod that controls the claim, "" if no pod controls it."""
+    """Return the UID of the pod that controls the claim; "" if no pod controls it."""
     return next((one.uid for one in claim.metadata.owner_references if one.controller), "")
 
 

@@ -279,7 +279,7 @@ def _binding_conditions_last(one: NodeDevicePool) -> bool:
 
 
 def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
-    """Return why a pool is invalid on a node that can use `devices`, "" if it is valid.
+    """Return why a pool is invalid on a node that can use `devices`; "" if it is valid.
 
     An incomplete pool counts as valid.
 
@@ -292,7 +292,7 @@ def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
 
 
 def _flaw_of_counters(slices: list[ResourceSlice]) -> str:
-    """Return why the counters in a complete pool's `slices` are invalid, "" if they are valid.
+    """Return why the counters in a complete pool's `slices` are invalid; "" if they are valid.
 
     upstream: getAndValidateCounterSets, validateDeviceCounterConsumption
     """

@@ -41,7 +41,7 @@ class ExtendedResources:
         return bool(self._class_of)
 
     def class_of(self, resource: str) -> str | None:
-        """Return the name of the class that provides `resource`, None if no class provides it."""
+        """Return the name of the class that provides `resource`; None if no class provides it."""
         return self._class_of.get(resource)
 
     def put(self, changed: DeviceClass) -> bool:

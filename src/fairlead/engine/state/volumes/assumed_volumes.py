@@ -41,7 +41,7 @@ class AssumedVolumes:
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
-        """Return the node for which `claim` is or will be provisioned, None if none is chosen."""
+        """Return the node for which `claim` is or will be provisioned; None if none is chosen."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
     def is_volume_assumed(self, name: str) -> bool:

@@ -312,7 +312,7 @@ class DaemonSetRule:
         return Plan(tuple(map(self._desired_pod, nodes)), tuple(delete), WHY_UPDATED)
 
     def _fresh(self, pods: PodSet, node: str) -> Pod | None:
-        """Return the oldest pod of the update revision on `node`, None if there is none."""
+        """Return the oldest pod of the update revision on `node`; None if there is none."""
         there = (pod for pod in pods.in_slot(node) if pod.metadata.name not in self.stale)
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 

@@ -258,7 +258,7 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """Return the number of pods for the limit `value`, 0 if it is invalid, as in upstream.
+    """Return the number of pods for the limit `value`; 0 if it is invalid, as in upstream.
 
     A percentage of `replicas` is rounded up if `up` is set, else down.
     """

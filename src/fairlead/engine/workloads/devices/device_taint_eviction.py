@@ -270,7 +270,7 @@ class DeviceTaintEviction:
         return commands
 
     def _eviction_of(self, pod: Pod, rules: Iterable[DeviceTaintRule]) -> _Eviction | None:
-        """Return the eviction of `pod`, None if no taint causes it (upstream: podEvictionTime)."""
+        """Return the eviction of `pod`; None if no taint causes it (upstream: podEvictionTime)."""
         if not pod.spec.node_name:
             return None
         evicting = [rule for rule in rules if rule.spec.taint.effect == NO_EXECUTE]

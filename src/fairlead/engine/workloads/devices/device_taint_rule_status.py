@@ -46,7 +46,7 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
 
 
 def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:
-    """Return the earliest time of the next status write, None if a write is allowed now."""
+    """Return the earliest time of the next status write; None if a write is allowed now."""
     known = _known(rule)
     if known is None or known.observed_generation != rule.metadata.generation:
         return None

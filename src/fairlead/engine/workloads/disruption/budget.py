@@ -139,7 +139,7 @@ class DisruptionBudget(Struct):
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """Return when the first granted eviction expires, None if no eviction is pending."""
+        """Return when the first granted eviction expires; None if no eviction is pending."""
         stamps = self._disrupted(now).values()
         if not stamps:
             return None

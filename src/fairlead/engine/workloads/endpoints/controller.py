@@ -358,7 +358,7 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """Return the key of the Service of `one`, None if this controller does not manage `one`."""
+    """Return the key of the Service of `one`; None if this controller does not manage `one`."""
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

@@ -56,7 +56,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """Return a text about the first exit code of `pod` that matches `wanted`, "" if none does.
+    """Return a text about the first exit code of `pod` that matches `wanted`; "" if none does.
 
     The message of the decision begins with this text.
     """

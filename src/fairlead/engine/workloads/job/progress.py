@@ -319,7 +319,7 @@ def _is_failed(state: PodState, job: Job) -> bool:
 
 
 def _number(text: str) -> int:
-    """Return the number of failures in an annotation, 0 if it is invalid (parseInt32)."""
+    """Return the number of failures in an annotation; 0 if it is invalid (parseInt32)."""
     found = parse_int64(text) if text.isdecimal() else None
     return found if found is not None and found < 2**31 else 0
 

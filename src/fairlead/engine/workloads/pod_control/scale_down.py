@@ -68,7 +68,7 @@ def is_ready(pod: Pod) -> bool:
 
 
 def deletion_cost(pod: Pod) -> int:
-    """Return the pod-deletion-cost annotation as a number, 0 if it is not a 32-bit integer."""
+    """Return the pod-deletion-cost annotation as a number; 0 if it is not a 32-bit integer."""
     # upstream: pkg/apis/core/helper/helpers.go:GetDeletionCostFromPodAnnotations
     text = pod.metadata.annotations.get(DELETION_COST, "")
     cost = parse_int64(text) if _COST.fullmatch(text) else None

@@ -85,7 +85,7 @@ class ExternalResizer:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next expansion ends or is retried, None if there is none."""
+        """Return the time at which the next expansion ends or is retried; None if there is none."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -136,7 +136,7 @@ class ExternalResizer:
         return [PatchStatus(claim_ref(claim), status), event]
 
     def _volume_of(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the provisioned volume to which `claim` is bound, None if there is none."""
+        """Return the provisioned volume to which `claim` is bound; None if there is none."""
         volume = self._index.volumes.get(claim.spec.volume_name)
         is_bound = claim.status.phase == BOUND and not claim.metadata.deletion_timestamp
         if volume is None or not is_bound or not is_volume_bound_to_claim(volume, claim):

@@ -120,7 +120,7 @@ class GroupLimits(Struct, frozen=True):
         return cls(machines, source, standalone=standalone, has_useless_status=has_status)
 
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:
-        """Return (the provider's name, the limits) of the group `name`, None if unknown.
+        """Return (the provider's name, the limits) of the group `name`; None if unknown.
 
         `labels` are the labels by which the provider `owner` marks the group's nodes. If several
         names could be that of the group, the shortest is used: the names of `gke-prod-app-pool` end

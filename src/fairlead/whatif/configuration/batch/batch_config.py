@@ -56,7 +56,7 @@ def batch_config(
     initial: Iterable[Manifest],
     steps: Iterable[ScriptedStep] = (),
 ) -> BatchConfig | None:
-    """Return the batch scheduler's configuration, None if no batch scheduler runs.
+    """Return the batch scheduler's configuration; None if no batch scheduler runs.
 
     If `options` name a configuration, the result is this configuration; it may be in a ConfigMap
     of `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or

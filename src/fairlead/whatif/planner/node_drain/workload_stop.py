@@ -151,7 +151,7 @@ class _Changes:
         }
 
     def of(self, one: StoppedWorkload, member: _Member) -> str:
-        """Return the change for the stopped workload, "" if none is known."""
+        """Return the change for the stopped workload; "" if none is known."""
         if not member.pods:
             return ""
         ref = one.workload

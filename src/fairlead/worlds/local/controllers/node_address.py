@@ -123,7 +123,7 @@ class NodeAddresses(ReactiveController):
         return not (node["status"].get("nodeInfo") or {}).get("kubeletVersion")
 
     def _free_number(self) -> int | None:
-        """Return the lowest free number, None if all numbers are in use.
+        """Return the lowest free number; None if all numbers are in use.
 
         A number is in use if it is assigned to a node, or if a node has its pod range or address.
         """
@@ -140,6 +140,6 @@ class NodeAddresses(ReactiveController):
 
 
 def _address(node: Json) -> str:
-    """Return the first address of `node`, "" if it has none."""
+    """Return the first address of `node`; "" if it has none."""
     addresses = node["status"].get("addresses") or [{}]
     return str(addresses[0].get("address", ""))

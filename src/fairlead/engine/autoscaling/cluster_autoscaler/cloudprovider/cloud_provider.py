@@ -126,7 +126,7 @@ class CloudProvider(Protocol):
         ...
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of `node`, None if the price is unknown."""
+        """Return the hourly price of `node`; None if the price is unknown."""
         ...
 
     def pod_price(self, pod: Pod) -> float:

@@ -69,7 +69,7 @@ class Requirements:
         return LabelRequirement(key, complement=True) if found is None else found
 
     def find(self, key: str) -> LabelRequirement | None:
-        """Return the requirement on `key`, None if there is none."""
+        """Return the requirement on `key`; None if there is none."""
         return self._by_key.get(key)
 
     def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:

@@ -54,7 +54,7 @@ class NodeTaintWriter:
     def clean_deletion_candidate(self, name: str) -> Node | None:
         """Remove the soft taint DeletionCandidate.
 
-        Return the changed node, None if nothing changed.
+        Return the changed node; None if nothing changed.
         """
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, DELETION_CANDIDATE):
