@@ -18,9 +18,9 @@ _PREEMPTED: Final = "preempted"
 
 
 class UnboundVictims(Struct, frozen=True):
-    """Takes victims off their nodes while they wait on Permit (`waiting`) or PreBind.
+    """Preempts victims that wait on Permit (`waiting`) or in PreBind, without deleting them.
 
-    `cancel(pod)` cancels the PreBind phase of a pod, and returns whether the pod was in it.
+    `cancel(pod)` cancels the PreBind phase of `pod`; it returns False if `pod` is not in PreBind.
     """
 
     waiting: WaitingPods

@@ -98,12 +98,11 @@ class _Best(Struct, frozen=True):
 def listed(
     pods: Mapping[str, ListedPod], keys: Iterable[str], end_of: Callable[[str], PodEnd]
 ) -> dict[str, PodEnd]:
-    """Return the PodEnds of the pods with `keys`, keyed by the key of each pod's original.
+    """Return the PodEnds of the pods with `keys`; a replacement has the key of the pod it replaces.
 
-    The original of a pod is the evicted pod that it replaces, or else the pod itself. `keys` are
-    the pods' own keys, sorted. If several of these pods have the same original, only the pod with
-    the highest `_liveness` is included. If several of them have the highest, the last of them is
-    included. The result is sorted by key.
+    `keys` are the pods' own keys, sorted. If several pods get the same key in the result, the pod
+    with the highest `_liveness` is included; among equals, the last one in `keys`. The result is
+    sorted by key.
     """
     best: dict[str, _Best] = {}
     for key in keys:
