@@ -1,8 +1,7 @@
 """Kind: the facts about a kind of objects that the API server needs.
 
-`kind_table` contains the built-in kinds. For all other kinds, `kind_of`
-guesses the facts. A server uses `registry.served_kinds` instead, which knows the custom resources
-that the server serves.
+`kind_table` contains the built-in kinds. For all other kinds, `kind_of` guesses the facts. A server
+uses `registry.served_kinds` instead, which knows the custom resources that the server serves.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """

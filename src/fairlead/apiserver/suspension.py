@@ -114,9 +114,9 @@ def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]
 class Suspendable(Generic[Parameters, Result]):
     """A function that can wait for webhooks, written as a generator function.
 
-    `steps(...)` returns the generator, which yields the calls of webhooks. A call of
-    the Suspendable itself runs the generator to its end, and raises RuntimeError if a webhook must
-    be called.
+    `steps(...)` returns the generator, which yields the calls of webhooks. A call of the
+    Suspendable itself runs the generator to its end, and raises RuntimeError if a webhook must be
+    called.
     """
 
     __slots__ = ("steps",)

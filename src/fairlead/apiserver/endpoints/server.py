@@ -130,10 +130,10 @@ class ApiServer:
         `clock` returns the time in ns since 1970; watches of Tables use it to compute ages.
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
-        renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf
-        bodies; if it is None, they are rejected. `identity` issues and checks tokens, and decides
-        reviews. `computed` serves kinds that are not stored. `late` contains the delays
-        of the post-start hooks.
+        renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf bodies;
+        if it is None, they are rejected. `identity` issues and checks tokens, and decides reviews.
+        `computed` serves kinds that are not stored. `late` contains the delays of the post-start
+        hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize

@@ -66,10 +66,10 @@ def snapshot(
     and reads no Secrets, no Events, and no ConfigMaps except kube-system/cluster-autoscaler-status,
     which contains the limits of node groups. If you are not allowed to read a resource, the command
     prints the name of the resource, and says how its absence from the snapshot file changes
-    answers. All commands and scenarios that read the output of kubectl also read a
-    snapshot file. The file is smaller than the output of kubectl: pods that differ only in strings,
-    such as names and times, are written as one pod and a list of these strings. With --list, all
-    objects are written in full.
+    answers. All commands and scenarios that read the output of kubectl also read a snapshot file.
+    The file is smaller than the output of kubectl: pods that differ only in strings, such as names
+    and times, are written as one pod and a list of these strings. With --list, all objects are
+    written in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Admission

@@ -224,9 +224,8 @@ class PodWorkers(Struct):
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
         """Load the pods of `loaded` that need no action yet (`is_settled`); return the others.
 
-        The caller must pass the returned pods to `see`. If `config.tends_pods` is
-        False, or if pods were loaded or seen before, no pod is loaded here, and all pods of
-        `loaded` are returned.
+        The caller must pass the returned pods to `see`. If `config.tends_pods` is False, or if pods
+        were loaded or seen before, no pod is loaded here, and all pods of `loaded` are returned.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods

@@ -63,8 +63,8 @@ class NodeTable:
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
-    of either. `resource_epoch` increases when an extended resource gains, changes or
-    loses its DeviceClass, because this may affect all nodes.
+    of either. `resource_epoch` increases when an extended resource gains, changes or loses its
+    DeviceClass, because this may affect all nodes.
     """
 
     def __init__(self) -> None:
@@ -419,8 +419,8 @@ class ImageTable:
 
     `version` increases when a result of `size_and_nodes` may have changed. Nodes may report
     different sizes for an image. As in upstream, the first reported size is used until no node has
-    the image any more
-    (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
+    the image any more (pkg/scheduler/backend/cache/cache.go: addNodeImageStates,
+    removeNodeImageStates).
     """
 
     def __init__(self) -> None:

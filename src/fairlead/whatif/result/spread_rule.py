@@ -8,8 +8,8 @@ A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, 
 nodes of the failed zone still count as long as their Node objects exist, although they have no
 pods. If maxSkew is 1, a zone then gets a new pod only if it has none, and all further pods stay
 pending. With nodeTaintsPolicy Honor, nodes with a taint that the pods do not tolerate do not count.
-Failed nodes have such a taint from the node lifecycle controller
-(upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
+Failed nodes have such a taint from the node lifecycle controller (upstream:
+plugins/podtopologyspread/filtering.go: calPreFilterState).
 """
 
 from __future__ import annotations

@@ -38,9 +38,8 @@ class TableColumn:
     """A column and its heading.
 
     If a table is too wide, columns with the highest `rank` are dropped first; columns with rank 0
-    are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is
-    set, the cells may be shortened on
-    a terminal.
+    are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is set,
+    the cells may be shortened on a terminal.
     """
 
     heading: str

@@ -28,8 +28,8 @@ _STATUS_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
 class TaintConfig:
     """The keys of startup taints and status taints, as the taint flags set them.
 
-    A startup taint means that a node is still starting. A status taint only describes
-    the state of its node.
+    A startup taint means that a node is still starting. A status taint only describes the state of
+    its node.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:

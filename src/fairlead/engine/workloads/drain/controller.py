@@ -79,8 +79,8 @@ class _Drain(Struct):
     """A drain in progress: the remaining pods by key, and the pods with a refused eviction.
 
     If `marks_end` is set, the node's drain annotation becomes `done` when the drain ends, because
-    another controller waits for this value. If `spares_protected` is set, pods
-    for which `protects_from_karpenter` returns True are not evicted.
+    another controller waits for this value. If `spares_protected` is set, pods for which
+    `protects_from_karpenter` returns True are not evicted.
     """
 
     node: str

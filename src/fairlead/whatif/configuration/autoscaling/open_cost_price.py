@@ -7,8 +7,8 @@
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
 column InstanceIDField names a field of nodes, and the column InstanceID contains a value of that
 field. The price of the row applies to the instance types of the nodes with that value, in the zones
-and for the capacity types of these nodes. Rows for regions without nodes and rows
-of other asset classes (gpu, pv) are skipped.
+and for the capacity types of these nodes. Rows for regions without nodes and rows of other asset
+classes (gpu, pv) are skipped.
 """
 
 from __future__ import annotations

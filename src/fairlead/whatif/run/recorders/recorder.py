@@ -578,9 +578,8 @@ class Recorder(Struct):
         """Return the existing pods, keyed and sorted by original key.
 
         If a pod was replaced several times, the original key of the last replacement is the key of
-        the first pod. If a pod
-        and its replacement both exist, only one is returned: the one that is not ending. The
-        result must not be changed.
+        the first pod. If a pod and its replacement both exist, only one is returned: the one that
+        is not ending. The result must not be changed.
         """
         if self._kept is not None:
             return self._kept.updated(self._tracks, self._changed, self._end_at)

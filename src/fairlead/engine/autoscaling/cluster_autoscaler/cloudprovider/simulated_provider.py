@@ -69,9 +69,8 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
 
     A Node belongs to the group if it has all `labels`, and each of the `annotations` with one of
     its values; new nodes have the first value. At least one label or annotation must be given.
-    `template` is a Node of the group's first zone as JSON; it is None if
-    nothing is known about the group's nodes. `other_zones` contains one Node as JSON for each
-    further zone of the group.
+    `template` is a Node of the group's first zone as JSON; it is None if nothing is known about the
+    group's nodes. `other_zones` contains one Node as JSON for each further zone of the group.
     `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
     provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
     `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
