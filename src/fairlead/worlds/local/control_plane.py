@@ -136,9 +136,10 @@ class ControlPlane:
 
     @property
     def pending(self) -> deque[PendingCommand]:
-        """Commands that wait for webhooks. The caller calls each webhook, then calls `resume`.
+        """The commands that wait for webhooks.
 
-        Commands skip webhooks until this property is read for the first time.
+        The caller must call the webhook of each command, and pass the answer to `resume`. If this
+        property is never read, commands do not call webhooks.
         """
         self._world.gateway.calls_webhooks = True
         return self._world.gateway.pending

@@ -66,9 +66,10 @@ class MatrixMember(Protocol):
     static: StaticResults
 
     def detach(self, position: int) -> None:
-        """Note that this plan is no longer in the matrix.
+        """Record that this plan is no longer in the matrix.
 
-        Its `codes` and `total` are those after the changes in the pod log before `position`.
+        Its `codes` and `total` include the changes in the pod log up to `position`. The plan itself
+        must apply the later changes.
         """
         ...
 

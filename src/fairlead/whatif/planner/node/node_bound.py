@@ -36,7 +36,7 @@ class NodeBound(Struct, frozen=True, order=True):
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return the minimum number of `nodes` that must stay if all other nodes stay.
+    """Return how many of `nodes` must stay at least, if all nodes that are not in `nodes` stay.
 
     The bound considers only the pods that a controller would replace after a drain.
     """

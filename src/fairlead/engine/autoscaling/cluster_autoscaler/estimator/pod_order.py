@@ -1,4 +1,6 @@
-"""The order in which equivalence groups are packed, and the group that is packed by arithmetic.
+"""The order in which equivalence groups are packed, and the group that is packed on the fast path.
+
+The number of nodes that the group on the fast path needs is calculated from the first new node.
 
 upstream: estimator/decreasing_pod_orderer.go, binpacking_estimator.go: determineBestPEGToFastpath
 """
@@ -41,12 +43,12 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """Return the index of the group for which packing by arithmetic saves the most steps.
+    """Return the index of the group for which upstream's fast path saves the most steps.
 
-    Packing by arithmetic simulates only the first new node of the group, and assumes that each
-    further node takes as many pods. If several groups save equally many steps, the last of them is
-    chosen. Returns None if no group can be packed by arithmetic. As in upstream, only the requests
-    of a pod's first container are read.
+    The fast path simulates only the first new node of the group, and assumes that each further node
+    takes as many pods. If several groups save equally many steps, the last of them is chosen.
+    Returns None if no group can take the fast path. As in upstream, only the requests of a pod's
+    first container are read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):
@@ -85,7 +87,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Return whether the pod can be packed by arithmetic."""
+    """Return whether a group of such pods can take the fast path."""
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

@@ -12,8 +12,8 @@ configured, the first ready node of a group opens a batch. The nodes of a batch 
 end of the interval. Without an interval, each ready node is deleted immediately.
 
 The nodes of an *atomic* group are deleted together: a ready node waits until all nodes of the group
-are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled at
-once. The deletion of each other node of the group is cancelled when the node becomes ready. As in
+are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled
+immediately. The deletion of each other node is cancelled when the node becomes ready. As in
 upstream, the failure is forgotten at the next scale-down: nodes that become ready later wait again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
