@@ -35,8 +35,8 @@ from fairlead.cel.syntax.syntax_tree import (
     nodes,
 )
 
-# (function that parses the constant, position of the constant among the arguments), by the name of
-# the function that is called.
+# The functions whose constant argument is parsed when the expression is compiled. Each has the
+# function that parses the constant, and the position of the constant among the arguments.
 _READERS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "duration": (standard.to_duration, 0),
     "timestamp": (standard.to_timestamp, 0),

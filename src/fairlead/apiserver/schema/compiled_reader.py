@@ -58,8 +58,8 @@ def _compiled(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# Of one field: the function that reads its value (None if the value is a string), whether the
-# field is dropped if it is empty, and whether an empty map is stored as null.
+# How a field is read: the function that reads its value (None if the value is a string), whether
+# the field is dropped if it is empty, and whether an empty map is stored as null.
 _Row = tuple[Reader | None, bool, bool]
 
 

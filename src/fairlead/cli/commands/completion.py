@@ -7,7 +7,7 @@ from typing import Final, Literal
 from fairlead.cli import exit_code
 
 # Lines that cyclopts does not generate. They also complete file names. In zsh, they call the
-# completion function: at once if zsh loaded the script from $fpath, and at each Tab if the user
+# completion function: immediately if zsh loaded the script from $fpath, and at each Tab if the user
 # sourced the script.
 _ADDITIONS: Final = {
     "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",

@@ -513,9 +513,9 @@ class ExperimentRun:
         Without a duration, the run ends at the latest when the experiment's `horizon` has passed
         since the last step. The times of the steps count from `begin`.
 
-        What is due exactly at the horizon does not happen, unless the last step is: its
-        consequences would be missing. For example, a flapping machine would fail in the last
-        instant.
+        Events that are due exactly at the horizon do not happen, because the run would end before
+        their consequences. For example, a flapping machine would fail in the last instant. The only
+        exception is the last step.
         """
         experiment = self._experiment
         if experiment.duration is not None:

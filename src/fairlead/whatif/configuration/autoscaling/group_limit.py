@@ -59,8 +59,8 @@ _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _MACHINE_SETS: Final = "machinesets.cluster.x-k8s.io"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
-# A MachineDeployment adds such an end to its name in the names of its MachineSets: a random suffix,
-# or before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
+# The name of a MachineSet is the name of its MachineDeployment and such an end: a random suffix, or
+# before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
 _CAPI_SET_END: Final = re.compile(f"-[{ALPHABET}]{{5,10}}$")
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
 _FORMS: Final = {

@@ -35,8 +35,8 @@ KEPT: Final = (
     "public",
     "system",
 )
-# Letter codes in the order of the segments: the n-th code is for segments between the segments n-1
-# and n of KEPT; the first is for segments before all of KEPT, and the last for those after.
+# The code with which a pseudonym begins, so that it sorts like its original among the names in KEPT:
+# "a" for originals before "cluster", "cm" for those between "cluster" and "critical", and so on.
 _CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
 _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")
