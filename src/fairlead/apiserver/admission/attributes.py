@@ -61,7 +61,7 @@ class ReinvocationContext(Struct):
         self.require_previously_invoked()
 
     def require_previously_invoked(self) -> None:
-        """Move the keys in `previously_invoked` to `due`."""
+        """Let the webhooks and policies in `previously_invoked` run again in the next round."""
         self.due += self.previously_invoked
         self.previously_invoked = []
 

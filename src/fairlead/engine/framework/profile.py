@@ -20,9 +20,9 @@ from msgspec import Struct, field
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-# Order and weights of the default profile. The Filter plugins run in this order, and only the first
-# rejection per node is reported (apis/config/v1/default_plugins.go: getDefaultPlugins).
-# (name, score weight) in order. The simulations of Cluster Autoscaler use this list too
+# The plugins of the default profile, with the weights of their scores. The Filter plugins run in
+# this order, and only the first rejection per node is reported (apis/config/v1/default_plugins.go:
+# getDefaultPlugins). The simulations of Cluster Autoscaler use this list too
 # (snapshot/filter_plugins.py).
 DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
     ("SchedulingGates", 0),

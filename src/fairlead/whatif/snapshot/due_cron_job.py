@@ -46,7 +46,7 @@ def due_cron_jobs(
 def due_cron_job_notes(
     manifests: Iterable[Manifest], start: Instant, end: Instant, during: str
 ) -> Iterator[str]:
-    """Yield a note about the CronJobs in `manifests` that are due after `start` and not after `end`.
+    """Yield a note about the CronJobs in `manifests` that are due after `start` and until `end`.
 
     `during` describes this time in the note, such as `During the drains`.
     """

@@ -33,8 +33,8 @@ _NAMES: Final = {
 }
 # Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# Each line has a type, the struct that it embeds, and a list of fields. The struct declares the
-# fields in a list after `of`, and all fields except those in a list after `but`.
+# Go types that embed a struct. Each line has the type, the struct, and either `of` and the fields
+# that the struct declares, or `but` and the fields of the type that the struct does not declare.
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \

@@ -375,8 +375,8 @@ class DryRuns:
         self._evaluate_by_sums(
             fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]]
         )
-        # An ERROR (`_no_victim`) means that the pod fits even if no pod is removed: no resources
-        # are missing.
+        # The status ERROR (`_no_victim`) means that no resources are missing: the pod fits even if
+        # no pod is removed.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
         fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
         accepted = rows[fits & (codes == 0)]

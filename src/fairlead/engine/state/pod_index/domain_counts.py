@@ -252,7 +252,7 @@ class HypotheticalCounts:
         self.changes: dict[int, int] = {}
 
     def hypothetical(self) -> HypotheticalCounts:
-        """Return an independent copy, at a cost proportional to the number of changes."""
+        """Return an independent copy; only the hypothetical changes are copied."""
         copy = HypotheticalCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy

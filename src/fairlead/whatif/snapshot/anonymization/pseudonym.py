@@ -35,8 +35,8 @@ KEPT: Final = (
     "public",
     "system",
 )
-# The code with which a pseudonym begins, so that it sorts like its original among the names in KEPT:
-# "a" for originals before "cluster", "cm" for those between "cluster" and "critical", and so on.
+# The code with which a pseudonym begins, so that it sorts among the names in KEPT as its original
+# does: "a" before "cluster", "cm" between "cluster" and "critical", and so on.
 _CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
 _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")
