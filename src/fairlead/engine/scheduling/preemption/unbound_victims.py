@@ -18,7 +18,7 @@ _PREEMPTED: Final = "preempted"
 
 
 class UnboundVictims(Struct, frozen=True):
-    """Preempts victims that wait on Permit (`waiting`) or in PreBind, without deleting them.
+    """Ends the placement of victims that wait on Permit (`waiting`) or are in PreBind.
 
     `cancel(pod)` cancels the PreBind phase of `pod`; it returns False if `pod` is not in PreBind.
     """
