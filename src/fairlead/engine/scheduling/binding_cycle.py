@@ -187,7 +187,7 @@ class BindingCycles:
         return bool(self._waiting.pods or self._preparing.works or self._canceled)
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a Permit wait ends or a preparation must be checked.
+        """Return the next time at which a Permit wait ends or PreBind must be checked.
 
         Returns 0 if `resume` can already continue or refuse a binding, and None if neither a
         Permit wait nor a check is scheduled.
@@ -219,9 +219,9 @@ class BindingCycles:
         return self._bind(binding)
 
     def cancel(self, pod: PodInfo) -> bool:
-        """Cancel the preparation of `pod`, so that `resume` refuses its binding.
+        """Cancel PreBind of `pod`, so that `resume` refuses the binding of the pod.
 
-        Returns False if the pod is not being prepared.
+        Returns False if the pod is not in PreBind.
 
         upstream: framework/runtime/pods_in_prebind_map.go: CancelPod
         """
@@ -231,7 +231,7 @@ class BindingCycles:
         return status is not None
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue each binding that no longer waits for Permit or for its preparation."""
+        """Continue each binding that no longer waits for Permit or PreBind."""
         while self._canceled:
             pod_id = next(iter(self._canceled))
             binding = self._by_pod[pod_id]

@@ -45,8 +45,8 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `codes[i]` is the verdict on the node at `plan.rows[i]`, as a code of the plan. It is
-    `_NO_NOMINATION` if no competing pod is nominated to that node.
+    `codes[i]` is the verdict on the node at `plan.rows[i]`: 0 if the pod fits, otherwise an index
+    in `plan.statuses`. It is `_NO_NOMINATION` if no competing pod is nominated to that node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:

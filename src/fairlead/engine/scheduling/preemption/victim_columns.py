@@ -20,8 +20,8 @@ both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
 rewrites the rows that the change logs of the node table name. Pods that were loaded in bulk
-(`LoadedPods`) are not read node by node: each group of replicas is read at once, and the pods of
-all groups are sorted together.
+(`LoadedPods`) are not read node by node: each group of replicas is read as a whole, and the pods
+of all groups are sorted together.
 """
 
 from __future__ import annotations

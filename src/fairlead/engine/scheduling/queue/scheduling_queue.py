@@ -2,16 +2,16 @@
 
     add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──done──▶ (gone)
               ▲  ▲               │ failed
-              │  └─flush── BACKOFF ◀─── no rejector: ERROR_BACKOFF
+              │  └─flush── BACKOFF ◀─── after an error: ERROR_BACKOFF
               │               ▲  │
               └── woken ── UNSCHEDULABLE ◀── rejected
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
-whose last attempt ended with an error always waits until its backoff ends. If one of the plugins
-that rejected a pod finds that an event may make the pod schedulable, the pod leaves UNSCHEDULABLE.
-The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default
-five minutes.
+whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. If one
+of the plugins that rejected a pod finds that an event may make the pod schedulable, the pod leaves
+UNSCHEDULABLE. The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too
+long, by default five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
@@ -284,7 +284,10 @@ class SchedulingQueue:
         return woken
 
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
-        """Return whether `wakes_alike` is True for all `plugins` in every profile."""
+        """Return whether `plugins` give all pods with equal equivalence keys the same answer.
+
+        This is the case if `wakes_alike` is True for all `plugins` in every profile.
+        """
         found = self._wakes_alike.get(plugins)
         if found is None:
             found = self._wakes_alike[plugins] = all(
