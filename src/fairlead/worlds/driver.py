@@ -1,7 +1,7 @@
 """Driver: runs an engine in a world.
 
     1. settle      pass each stimulus to the engine and perform each command, until none is left
-    2. work        do one unit of work that is due now, then settle again
+    2. work        do one unit of work that is due now, such as a scheduling cycle; settle again
     3. wait        let time pass until the world or the engine has something due
 
 The consequences of one event (a script entry, the start of a pod, a scheduling cycle) settle before

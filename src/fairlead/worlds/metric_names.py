@@ -10,8 +10,8 @@ from msgspec import Struct
 class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
     """The names of the scheduler's metrics in one Kubernetes version.
 
-    `rejections` is True if the version has a metric of rejected pods. `sli_duration` is "" if the
-    version does not have this metric.
+    `rejections` is True if the version has a metric of rejected pods. `sli_duration` is the name of
+    the metric pod_scheduling_sli_duration_seconds, "" if the version does not have it.
     """
 
     attempt_duration: str

@@ -89,11 +89,11 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
-    for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests;
-    it makes no spans of watches and of the lists of nodes for extenders. If some resources become
-    unreadable or readable again, this is logged after `quiet_seconds` without a further change.
-    `on_start` is called with the new engine. `on_updates` is called with the object changes that
-    every list and watch shows, even before this replica leads.
+    for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
+    such as scheduling cycles; it makes no spans of watches and of the lists of nodes for extenders.
+    If some resources become unreadable or readable again, this is logged after `quiet_seconds`
+    without a further change. `on_start` is called with the new engine. `on_updates` is called with
+    the object changes that every list and watch shows, even before this replica leads.
     """
 
     config: ConnectionConfig

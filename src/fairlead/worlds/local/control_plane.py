@@ -181,7 +181,8 @@ class ControlPlane:
 def _continuing(config: EngineConfig, version: int) -> EngineConfig:
     """Return `config` with serial numbers that no earlier control plane of this store used.
 
-    `version` is the newest resourceVersion in the store. Upstream's generated names are random.
+    `version` is the newest resourceVersion in the store. Names of created objects are generated
+    from serial numbers, so no name repeats. (Upstream's generated names are random.)
     """
     serial = version << SERIALS_BITS
     karpenter = config.karpenter

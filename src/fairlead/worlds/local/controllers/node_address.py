@@ -73,7 +73,10 @@ class NodeAddresses(ReactiveController):
         return self._assign(target.name)
 
     def _see(self, node: Node, *, is_deleted: bool) -> bool:
-        """Store the pod range and address of `node`; return whether it must get them."""
+        """Return whether a write must add to `node` a pod range, an address or its nodeInfo.
+
+        If not, and if `node` still exists, its pod range and address are recorded as used.
+        """
         meta = node.metadata
         if is_deleted:
             self._known.pop(meta.uid, None)
@@ -123,9 +126,10 @@ class NodeAddresses(ReactiveController):
         return not (node["status"].get("nodeInfo") or {}).get("kubeletVersion")
 
     def _free_number(self) -> int | None:
-        """Return the lowest free number; None if all numbers are in use.
+        """Return the lowest number that is free for a new node; None if all are in use.
 
-        A number is in use if it is assigned to a node, or if a node has its pod range or address.
+        The pod range and the address of a node follow from its number. A number is in use if it is
+        assigned to a node, or if a node has the pod range or the address that follows from it.
         """
         taken = {text for both in self._known.values() for text in both}
         assigned = set(self._numbers.values())
