@@ -21,8 +21,8 @@ from fairlead.engine.nodelifecycle.profile import GATED_FIELDS, V1_36, VersionPr
 
 FEATURE_GATES: Final = "feature-gates"
 INT32_MAX: Final = 2**31 - 1
-# One node in 32 years. Float32 has far lower numbers, but the times between their tokens fit into
-# no duration (rate.go: InfDuration).
+# The lowest accepted rate except 0: one node in 32 years. At much lower rates, the time between two
+# tokens does not fit into a duration (rate.go: InfDuration).
 _RATE_MIN: Final = 1e-9
 FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 

@@ -62,7 +62,7 @@ class NoExecuteTaintMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Queue the node for the NoExecute taint of `seen.status`, or swap its taint at once.
+        """Queue the node for the NoExecute taint of `seen.status`, or swap its taint now.
 
         If the node has the wrong one of the taints not-ready and unreachable, return the writes
         that swap the taints. Otherwise, queue the node and return [].

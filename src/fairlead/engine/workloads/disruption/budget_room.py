@@ -143,9 +143,9 @@ class BudgetRoom:
     def breached(self, victims: Iterable[Pod]) -> list[tuple[BudgetLimit, int]]:
         """Return (budget, number of victims) for each budget that the preemption breaches.
 
-        The pods `victims` are preempted, and each budget that selects one of them counts it, even
-        if it is not ready. A budget is breached if it allows fewer disruptions than it counts. The
-        result is sorted by the keys of the budgets.
+        `victims` are the preempted pods. A budget counts all victims that it selects, even unready
+        ones. It is breached if it allows fewer disruptions than this number. The result is sorted
+        by the keys of the budgets.
         """
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         limits = [limit for victim in victims for limit in self.of(victim)]

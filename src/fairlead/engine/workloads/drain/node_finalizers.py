@@ -5,8 +5,8 @@ deletion request. A simulation has none of these programs, except possibly a sim
 Without this controller, a deleted node would continue to exist, and its pods would not be replaced
 on other nodes. The action depends on the finalizer:
 
-    karpenter.sh/termination   drains the node first (`drain.controller`), as Karpenter does
-    others                     removes them immediately
+    karpenter.sh/termination   is removed after a drain like Karpenter's (`drain.controller`)
+    others                     are removed immediately
 
 A simulated Karpenter drains its nodes and removes its finalizer itself.
 
