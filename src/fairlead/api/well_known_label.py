@@ -37,7 +37,7 @@ MACHINE_FACTS: Final = frozenset(
         HOSTNAME, ZONE, REGION, BETA_ZONE, BETA_REGION, INSTANCE_TYPE, BETA_INSTANCE_TYPE, ARCH, OS,
     )
 )  # fmt: skip
-"""The labels above, which the kubelet and the cloud provider set from facts about the machine."""
+"""Labels that the kubelet and the cloud provider set from facts about the machine."""
 
 _PROVIDER_DOMAINS: Final = frozenset(
     (

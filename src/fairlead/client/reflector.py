@@ -45,8 +45,8 @@ PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPag
 WATCH_SECONDS: Final = 30
 NOT_SERVED_NS: Final = 120_000_000_000
 FORBIDDEN_NS: Final = 60_000_000_000
-# Lists older than the known objects that are rejected, before such a list is accepted: the server
-# may have been restored from a backup.
+# A list that is older than the known objects is accepted only after this many such lists have been
+# ignored: the server may have been restored from a backup.
 STALE_LISTS_MAX: Final = 5
 # The resource is listed again after this many bookmarks in a row with a version that is older than
 # the version of the watch.

@@ -56,8 +56,8 @@ _EMPTY: Final = frozenset({"{}", "[]"})
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# (column, number of dashes, key as JSON text, value as JSON text, text of key and value together).
-# The key is "" for an element; the value is "" if the line has none.
+# One line of an item: (column, number of dashes, key as JSON text, value as JSON text, text of key
+# and value together). The key is "" for an element; the value is "" if the line has none.
 _Token = tuple[int, int, str, str, str]
 _Open = tuple[int, set[str] | None]
 
