@@ -158,7 +158,7 @@ def _missing_classes(loaded: Iterable[ApiObject]) -> Iterator[CreateObject]:
     """Yield commands that create the PriorityClasses that the pods in `loaded` need.
 
     Admission would refuse further pods of their workloads without these classes. In a run, the
-    workload controllers create them.
+    workload controllers create the classes.
     """
     known = [one for one in loaded if isinstance(one, PriorityClass)]
     pods = [Replicas((one,)) for one in loaded if isinstance(one, Pod)]

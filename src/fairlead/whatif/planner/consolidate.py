@@ -1,6 +1,7 @@
 """consolidate: finds the nodes that can be removed, and the reasons why other nodes stay.
 
-    1  rules      a node is blocked if a pod or an annotation forbids its removal, or if its
+    1  rules      a node is blocked if a pod, an annotation or a disruption budget forbids its
+                  removal, if it runs the control plane, if its kubelet does not answer, or if its
                   evictions would make a Job fail
     2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several

@@ -63,7 +63,7 @@ def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     """Return the workloads of `model` whose controllers are replacing pods of an old revision.
 
     Workloads whose update strategy keeps pods of several revisions are left out, and so are those
-    with a pod that does not start.
+    with a pod that has been waiting to start for longer than _RECENT.
     """
     pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in model.pods():
@@ -134,7 +134,10 @@ def _is_updated(owner: Deployment | StatefulSet | DaemonSet, pod: Pod) -> bool:
 
 
 def _is_waiting(pod: Pod) -> bool:
-    """Return whether `pod` has a node, but its containers have not started."""
+    """Return whether `pod` has a node, but its containers have not started.
+
+    Return False if a container has failed to start, as in ImagePullBackOff.
+    """
     is_bound = bool(pod.spec.node_name) and pod.status.phase == "Pending"
     return is_bound and not fails_to_start(pod)
 

@@ -343,7 +343,10 @@ def _with_namespace(found: Manifest) -> Json:
 
 
 def _first_replica_set(deployment: Manifest, template: Mapping[str, Any]) -> Manifest:
-    """Return the ReplicaSet that the controller of a new Deployment creates; it has no hash."""
+    """Return the ReplicaSet that the controller of a new Deployment creates.
+
+    Its name and labels lack the hash of the pod template.
+    """
     selector = deployment.value["spec"].get("selector")
     meta = {"name": deployment.ref.name, "namespace": deployment.ref.namespace}
     selected = {"selector": selector, "template": template, "replicas": 0}

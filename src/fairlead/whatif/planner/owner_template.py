@@ -94,8 +94,8 @@ class OwnerTemplates:
         """Index the owners, and the revisions of StatefulSets and DaemonSets."""
         self._store = store
         self._recommended = recommended
-        # By uid of the owner, and the old containers as JSON. The new pods of a workload share the
-        # list of containers, so that their shape is found quickly (`ShapeTable`).
+        # The containers of new pods, by uid of the owner and the old containers as JSON. The new
+        # pods of a workload share them, so that their shape is found quickly (`ShapeTable`).
         self._containers: dict[tuple[str, bytes], tuple[Container, ...]] = {}
         self._histories = Histories()
         self._owners: dict[str, _Owner] = {}

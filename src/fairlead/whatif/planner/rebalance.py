@@ -199,7 +199,10 @@ class Rebalancer:
     # --- moves -----------------------------------------------------------------------------
 
     def _make_room(self) -> GainingMove | None:
-        """Return a move that makes room for a waiting pod; None if no single move does."""
+        """Make a move that gives a waiting pod a place, keep it in the model, and return it.
+
+        Return None if no single move gives a waiting pod a place.
+        """
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):

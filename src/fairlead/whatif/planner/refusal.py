@@ -75,10 +75,10 @@ def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
 def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     """Return which node to copy so that `pod` fits: the smallest node whose copy accepts the pod.
 
-    The pod fits no existing node of `model`. If no copy accepts the pod either, the result is the
-    largest node, with the reason why its copy refuses the pod.
-    Copies are in the zone of the original and run the pods of DaemonSets. Zones in which no node
-    takes pods are tried last. If all nodes are too small even without pods, no copy is tried.
+    The pod fits no existing node of `model`. Copies are in the zone of the original and run the
+    pods of DaemonSets. Zones in which no node takes pods are tried last. If no copy accepts the pod
+    either, the result is the last node that was tried (usually the largest node), with the reason
+    why its copy refuses the pod. If all nodes are too small even without pods, no copy is tried.
     Returns None for a cluster without nodes.
     """
     too_small = _size_problem(model, pod)

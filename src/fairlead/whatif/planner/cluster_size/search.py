@@ -147,8 +147,8 @@ class SizeSearch:
         self._manner = _MANNERS[0]
         self._only: tuple[str | None, str] | None = None  # add only this (pool or all, type)
         self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
-        # Known placements of a build that the model does not contain yet: (pod, offer of the node
-        # to add before or None, placement).
+        # Known placements of a build that the model does not contain yet: (pod, name and offer of
+        # the node to add first or None, placement).
         self._ahead: list[tuple[PodInfo, tuple[str, NodeOffer] | None, KnownPlacement]] = []
         # (pod, pool, zone) if a volume of the pod cannot be used there, on nodes of any type.
         self._conflicts: set[tuple[str, str, str]] = set()
@@ -808,7 +808,7 @@ class SizeSearch:
         most = fewest + self._survival.nodes
         zones = {self._offers[at].zone for at in kind}
         if self._survival.zones and len(zones) > 1 and "" not in zones:
-            # Any Z - 1 of Z zones must hold all pods, as in `_stronger`.
+            # Any Z - 1 of Z zones must hold all pods, as in `_with_failures`.
             return max(most, ceil(fewest * len(zones) / (len(zones) - 1) - 1e-9))
         return most
 
@@ -968,8 +968,8 @@ class SizeSearch:
         """Return the failure of one of `pods` if it fits no node, wherever the others are placed.
 
         Only one pod is tried: the pod whose shape was refused most recently. Often, the pods of the
-        same workload keep many nodes, so this is much faster than placing all pods before it. These
-        pods count as scheduling cycles.
+        same workload keep many nodes, so this is much faster than placing the pods of `pods` that
+        come before this pod. Nevertheless, those pods are counted as scheduling cycles.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

@@ -13,9 +13,10 @@ from fairlead.whatif.planner.cluster_size.node_set import NodeSets, sets_to_try
 
 
 class Survival(Struct, frozen=True):
-    """The failures to survive: the loss of a zone if `zones` is set, and of `nodes` nodes at once.
+    """The failures to survive: the loss of a zone if `zones` is set, and of `nodes` nodes.
 
-    If `nodes` is more than 1 and there are many sets of nodes, only the worst sets are tried.
+    The nodes are lost at the same time. If `nodes` is more than 1 and there are many sets of nodes,
+    only the worst sets are tried.
     """
 
     zones: bool = False

@@ -5,8 +5,8 @@ Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
 Cluster Autoscaler does not manage the nodes of Karpenter, so its rules about local storage, pods of
 custom resources and pods of kube-system do not apply there: Karpenter removes nodes with such pods.
-Annotations apply on all nodes, because a user has set them to keep the pod. A pod without a
-controller blocks the removal of every node, because the pod would be lost.
+Annotations apply on all nodes, because a user has set them to keep the pod. The rule about pods
+without a controller applies on all nodes, too, because such a pod would be lost.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """

@@ -1,7 +1,7 @@
 """drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
 
-    1  rules      a node is blocked if a budget refuses an eviction from it, or if its kubelet does
-                  not answer
+    1  rules      a node is blocked if a budget refuses an eviction from it, if its kubelet does
+                  not answer, or if a terminating pod stays on it forever
     2  placement  the selected nodes that no rule blocks are cordoned together and emptied one after
                   another; a node whose pods find no place is blocked and stays in service. If
                   drained nodes return, each node is emptied alone, with all other nodes in service,

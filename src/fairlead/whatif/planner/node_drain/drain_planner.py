@@ -2,7 +2,8 @@
 
 A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`):
 
-    1  rules      does a budget refuse an eviction, now or always? Does the kubelet answer?
+    1  rules      does a budget refuse an eviction, now or always? Does the kubelet answer? Does a
+                  terminating pod stay forever?
     2  room       do the other nodes have enough free resources in total for the node's pods?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
                   replacement fits no node, the pods of its workload are placed first in another try
@@ -184,8 +185,8 @@ class DrainPlanner:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
         Three obstacles are found: a kubelet that does not answer (`_never_ends_pods`), budgets that
-        refuse an eviction (`budget_blockers`), and terminating pods with a finalizer that no
-        controller of Kubernetes removes. A drain waits until these pods are gone.
+        refuse an eviction (`budget_blockers`), and terminating pods that stay forever (`_kept`). A
+        drain waits for these pods without end.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -213,7 +214,7 @@ class DrainPlanner:
 
     @cached_property
     def _kept_pods(self) -> dict[str, list[Pod]]:
-        """The terminating pods of the snapshot that do not go (`_kept`), by node."""
+        """The terminating pods of the snapshot that stay forever (`_kept`), by node."""
         found: dict[str, list[Pod]] = {}
         for pod in self.model.objects:
             if not isinstance(pod, Pod) or not is_terminating(pod):
@@ -508,7 +509,7 @@ class DrainPlanner:
         """Yield a blocker for each budget that allows the eviction of some pods that share a claim.
 
         Only one node at a time can use the claim (`SharedClaims`), so the replacements of the
-        evicted pods are not ready before the others are evicted, too.
+        evicted pods become ready only after all pods that use the claim are evicted.
         """
         guarded: dict[BudgetLimit, dict[str, PodInfo]] = {}
         for pod in pods:
