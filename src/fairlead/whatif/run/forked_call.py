@@ -70,10 +70,10 @@ def in_children(
 def _signals_deferred() -> Iterator[Collection[int]]:
     """Let the signals that end this process take effect only after the `with` block.
 
-    The value is the set of signals that were blocked before.
-
-    Otherwise the handler of a signal could raise its exception between a fork and the next
+    Without this, the handler of a signal could raise its exception between a fork and the next
     statement: the new process would not be killed, or would go on as a copy of this process.
+
+    The value is the set of signals that were blocked before.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
     try:

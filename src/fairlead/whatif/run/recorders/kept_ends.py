@@ -24,9 +24,9 @@ from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 
 
 class ListedPod(Protocol):
-    """An existing pod, and its state as a PodEnd (`end`), None if the PodEnd is not known.
+    """An existing pod, which may be the replacement of an evicted pod.
 
-    The pod may be the replacement of an evicted pod.
+    `end` is the state of the pod as a PodEnd, None if the PodEnd is not known.
     """
 
     pod: Pod

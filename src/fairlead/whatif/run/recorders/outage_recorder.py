@@ -344,7 +344,11 @@ class OutageRecorder(Struct):
         return [self.pods[uid] for uid in self._keys_on(node)]
 
     def pod_keys_on(self, node: str) -> Iterator[str]:
-        """Yield the keys of the existing pods on `node`, without building views of loaded pods."""
+        """Yield `namespace/name` of each existing pod on `node`.
+
+        A replacement has its own name here, not that of the pod that it replaces. No views of
+        loaded pods are built.
+        """
         yield from self._loaded.get(node, ())
         for uid in self._on_node.get(node, ()):
             yield self.pods[uid].key

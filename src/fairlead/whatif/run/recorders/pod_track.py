@@ -30,7 +30,8 @@ OVER: Final = ""
 class OwnerFacts:
     """Facts that the pods of one owner share.
 
-    The facts are the workload (`owner`), its revision, and whether the pods belong to their nodes.
+    The facts are the workload (`owner`), its revision, and whether the pods belong to their nodes
+    (pods of DaemonSets and static pods).
     """
 
     __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")

@@ -322,7 +322,10 @@ class Recorder(Struct):
         self.counts.evicted(pod.priority, self.now)
 
     def _on_collected(self, record: PodCollected) -> None:
-        """Record that pod garbage collection deletes a pod; ignore pods of DaemonSets."""
+        """Record that pod garbage collection deletes a pod.
+
+        Pods of DaemonSets, completed pods and terminating pods are ignored.
+        """
         track = self._known.get(record.pod.uid)
         if track is None or state_of(track.pod) == OVER or is_daemon_pod(track.pod):
             return
