@@ -125,12 +125,11 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # True if a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
-        """Return whether the pods are replicas, and each pinned pod is on the node it is pinned to.
+        """Return whether the pods with `strings` are replicas.
 
-        Replicas differ only in the fields that the class docstring lists. `strings` contains, for
-        each placeholder, the string of the only pod, or a column with the strings of all pods.
-        The nodes to which pods are pinned must be checked here, because `StoredForm` does not check
-        them.
+        Replicas differ only in the fields that the class docstring lists. Each pinned pod must also
+        be on the node to which it is pinned; `StoredForm` does not check this. `strings` contains,
+        for each placeholder, the string of the only pod, or a column with the strings of all pods.
         """
         if not self.makes_replicas or not self._pins:
             return self.makes_replicas
@@ -262,7 +261,7 @@ class PodTexts:
             yield TemplateRows.of(template.texts, rows)
 
     def template_of(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of pods with `texts`; None if it is not learned or not usable."""
+        """Return the PodTemplate for `texts`; None if it is not learned or not usable."""
         return self._of_texts.get(texts)
 
     def learn(self, text: Text) -> None:
@@ -366,8 +365,8 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 def _workload_name(text: bytes) -> bytes:
     """Return the generateName in the text of a pod, else the uid of its owner, else b"".
 
-    The text is not parsed: the first `generateName` in it counts, wherever it stands. A wrong
-    result does no harm, because it only selects the pods to compare.
+    The text is not parsed: the first `generateName` in its first _HEAD_BYTES bytes counts, wherever
+    it stands. A wrong result does no harm, because it only selects the pods to compare.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
     if found >= 0:

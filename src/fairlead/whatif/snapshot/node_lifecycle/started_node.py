@@ -60,7 +60,8 @@ _STARTUP_TAINTS: Final = frozenset(
 )
 # upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
 _STARTUP_PREFIX: Final = "readiness.k8s.io/"
-# Of the node lifecycle controller (node.kubernetes.io/not-ready), and of agents, for example
+# The end of the keys of startup taints that the node lifecycle controller sets
+# (node.kubernetes.io/not-ready), or that are for agents, for example
 # node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
 _STARTUP_SUFFIX: Final = "not-ready"
 _NAMED_MAX: Final = 3

@@ -1,8 +1,8 @@
 """Changes of existing objects that the API server refuses, such as those of immutable fields.
 
-The simulation itself refuses such changes of objects whose kind is in `_COMPARED_LATER`. Its other
-objects have only some of the API server's defaults, so it cannot compare other fields. Here, both
-objects get all defaults before they are compared.
+The simulation itself refuses such changes if the kind of the object is in `_COMPARED_LATER`. In a
+simulation, objects of other kinds have only some of the API server's defaults, so their fields
+cannot be compared. Here, both objects get all defaults before they are compared.
 
 upstream: ValidateUpdate of the strategies in pkg/registry
 """

@@ -32,7 +32,7 @@ def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
 def refuse_malformed_fields(manifests: Iterable[Manifest], before: Manifest | None = None) -> None:
     """Raise InputError for the first unknown field or value of a wrong type, as kubectl apply does.
 
-    Fields and values that `before`, the object that a manifest replaces, has too are no reason.
+    Fields and values that are also in `before`, the object that a manifest replaces, are accepted.
     """
     known = [] if before is None else unknown_fields(before)
     for manifest in manifests:
@@ -46,7 +46,7 @@ def refuse_wrong_types(written: Manifest, before: Manifest | None = None) -> Non
     """Raise InputError if a value in `written` has a type with which the API server refuses it.
 
     The simulation reads only some fields; this also checks the others, such as env[].value. A
-    value that `written` shares with `before`, the object that it replaces, is no reason.
+    value that `written` shares with `before`, the object that it replaces, is accepted.
     """
     written.require_right_types()
     path, problem = found = _wrong_type(written)
