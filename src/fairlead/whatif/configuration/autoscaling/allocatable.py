@@ -9,10 +9,10 @@ same amount is reserved, or the same share of the machine if that is more:
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-On a smaller machine, a real kubelet reserves no larger amount than on a larger one, and on a larger
-machine no larger share than on a smaller one. So this rule reserves at least as much as real
-kubelets. Services such as GKE publish a formula for the reserved memory. If the formula is right
-for the existing node, it is used for new nodes, instead of this rule.
+On a larger machine, a real kubelet reserves at least the amount that it reserves on a smaller one,
+but at most the same share of the machine. So this rule reserves at least as much as real kubelets.
+Services such as GKE publish a formula for the reserved memory. If the formula is right for the
+existing node, it is used for new nodes, instead of this rule.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
 node, it comes from the node whose memory is closest to that of the type. Nodes in service are

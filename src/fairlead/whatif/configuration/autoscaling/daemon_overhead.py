@@ -2,8 +2,8 @@
 
 Karpenter assumes that a DaemonSet's pod on a new node requests as much as the newest existing pod
 of the DaemonSet. If the template requests more, the new pod takes room that Karpenter has planned
-for other pods. Those pods stay without a node, Karpenter creates another node for them, removes the
-empty one, and so on.
+for other pods. Those pods stay pending, so Karpenter creates another node for them, and removes the
+first node, which is empty. This can repeat without end.
 
 upstream: pkg/controllers/state/cluster.go:UpdateDaemonSet
 """

@@ -59,8 +59,9 @@ _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _MACHINE_SETS: Final = "machinesets.cluster.x-k8s.io"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
-# The name of a MachineSet is the name of its MachineDeployment and such an end: a random suffix, or
-# before Cluster API 1.5 a hash (cluster-api internal/controllers/machinedeployment/mdutil).
+# The end of a MachineSet's name, which begins with the name of its MachineDeployment: a random
+# suffix, or before Cluster API 1.5 a hash
+# (cluster-api internal/controllers/machinedeployment/mdutil).
 _CAPI_SET_END: Final = re.compile(f"-[{ALPHABET}]{{5,10}}$")
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
 _FORMS: Final = {
@@ -123,8 +124,8 @@ class GroupLimits(Struct, frozen=True):
         """Return (the provider's name, the limits) of the group `name`; None if unknown.
 
         `labels` are the labels by which the provider `owner` marks the group's nodes. If several
-        names could be that of the group, the shortest is used: the names of `gke-prod-app-pool` end
-        like those of `gke-prod-pool`.
+        names could be that of the group, the shortest is used. For example, both
+        `gke-prod-pool-7d-grp` and `gke-prod-app-pool-7d-grp` could be that of the group `pool`.
         """
         named = (full for full in self.by_name if _is_called(full, owner, labels, name))
         found = min(named, key=len, default=None)
@@ -164,9 +165,9 @@ def group_of(
     `labels` and `annotations` are those of the node. Returns None if the node has no group, or if
     it belongs to a control plane of Cluster API, which Cluster Autoscaler does not scale.
 
-    A MachineSet whose name ends like those of a MachineDeployment is part of the group of the
-    MachineDeployment, which has several MachineSets during a rollout, unless it is one of the
-    MachineSets `standalone`.
+    A MachineDeployment is one group, although it has several MachineSets during a rollout. So if
+    the node belongs to a MachineSet, the end that a MachineDeployment adds (`_CAPI_SET_END`) is
+    removed from the name, unless the MachineSet is in `standalone`.
 
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID

@@ -168,8 +168,8 @@ def _with_prices(
 ) -> list[StatedType]:
     """Return `types` with the prices in `tables`, the texts of files from OpenCost by path.
 
-    `nodes` are the nodes of the cluster. Raises InputError if `types` is empty or if no price is
-    for one of `types`.
+    `nodes` are the nodes of the cluster. Raises InputError if `types` is empty, or if none of
+    `types` has a price in `tables`.
     """
     first = next(iter(tables))
     if not types:

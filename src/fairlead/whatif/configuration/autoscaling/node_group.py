@@ -324,7 +324,7 @@ def _left_out_notes(
 def _is_impossible(limits: Limits) -> bool:
     """Return whether a group with `limits` is not autoscaled, whatever its size is.
 
-    With Cluster API, upstream ignores such a group. With --nodes, it does not start.
+    With Cluster API, Cluster Autoscaler ignores such a group. With --nodes, it does not start.
 
     upstream: cloudprovider/clusterapi/clusterapi_nodegroup.go: newNodeGroupFromScalableResource
     upstream: config/dynamic/node_group_spec.go: Validate
