@@ -68,7 +68,8 @@ class Alternative(Struct, frozen=True):
     def rank(self) -> tuple[float, ...]:
         """A sort key; the alternative with the best outcome comes first.
 
-        The less a drain evicts, the less it disrupts. Therefore incomplete drains come last.
+        An incomplete drain evicts fewer pods than a complete one, so it can seem to disrupt less.
+        Therefore incomplete drains come last.
         """
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after

@@ -443,9 +443,9 @@ def waiting_starts(
 ) -> StartTimes | None:
     """Return the start times of the pods in `snapshot` that wait, if nothing changes.
 
-    The times count from the snapshot. Return None if no pod waits, if `conditions` has one seed and
-    no file of runtimes. If no running pod has a known runtime, the result is empty, and its `words`
-    say so. Raises InputError.
+    The times count from the snapshot. Return None if no pod waits, or if `conditions` has one seed
+    and no file of runtimes. If no running pod has a known runtime, the result is empty, and its
+    `words` say so. Raises InputError.
     """
     check_seeds(conditions.seeds)
     stated, progress = _stated_runtimes(conditions), progress or NoProgress()

@@ -69,9 +69,10 @@ class _Request(Struct, frozen=True):
 class _Found(Struct):
     """The devices of a request: those `of_class`, and the state of those that match the request.
 
-    `most` and `most_free` are the largest numbers of matching and of free devices of a node, with
-    the name of the node. `has_enough` says whether another node has enough free devices, a node
-    that refuses the pod for another reason.
+    `most` is the largest number of matching devices of a node, with the name of the node.
+    `most_free` is that of free devices, but only for nodes on which the claims cannot be allocated.
+    `has_enough` says whether one of the other nodes has enough free devices; these nodes refuse the
+    pod for another reason.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)
@@ -88,12 +89,13 @@ def may_need_devices(pod: PodInfo, cluster: Cluster) -> bool:
 
 
 def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -> Iterator[str]:
-    """Yield a sentence about each request of `pod` for which a node has too few devices.
+    """Yield a sentence about each request of `pod` for which no node has enough free devices.
 
-    Sentences about pools whose devices cannot be allocated follow.
+    If there is no such request, a sentence says that no node has enough devices for all requests
+    together. Sentences about pools whose devices cannot be allocated follow.
 
-    `lacking` are the nodes on which the scheduler cannot allocate all claims of the pod. Yield
-    nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
+    Only the nodes `lacking` count, on which the scheduler cannot allocate all claims of the pod.
+    Yield nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
     """
     if not lacking:
         return

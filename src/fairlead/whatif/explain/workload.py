@@ -614,7 +614,8 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 def _preemption_words(model: ClusterModel, pod: PodInfo, reason: str) -> str:
     """Return what to add to `reason`, why `pod` fits no node: the result of a preemption.
 
-    The result begins with "; ", or is "" if preemption has no other reason to fail.
+    This text says that `pod` would preempt other pods, or why preemption does not help. It begins
+    with "; ", or is "" if preemption fails only because of `reason`.
     """
     with model.preempting():
         decision = model.schedule(pod)

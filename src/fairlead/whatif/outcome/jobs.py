@@ -37,7 +37,7 @@ class GangTally(Struct, frozen=True):
     A gang does useful work only while at least `minMember` of its members run together.
 
         finished      every member succeeded, and all members ran at the same time
-        broken        members were preempted, and too few of the other members kept running
+        broken        members were preempted; some of the others kept running, but too few
         lost          resources that preempted members had used until their preemption
         incomplete    resources that members held while too few members ran
 

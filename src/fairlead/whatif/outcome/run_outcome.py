@@ -43,8 +43,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
     `since` is the time at which it became pending. `started_at` is the time at which it started to
-    run, None if it has not started, and `ended_at` the time at which it completed, None if it had
-    completed before the run.
+    run, None if it has not started. `ended_at` is the time at which it completed, None if it has
+    not completed or had completed before the run.
     `first_started_at` is the first start of the pod or of a pod that it replaces, None if no start
     was observed. In `requests`, CPU is in millicores, and other resources are in bytes or whole
     numbers. `is_initial` means that the pod has existed since the start of the run.

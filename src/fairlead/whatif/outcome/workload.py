@@ -40,7 +40,8 @@ _SHORT: Final = {
     "ReplicationController": "rc",
     "StatefulSet": "sts",
 }
-# The label with the template hash at the end of the ReplicaSet's name, and the ReplicaSet's owner.
+# The kind of the owner of a pod's ReplicaSet, by the pod's label with the template hash. The name
+# of the ReplicaSet ends with this hash.
 # upstream: argo-rollouts, pkg/apis/rollouts/v1alpha1/types.go: DefaultRolloutUniqueLabelKey
 _OWNER_BY_HASH: Final = (
     (TEMPLATE_HASH_LABEL, "Deployment"),

@@ -415,7 +415,7 @@ def _can_scale(one: WorkloadEffect, case: _Case) -> bool:
 
 
 def _has_free_scale(one: WorkloadEffect, case: _Case) -> bool:
-    """Return whether users set the number of replicas of the workload `one`."""
+    """Return whether the workload `one` of the snapshot has a scale that no autoscaler sets."""
     ref = one.workload
     is_autoscaled = any(
         each.target == f"{ref.kind} {ref.name}" and each.autoscaler.startswith(f"{ref.namespace}/")
