@@ -217,7 +217,7 @@ def _running_jobs(workload: Manifest, inventory: Inventory) -> list[str]:
 
 
 def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
-    """Yield why a Job gets no pods: it has ended or is suspended.
+    """Yield why a Job gets no pods (it has ended or is suspended), or how many pods have failed.
 
     upstream: pkg/controller/job/job_controller.go: syncJob, manageJob
     """

@@ -565,7 +565,7 @@ def _has_room(rules: Sequence[SpreadRule]) -> str:
 
 
 def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
-    """Return the topology spread rules that kept `pods` off nodes with room.
+    """Return the spread and anti-affinity rules that kept `pods` off nodes with room.
 
     Returns [] if the question does not make nodes fail, and does not drain or cordon nodes.
     """

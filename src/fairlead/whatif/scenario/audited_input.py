@@ -4,7 +4,8 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
 
     an object that a known object controls     its controller creates it again (the Jobs of a
                                                CronJob only if the simulation runs CronJobs)
-    bindings, status                           decided again; only a node's allocatable is copied
+    bindings, status                           decided again; only the capacity and the allocatable
+                                               amounts of a node are copied
     deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
       after taints, garbage collection
     annotations and claims of controllers      written again

@@ -53,7 +53,7 @@ def starting_nodes(manifests: Iterable[Manifest], taken_at: Instant) -> dict[str
 
 
 def _is_unfinished(node: Node) -> bool:
-    """Return whether `node` is not Ready or has taints."""
+    """Return whether `node` has taints, or a Ready condition that is not True."""
     ready = condition(node, READY)
     return bool(node.spec.taints) or (ready is not None and ready.status != TRUE)
 
