@@ -64,7 +64,7 @@ _CONTAINERS: Final = ("initContainers", "containers")
 _WHOLE: Final = ("affinity", "topologySpreadConstraints", "runtimeClassName")
 _AMOUNTS: Final = ("requests", "limits")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-# (field of resources, resource): the amounts in the template and in the pod, None if absent.
+# The amounts in a template and in its pods (None if absent), by (field of resources, resource).
 _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 
 

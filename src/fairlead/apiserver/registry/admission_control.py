@@ -81,8 +81,9 @@ class AdmissionControl:
         controller.
         """
         if kind.conversion_webhook is not None and write.conversions is None:
-            # A controller's object has its stored version; plugins may ask for another version.
-            # Simulations convert nothing, and start sooner without this module.
+            # A controller's object is in the storage version, but a plugin may need another
+            # version. Imported here because simulations convert nothing, and start sooner without
+            # it.
             from fairlead.apiserver.apiextensions.conversion.conversions import (  # noqa: PLC0415
                 Conversions,
             )

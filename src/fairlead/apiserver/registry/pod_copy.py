@@ -46,8 +46,8 @@ from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 
 TEMPLATES_MAX: Final = 256
-# Resources whose objects often change while pods are created. No plugin reads these objects for a
-# pod without spec.nodeName.
+# Resources whose changes do not drop the templates. They often change while pods are created, and
+# no plugin reads them for a pod without spec.nodeName.
 _UNREAD: Final = frozenset(
     (
         "pods", "events", "nodes", "leases.coordination.k8s.io", "replicationcontrollers",

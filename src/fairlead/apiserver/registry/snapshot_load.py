@@ -159,8 +159,9 @@ def as_stored(
     registry.validator.validate_loaded(kind, obj)
     decoded = registry.decode(kind, obj)
     if decoded is not obj:
-        # A template with an empty value such as `nodeSelector: {}` would otherwise never equal the
-        # template of the ReplicaSet that is created from it.
+        # `decode` drops empty values such as `nodeSelector: {}`. If the template of a Deployment
+        # kept such a value, it would never equal the template of the ReplicaSet that is created
+        # from it.
         obj = without_nulls(decoded)
     if kind is POD:
         obj = with_label_keys(obj)
@@ -244,7 +245,8 @@ def _without_overlaps(
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
     """Return the pods of `run`, joined into one entry if possible, otherwise as single pods.
 
-    If `run` has only one entry, and its names and uids are unique, `run` is returned unchanged.
+    `run` contains entries that overlap in listing order. If `run` has only one entry, and its names
+    and uids are unique, `run` is returned unchanged.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run

@@ -90,8 +90,9 @@ _SHARED: Final = (
 )
 
 
-# The form of almost all names: a DNS label, which is a valid name of each of these kinds. Each name
-# occurs once, so a cache of checked names would not help.
+# Matches a DNS label. Almost all names are DNS labels, and a DNS label is a valid name for objects
+# of every kind that `StoredForm` recognizes. A cache of checked names would not help, because each
+# name occurs once.
 _usual_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 _SURE_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
@@ -250,7 +251,10 @@ class StoredForm:
         return self._amounts[key]
 
     def _has_shared(self, pod: Pod) -> bool:
-        """Return whether the fields that `_read_fields` reads are complete and valid."""
+        """Return whether the fields that `_read_fields` reads from the spec are complete and valid.
+
+        Equal parts of specs become one Python object, as described at `has`.
+        """
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))
         known = self._specs.get(key)

@@ -148,7 +148,7 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # --- update of a subresource -------------------------------------------------------------
 
-    # Functions by subresource; each maps (old, new, timestamp) to the object to write.
+    # By subresource: the function that returns the object to write, given (old, new, timestamp).
     # upstream: the status strategies
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], Json]] = field(
         default_factory=dict

@@ -142,9 +142,9 @@ class _Composite(msgspec.Struct, frozen=True):
     atomic: bool = False
 
 
-# The attributes of a row are the keys in the JSON tables, so they are short. In order: the type,
-# the encoding of an empty field, whether the field is required, its merge key, its patch
-# strategies, and whether it is granular.
+# A field of a type, as a row of the JSON tables. The attributes are the keys in these tables, so
+# they are short. In order: the type, the encoding of an empty field, whether the field is required,
+# its merge key, its patch strategies, and whether it is granular.
 class _FieldRow(msgspec.Struct, frozen=True):
     t: str | _Composite
     z: Zero = Zero.DROP
@@ -154,8 +154,8 @@ class _FieldRow(msgspec.Struct, frozen=True):
     g: bool = False
 
 
-# In order: the fields, the type (of a definition that is not an object), whether the type is
-# atomic, and the defaults of keys.
+# A named type, as a row of the JSON tables. In order: the fields, the type (of a definition that is
+# not an object), whether the type is atomic, and the defaults of keys.
 class _Row(msgspec.Struct, frozen=True):
     f: dict[str, _FieldRow] = {}
     t: str | _Composite = ""

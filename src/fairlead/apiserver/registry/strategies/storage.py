@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment under the rules for both creates and updates."""
+    """Yield the errors of a new or updated VolumeAttachment."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
@@ -146,7 +146,7 @@ def check_attachment(obj: Json) -> Causes:
 
 
 def check_new_attachment(obj: Json) -> Causes:
-    """Yield all errors of a new VolumeAttachment."""
+    """Yield the errors of a new VolumeAttachment, including those of `check_attachment`."""
     yield from check_attachment(obj)
     yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
     named = (obj["spec"].get("source") or {}).get("persistentVolumeName")

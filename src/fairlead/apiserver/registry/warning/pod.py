@@ -287,7 +287,10 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """Return how two definitions of a container port conflict, such as "duplicate"; "" if not."""
+    """Return how two definitions of a container port conflict, such as "duplicate".
+
+    Return "" if they do not conflict.
+    """
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:

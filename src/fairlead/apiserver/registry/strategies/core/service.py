@@ -154,7 +154,10 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse a named Service with unavailable addresses, or a nameless one that needs a name."""
+    """Refuse a new Service that cannot get its addresses; see `check_addresses`.
+
+    A Service without a name is refused if the server has to choose its cluster IP.
+    """
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
     else:
