@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# apiVersion kind plural shortNames traits categories subresources
+# Built-in kinds that are stored: apiVersion kind plural shortNames traits categories subresources
 STORED: Final = """
 v1 Pod pods po ngs all attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize
 v1 Node nodes no s - proxy

@@ -21,7 +21,7 @@ from fairlead.apiserver.kind import Kind, Subresource, subresource, version_orde
 from fairlead.apiserver.printers.age import age
 from fairlead.apiserver.printers.column import Cell, Column, Printer
 
-# In upstream's order, which differs from that of built-in kinds.
+# The verbs in discovery, in upstream's order, which differs from that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 # The verbs in discovery while the definition is being deleted.
 # upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go:sync

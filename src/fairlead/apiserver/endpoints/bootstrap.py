@@ -25,7 +25,7 @@ MANAGER: Final = "kube-apiserver"
 
 _ON_START: Final = {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
-# columns: name, nominal shares, lendable percent, queues, hand size, queue length limit
+# Priority levels: name, nominal shares, lendable percent, queues, hand size, queue length limit.
 _LEVELS: Final = """
 system          30 33  64 6 50
 node-high       40 25  64 6 50

@@ -57,7 +57,7 @@ from fairlead.apiserver.suspension import WebhookCalls
 
 SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
 
-# By subresource, or by the plural of a kind that can only be posted.
+# The handlers of subresources, and of kinds that can only be posted (by their plural).
 SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
     "approval": status,
     "attach": refuse_connection,

@@ -4,7 +4,7 @@ uvicorn closes idle connections. This protocol also closes a connection if
 
     it is opened while CONNECTIONS_MAX are open                              (status 503)
     its request head is longer than HEAD_BYTES_MAX                           (status 431)
-    its request has no Host header, or several                               (status 400)
+    its request has several Host headers, or none in HTTP/1.1                (status 400)
     its request head is incomplete after HEAD_SECONDS_MAX
     its client does not read the response for READING_SECONDS_MAX
     more than UNREAD_MAX clients have stopped reading their responses, and its client was the first

@@ -12,8 +12,8 @@ import yaml
 from fairlead.apiserver.negotiation.media_type import YAML
 
 BLOCK_YAML_BYTES_MAX: Final = 256 << 10
-# Characters that JSON strings may contain, but that YAML 1.1 (section 5.1) forbids or reads as line
-# breaks.
+# Characters to escape in JSON text that is sent as YAML. JSON strings may contain them, but YAML
+# 1.1 (section 5.1) forbids them or reads them as line breaks.
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-# SQLite's log of 16 MiB, which a start copies into the database, and the writes after that.
+# Enough for SQLite's log of 16 MiB, which a start copies into the database, and for later writes.
 RESERVE_BYTES: Final = 24 << 20
 
 

@@ -83,7 +83,8 @@ class Conversions:
         """Return the result of `compute`, which may call `in_version`.
 
         `compute` may run several times, so it must have no side effects. Raises
-        ConversionFailedError if `compute` needs too many conversions, or passes the error on.
+        ConversionFailedError if `compute` needs too many conversions, or if one of them fails and
+        `compute` does not catch the error.
         """
         for _ in range(CONVERSIONS_MAX):
             try:

@@ -13,8 +13,8 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# A row has a field of spec.names, the condition's reason if the name is in use, and whether the
-# field contains the name of a kind (True) or of a resource (False).
+# The fields of spec.names that may conflict with names in use. Each has the condition's reason if
+# its name is in use, and whether it contains the name of a kind (True) or of a resource (False).
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),

@@ -57,8 +57,9 @@ class _Grant(Struct, frozen=True):
         return ""
 
 
-# Returns a decision. An authorizer that makes no decision returns the reason for this as text (""
-# if it does not apply to the request); RBAC then adds the text to the reason of a refusal.
+# An authorizer that `Rbac` calls before it evaluates roles. It returns its decision. If it makes no
+# decision, it returns the reason as text, or "" if it does not apply to the request. RBAC adds this
+# text to the reason of a refusal.
 PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 

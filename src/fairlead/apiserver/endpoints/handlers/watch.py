@@ -122,7 +122,7 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
 
 
 def _timeout_s(requested_s: int) -> float:
-    """Return the duration of the watch in seconds; negative if the watch must end at once."""
+    """Return the duration of the watch in seconds; negative if the watch must end immediately."""
     # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
     wrapped = (requested_s * NANOSECONDS_PER_SECOND + _HALF) % (2 * _HALF) - _HALF
     return wrapped / NANOSECONDS_PER_SECOND or WATCH_TIMEOUT_S

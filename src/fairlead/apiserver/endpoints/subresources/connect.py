@@ -69,7 +69,7 @@ def _admit(scope: RequestScope) -> WebhookCalls[None]:
 
 
 def _options(scope: RequestScope) -> Json:
-    """Return the fields of PodExecOptions and so on, from the query and the path.
+    """Return the options of the connection, such as PodExecOptions, from the query and the path.
 
     Raises ApiError 400 for a port that is not a number.
     """

@@ -78,7 +78,7 @@ SEARCHES_MAX: Final = 32
 SEARCH_TEXT_MAX: Final = 2048
 _POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
-# (JSON name, name in the paths of errors). The inconsistent spelling is upstream's.
+# Fields that share a Linux namespace of the node: JSON name, and upstream's spelling in errors.
 _HOST_SPACES: Final = (
     ("hostNetwork", "hostNetwork"),
     ("hostPID", "HostPID"),

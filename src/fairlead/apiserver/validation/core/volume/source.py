@@ -228,7 +228,8 @@ Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63
 TOO_MANY: Final = "may not specify more than 1 volume type"
-# In upstream's order: the first source is checked, and any other source is refused.
+# The volume sources of pods, in upstream's order. If a volume has several sources, the first is
+# checked, and the others are refused.
 INLINE: Final = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
     "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte",
