@@ -1,4 +1,4 @@
-"""CEL expressions that select devices: the variable `device` and its fields' greatest sizes.
+"""CEL expressions that select devices: the variable `device`, and the maximum sizes of its fields.
 
 The expressions can use the fields of `device`, the functions in `cel.library`, and `cel.bind`.
 

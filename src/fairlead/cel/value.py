@@ -147,7 +147,7 @@ def type_name(value: Any) -> str:
 
 
 def found_in(whole: dict[Any, Any], key: Any) -> Any:
-    """Return the value of `key` in a map, `ABSENT` if there is none.
+    """Return the value of `key` in a map; `ABSENT` if there is none.
 
     Numbers of different types can be equal keys; a number never equals a bool. A DefaultMap has a
     value for every string.

@@ -96,10 +96,11 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """Return (condition of an addition, list or call that adds to the accumulator).
+    """Return (condition, list or call) of a loop that adds to its accumulator.
 
-    The condition is None if every round adds something. The list or call is None for `exists_one`,
-    which adds a number.
+    A round of the loop adds something only if the condition is true; the condition is None if every
+    round adds something. The list or call computes what a round adds. It is None for `exists_one`,
+    which adds the number 1.
     """
     step = node.step
     test: Node | None = None
