@@ -25,8 +25,8 @@ def within_limit(
 ) -> str:
     """Return the lines of an answer as one text of at most CHARACTERS_MAX characters.
 
-    `tables` returns the lines of the tables if each has at most the given number of rows. Only a
-    text whose tables without rows are too long exceeds the limit.
+    `tables` returns the lines of the tables if each has at most the given number of rows. The
+    result exceeds the limit only if the tables are too long even without rows.
     """
     head, all_notes = _cut(head, _HEAD_MAX, "lines"), _length(notes)
     some_notes = min(all_notes, _NOTES_MIN)

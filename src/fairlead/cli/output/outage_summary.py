@@ -140,7 +140,10 @@ def _headline(found: OutageOutcome) -> str:
 
 
 def _unnoticed(nodes: int, of: int) -> str:
-    """Return the line about `nodes`, a number of failed nodes that were back in time."""
+    """Return the line about failed nodes that returned before the failure was noticed.
+
+    `nodes` is the number of these nodes, and `of` is the number of all failed nodes.
+    """
     if of == 1:
         return (
             "The control plane did not notice the failure: the node and its pods counted as Ready "

@@ -150,9 +150,10 @@ def _without_pods(outcome: RunOutcome) -> list[str]:
 def _replaced(outcome: RunOutcome) -> int:
     """Return how many displaced pods that no longer exist have been replaced by pods with nodes.
 
-    A controller does not state which pod a new pod replaces, so this compares numbers. At most as
-    many pods of a workload are replaced as the workload has new pods. A new pod that was displaced
-    itself is the replacement of an earlier one.
+    A controller does not state which pod a new pod replaces, so this compares two numbers for each
+    workload: its displaced pods that no longer exist, and its new pods. The smaller number counts
+    as replaced. A new pod counts if it has a node. A new pod that was displaced and no longer
+    exists counts too, because it had replaced an earlier pod.
     """
     displaced = {one.pod.key: one.pod for one in (*outcome.preempted, *outcome.evicted)}
     gone = [pod for key, pod in displaced.items() if key not in outcome.pods]

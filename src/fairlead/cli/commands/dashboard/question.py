@@ -28,8 +28,8 @@ ALLOWED: Final = (
     "--fail-zone", "--fail-node", "--fail-fraction", "--flap", "--how", "--at", "--for",
     "--max-unavailable", "--seed", "--seeds", "--fail-on",
 )  # fmt: skip
-# Returns the arguments that name the cluster. It may write the cluster's objects to files in the
-# folder that is its argument.
+# A function that returns the arguments that name the cluster. It may write the cluster's objects to
+# files in the folder that is its argument.
 ClusterArguments = Callable[[Path], Sequence[str]]
 _COMPLETED_CODES: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 

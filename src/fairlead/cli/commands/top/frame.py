@@ -26,8 +26,8 @@ from fairlead.engine.core.instant import Instant
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
-# The summary, an empty line and the headings of each table, and "... and 3 more" below each table
-# except that of events.
+# The number of lines in a frame that are not rows of tables: the summary, an empty line and the
+# headings of each table, and "... and 3 more" below each table except that of events.
 LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS + (SECTIONS - 1)
 NODE_SHARE: Final = 0.4  # the share of nodes in the rows of all tables together
 POD_SHARE: Final = 0.3

@@ -23,8 +23,8 @@ from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# The new cluster's components create such objects themselves. Those in the snapshot belong to
-# components of the other cluster.
+# Resources whose objects are left out. The new cluster's components create such objects themselves;
+# those in the snapshot belong to components of the other cluster.
 _WRITTEN_ANEW: Final = (
     LEASE.resource,
     "events",
@@ -32,8 +32,8 @@ _WRITTEN_ANEW: Final = (
     "apiservices.apiregistration.k8s.io",
     "certificatesigningrequests.certificates.k8s.io",
 )
-# (group, kind) of the kinds that a cluster serves without further definitions. Some are served only
-# with an option; their owner references are removed in any case.
+# (group, kind) of the kinds that a cluster serves without further definitions. References to owners
+# of these kinds are removed if the owner is absent, even if the kind is served only with an option.
 _SERVED: Final = {(kind.group, kind.kind) for kind in KINDS}
 
 
