@@ -61,10 +61,12 @@ _REFUSAL: Final = re.compile(
 )
 _PLUGIN_ERROR: Final = re.compile(r"plugin '(\w+)' failed: .+")
 _RATE_TOLERANCE: Final = seconds(0.1)  # the period of the tainting passes
-# A tainting pass chooses a node and takes a token of the zone's rate limiter. The taint is written
-# only after the previous write (of another taint of the node) has been observed. So a late
-# observation delays the write, but not the token. Example: tokens taken at 2271.24 s and 2281.29 s,
-# writes at 2271.94 s and 2281.29 s. A delay within the tolerance of rates does not matter.
+# If the previous write of a node's taints is observed only after this time, the time at which the
+# next write took its token is unknown. A tainting pass chooses a node and takes a token of the
+# zone's rate limiter. The taint is written only after the previous write (of another taint of the
+# node) has been observed. So a late observation delays the write, but not the token. Example:
+# tokens taken at 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s. A delay within the
+# tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
 _LATE: Final = _RATE_TOLERANCE
 

@@ -14,11 +14,12 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
-# (number of the first command, first minute, last minute) of each part of the session. A part runs
-# between these minutes after the start; None means no limit. A CronJob with the schedule */5 exists
-# from command 160 on; in the recording it ran for the first time after command 315.
+# When each part of the session runs, so that a CronJob with the schedule */5 runs between the same
+# commands as in the recording. The CronJob exists from command 160 on; in the recording, it ran for
+# the first time after command 315. A row is (number of the first command, first minute, last
+# minute), with minutes after the start of the session; None means no limit.
 _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
-# (number of the first command, current namespace) of the parts of the session with a namespace.
+# The current namespace of the parts of the session that have one, by the part's first command.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)

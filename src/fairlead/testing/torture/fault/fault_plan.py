@@ -31,7 +31,8 @@ _REASONS: Final[tuple[FailureReason, ...]] = (
 # Commands that are never refused with a conflict. The server itself retries deletions and
 # evictions after a conflict, and a Bind conflicts only with another Bind.
 _WITHOUT_CONFLICTS: Final = ("Bind", "CreateObject", "DeleteObject", "EvictPod")
-# (kind, weight): killing the process costs the most time, and is rare.
+# The kinds of faults, with their weights. Killing the process is rare, because it costs the most
+# time.
 _WEIGHTS: Final = (
     (FaultKind.REFUSED, 30),
     (FaultKind.LATE, 20),
