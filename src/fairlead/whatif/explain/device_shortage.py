@@ -71,14 +71,15 @@ class _Found(Struct):
 
     `most` is the largest number of matching devices of a node, with the name of the node.
     `most_free` is that of free devices, but only for nodes on which the claims cannot be allocated.
-    `has_enough` says whether one of the other nodes has enough free devices; these nodes refuse the
-    pod for another reason.
+    `suffices` says whether one of these nodes has enough free devices. `has_enough` says whether
+    one of the other nodes has enough; these nodes refuse the pod for another reason.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)
     states: dict[DeviceId, _State] = field(default_factory=dict)
     most: tuple[int, str] = (0, "")
     most_free: tuple[int, str] = (0, "")
+    suffices: bool = False
     has_enough: bool = False
 
 
@@ -201,8 +202,15 @@ class _Search:
             devices = counted(len(found.of_class), "device")
             of_class = f"the {devices} of DeviceClass {request.device_class.key}"
             return f"{what}: its selectors match none of {of_class}."
-        if request.spec.allocation_mode == ALL or found.most_free[0] >= count:
+        if found.suffices:
             return ""
+        if request.spec.allocation_mode == ALL:
+            needs = f"{what} needs all matching devices of a node"
+            if found.has_enough:
+                rest = ". Nodes on which all are free refuse the pod for other reasons"
+            else:
+                rest = ", but on no node are all of them free"
+            return f"{needs}{rest}. {_totals(found)}"
         needs = f"{what} needs {counted(count, 'device')} on one node"
         if found.most[0] < count:
             return f"{needs}, but no node has more than {_on(found.most)} that match."
@@ -233,10 +241,15 @@ class _Search:
             found.states[one.id] = state
             matching += 1
             free += state is _State.FREE
+        if request.spec.allocation_mode == ALL:
+            is_enough = free == matching > 0
+        else:
+            is_enough = free >= request.spec.count
         if node.name in self._lacking:
             found.most_free = max(found.most_free, (free, node.name), key=lambda one: one[0])
+            found.suffices |= is_enough
         else:
-            found.has_enough |= free >= request.spec.count
+            found.has_enough |= is_enough
         found.most = max(found.most, (matching, node.name), key=lambda one: one[0])
 
     def _match(self, selectors: Collection[Selector], one: PoolDevice) -> bool:

@@ -124,6 +124,45 @@ def test_the_notes_name_the_devices_that_a_pod_lacks(snapshot, make, requests, c
     assert list(found.notes) == expected
 
 
+NOT_NUMA = '!("numa" in device.attributes["gpu.example.com"])'
+
+
+@pytest.mark.parametrize(
+    ("expressions", "cpu", "expected"),
+    [
+        (
+            [NOT_NUMA],
+            "1",
+            [
+                (
+                    f"{WHAT} needs all matching devices of a node, but on no node are all of them "
+                    "free. 3 devices match: 1 free, 1 in use, 1 with a taint that the request does "
+                    "not tolerate."
+                )
+            ],
+        ),
+        (
+            [],
+            "2",
+            [
+                (
+                    f"{WHAT} needs all matching devices of a node. Nodes on which all are free "
+                    "refuse the pod for other reasons. 5 devices match: 3 free, 1 in use, 1 with a "
+                    "taint that the request does not tolerate."
+                )
+            ],
+        ),
+        ([], "1", []),
+    ],
+    ids=["no node has them", "a node that has them refuses the pod", "the pod fits"],
+)
+def test_a_request_for_all_devices_needs_all_of_a_node(snapshot, make, expressions, cpu, expected):
+    request = asking("r", *expressions, allocationMode="All", count=0)
+    objects = cluster(make, request, cpu=cpu)
+    found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
+    assert list(found.notes) == expected
+
+
 def test_a_constraint_can_be_the_cause(snapshot, make):
     """Each device of b is on another NUMA node."""
     match = {"requests": ["r"], "matchAttribute": "gpu.example.com/numa"}
