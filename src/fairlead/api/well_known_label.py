@@ -23,6 +23,7 @@ ARCH: Final = "kubernetes.io/arch"
 OS: Final = "kubernetes.io/os"
 BETA_ARCH: Final = "beta.kubernetes.io/arch"
 BETA_OS: Final = "beta.kubernetes.io/os"
+WINDOWS_BUILD: Final = "node.kubernetes.io/windows-build"
 
 STABLE: Final = {
     BETA_REGION: REGION,
@@ -34,7 +35,8 @@ STABLE: Final = {
 
 MACHINE_FACTS: Final = frozenset(
     (
-        HOSTNAME, ZONE, REGION, BETA_ZONE, BETA_REGION, INSTANCE_TYPE, BETA_INSTANCE_TYPE, ARCH, OS,
+        HOSTNAME, ZONE, REGION, BETA_ZONE, BETA_REGION, INSTANCE_TYPE, BETA_INSTANCE_TYPE,
+        ARCH, OS, BETA_ARCH, BETA_OS, WINDOWS_BUILD,
     )
 )  # fmt: skip
 """Labels that the kubelet and the cloud provider set from facts about the machine."""

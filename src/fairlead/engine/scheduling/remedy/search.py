@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fairlead.api.objects import Pod
-from fairlead.api.well_known_label import ARCH, OS
+from fairlead.api.well_known_label import ARCH, OS, STABLE
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.remedy.affinity import required_terms
@@ -118,11 +118,16 @@ def _could_run(pod: Pod, node: NodeInfo) -> bool:
 
 
 def _stated(pod: Pod, label: str) -> list[str]:
-    """Return the values of the node label `label` that `pod` requires; [] if it requires none."""
-    stated = [pod.spec.node_selector[label]] if label in pod.spec.node_selector else []
+    """Return the values of the node label `label` that `pod` requires; [] if it requires none.
+
+    The deprecated label that `label` replaces counts, too.
+    """
+    selector = pod.spec.node_selector.items()
+    stated = [value for key, value in selector if STABLE.get(key, key) == label]
     for term in required_terms(pod):
         for one in term.match_expressions:
-            stated += one.values if (one.key, one.operator) == (label, "In") else ()
+            if one.operator == "In" and STABLE.get(one.key, one.key) == label:
+                stated += one.values
     return stated
 
 

@@ -509,6 +509,7 @@ ARM_TAINT = {"key": "arch", "value": "arm64", "effect": "NoSchedule"}
         ({}, "tolerate taint arch=arm64:NoSchedule"),
         ({"nodeSelector": {ARCH: "arm64"}}, "tolerate taint arch=arm64:NoSchedule"),
         ({"nodeSelector": {ARCH: "amd64"}}, None),
+        ({"nodeSelector": {"beta.kubernetes.io/arch": "amd64"}}, None),
         ({"affinity": on_nodes({"key": ARCH, "operator": "In", "values": ["amd64"]})}, None),
     ],
 )
@@ -517,6 +518,14 @@ def test_a_pod_that_requires_an_architecture_is_not_advised_to_use_another(spec,
     nodes = [node(labels={ARCH: "arm64"}, taints=[ARM_TAINT])]
     found = remedy({"nodes": nodes, "pending": pod(**spec)})
     assert (found and found.what) == what
+
+
+@pytest.mark.parametrize("label", [ARCH, "beta.kubernetes.io/arch"])
+def test_no_remedy_changes_a_label_that_states_the_architecture(label):
+    """The kubelet would correct it at its next start."""
+    nodes = [node(labels={label: "amd64"})]
+    found = remedy({"nodes": nodes, "pending": pod(nodeSelector={label: "arm64"})})
+    assert found is None or "label node" not in found.what
 
 
 def test_the_search_does_not_change_the_cluster():
