@@ -37,7 +37,8 @@ class EventKind(Enum):
 
     Kinds that begin with ASSIGNED_POD concern pods on nodes. POD_LABEL, POD_SCALE_DOWN,
     POD_TOLERATION, POD_GATES_GONE and POD_CLAIM_MADE concern the waiting pod itself.
-    UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only with the feature gate GenericWorkload.
+    UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only with the feature gate GenericWorkload. FLUSH is
+    not a change of the cluster: it makes the scheduler try the pods that have waited too long.
     """
 
     # Enum's own hash is the hash of the name, which takes ten times as long.
@@ -130,7 +131,7 @@ class QueueingHint(Protocol):
 
 
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
-    """Return whether events of `kind` are relevant to `plugin`.
+    """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
     If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well: if a node had a taint when
     it was added, the plugin may not have evaluated it before the taint changed
@@ -153,8 +154,9 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
-    Returns True for an event of a relevant kind if the plugin has no `is_woken_by`, or if
-    `is_woken_by` fails.
+    `plugin.is_woken_by` decides; if the plugin has no such method, or if the method fails, the
+    result is True. If the kind of `event` is FLUSH or is not in `plugin.events`, the method is not
+    called: the result is that of `is_registered_for`.
     """
     events = _events_of(plugin)
     if event.kind is EventKind.FLUSH or (events is not None and event.kind not in events):

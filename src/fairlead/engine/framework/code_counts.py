@@ -1,10 +1,10 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
-A verdict is a Status. A node's code is the index of its verdict in a list of statuses. A failed
-cycle counts the codes of all nodes for its message, and lists the nodes where preemption might
-help. Between two failed cycles for equal pods, usually few codes change. Then only the changed
-codes are counted again. The nodes are listed again only if the class of a node's verdict
-(`Status.code`, such as UNSCHEDULABLE) changed.
+A verdict is a Status. A row is the index of a node in `NodeTable`. A node's code is the index of
+its verdict in a list of statuses. A failed cycle counts the codes of all nodes for its message, and
+lists the nodes where preemption might help. Between two failed cycles for equal pods, usually few
+codes change. Then only the changed codes are counted again. The nodes are listed again only if the
+class of a node's verdict (`Status.code`, such as UNSCHEDULABLE) changed.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds

@@ -30,8 +30,9 @@ class Diagnosis(Struct, frozen=True, dict=True):
     negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
     allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
     are not in `rows`. `pre_filter` is set if the pod was rejected as a whole; it is then the
-    verdict on every node. `unnamed` are plugins that rejected nodes but appear in no status. If
-    `statuses` is the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
+    verdict on every node. `unnamed` is `("Extender",)` if extenders removed nodes, because their
+    statuses name no plugin; otherwise it is (). If `statuses` is the list of a ShapePlan,
+    `code_counts` is the CodeCounts of that plan.
     """
 
     table: NodeTable

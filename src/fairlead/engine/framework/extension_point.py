@@ -19,10 +19,11 @@ Kind = TypeVar("Kind", bound=Plugin)
 
 
 class Method(Struct, frozen=True):
-    """The method `name` of `protocol`, which is called at the extension point `point`.
+    """A method that a plugin can have; the framework calls it at the extension point `point`.
 
-    A class is a plugin if it has at least one method for which `makes_plugin` is True. A plugin
-    that has the method `name` must also have at least one method of each group in `needs_one_of`.
+    `name` is the name of the method, and `protocol` defines it. A class is a plugin if it has at
+    least one method for which `makes_plugin` is True. A plugin that has the method `name` must also
+    have at least one method of each group in `needs_one_of`.
     """
 
     name: str

@@ -3,8 +3,8 @@
     plugins whose result depends only on the pod and the node   cached in the shape's plan
     plugins that depend on more (affinity, spread, volumes)     called for the remaining nodes
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads. Nominated pods do not count
-here.
+A shape (`Shape`) is the part of a pod's spec that scheduling reads. The verdicts do not take
+nominated pods into account.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Feasibility(Struct, eq=False):
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
     fits; a negative code means that the row has no node or the node is excluded. `rejected` is set
     if PreFilter rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits
-    the nodes by name. `unnamed` are plugins that rejected nodes but appear in no status.
+    the nodes by name. `unnamed` is `("Extender",)` if extenders removed nodes, because their
+    statuses name no plugin; otherwise it is ().
     """
 
     plan: ShapePlan

@@ -39,8 +39,8 @@ from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Codes = npt.NDArray[np.int32]
-# For one node: the weighted sum of the scores for each member, and whether the member's shape fits
-# the node (None instead of the mask if all shapes fit).
+# The result of evaluating one node for all members: the weighted sum of the scores for each member,
+# and a mask of the members whose shape fits the node (None if all shapes fit).
 _Evaluated = tuple[Scores, Mask | None]
 
 # With fewer members than this, evaluating them one by one is as fast.
@@ -95,7 +95,7 @@ class PlanMatrix:
     def __init__(
         self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]
     ) -> None:
-        """Every plugin must be able to evaluate many shapes."""
+        """Start without plans; every plugin must be able to evaluate many shapes in one call."""
         self._table = table
         self._filters = [point.shapes for point in filters if point.shapes is not None]
         self._scorers = [
@@ -164,7 +164,7 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove `plan`; its arrays include the changes in the pod log up to `self.position`."""
+        """Remove `plan`, which must itself apply the pod log's changes after `self.position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

@@ -36,11 +36,11 @@ Codes = npt.NDArray[np.int32]
 # The failures of Score plugins, keyed by position.
 Broken = dict[int, Status]
 
-# A plugin's statuses, the evaluator's code for each of them (-1: no code yet), and whether every
-# status has a code.
+# Translates the codes of a plugin: the plugin's statuses, the evaluator's code for each of them
+# (-1: no code yet), and whether every status has a code.
 _Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
-# If a plugin returns at most this many statuses, each of them gets a code at once. Later calls then
-# need no lookup.
+# If a plugin returns at most this many statuses, its first call gives a code to each of them except
+# errors, even to those that no node has. Later calls then need no lookup.
 _STATUSES_FEW: Final = 8
 _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
