@@ -222,9 +222,9 @@ class Cluster:
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
-                # A single pod is stored immediately, because its rows in the LateDicts would take
-                # more time and memory than its PodInfo. If it replaces a pod, that pod may be in
-                # `placed`.
+                # A single pod is stored immediately, because a reference to it in a LateDict would
+                # take more time and memory than its PodInfo. But if it replaces a pod, that pod
+                # may still be in `placed`, and `_load_replicas` adds the pods of `placed` first.
                 if len(some) == 1 and some[0].key not in self.pods:
                     self._put_pod(some[0])
                 else:
@@ -259,7 +259,7 @@ class Cluster:
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _are_usual(self, replicas: Replicas) -> bool:
-        """Return whether `replicas` can be added in bulk."""
+        """Return whether `replicas`, if they have no volumes, can be added in bulk."""
         replica = replicas[0]
         return (
             replica.spec.scheduling_group is None

@@ -130,7 +130,7 @@ class Shape:
 def _load_differs(pod: Pod) -> bool:
     """Return whether a placed pod may occupy other amounts than it requests.
 
-    This is possible only if the status contains resources (an in-place resize), or if the spec has
+    This is possible only if the status shows an in-place resize (`_resize_key`), or if the spec has
     pod-level resources.
     """
     return pod.spec.resources is not None or _resize_key(pod) is not None
