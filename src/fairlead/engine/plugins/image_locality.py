@@ -69,8 +69,9 @@ def image_score(sum_bytes: int, container_count: int) -> int:
     """Return a node's score, from 0 to 100.
 
     `sum_bytes` is the sum of the scaled sizes of those images of the pod that the node has.
-    `container_count` is the number of the pod's containers. The score is 0 if `sum_bytes` is at
-    most 23 MiB. Above that, it grows linearly and reaches 100 at 1,000 MiB × `container_count`.
+    `container_count` is the number of the pod's containers, including init containers. The score is
+    0 if `sum_bytes` is at most 23 MiB. Above that, it grows linearly and reaches 100 at 1,000 MiB ×
+    `container_count`.
 
     upstream: calculatePriority
     """

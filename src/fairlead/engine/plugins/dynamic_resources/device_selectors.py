@@ -1,7 +1,7 @@
 """DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
-Devices with the same driver, attributes and capacity have the same `PoolDevice.make`. They share
-the result of an expression. The cost of an evaluation is limited.
+Devices with the same driver, attributes, capacity and allowMultipleAllocations have the same
+`PoolDevice.make`. They share the result of an expression. The cost of an evaluation is limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """

@@ -2,9 +2,9 @@
 
 A DeviceClass can be mapped to an extended resource (`engine.state.devices.extended_resources`). A
 pod can then request devices as an amount of this resource, such as `example.com/gpu: 2`. If a
-node's status.allocatable does not list the resource, DynamicResources allocates devices of the
-class to a special ResourceClaim. PreBind creates this claim in the API and writes its name into the
-pod's status.
+node's status.allocatable does not list the resource, or lists 0 of it, DynamicResources allocates
+devices of the class to a special ResourceClaim. PreBind creates this claim in the API and writes
+its name into the pod's status.
 
 Each restartable init container and each app container gets its own request. Any other init
 container terminates before later containers start, so it can use the devices that are requested for

@@ -132,7 +132,7 @@ class AffinityState:
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the live counts that this state is based on; None if this state was changed."""
+        """Return the live counts that this state uses; None if it was cloned or changed."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:
@@ -161,7 +161,7 @@ class AffinityState:
         return bool(near or far) or any(True for _ in self.incoming.keys_repelling(terms))
 
     def locations(self) -> tuple[PodLocations, ...] | None:
-        """Return the locations of all counted pods; None if a dry run has changed this state."""
+        """Return the locations of all counted pods; None if this state was cloned or changed."""
         sources = self.sources()
         if sources is None:
             return None

@@ -2,8 +2,8 @@
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
 rejection is UnschedulableAndUnresolvable. If a DeviceClass is mapped to an extended resource, this
-plugin ignores the resource on nodes that do not list it; there, DynamicResources allocates devices
-(shouldDelegateResourceToDRA).
+plugin ignores the resource on nodes that do not list it, or list 0 of it; there, DynamicResources
+allocates devices (shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
