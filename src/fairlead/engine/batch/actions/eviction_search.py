@@ -116,7 +116,8 @@ class EvictionSearch:
 
         The operations are added to `steps`. Returns whether `task` was pipelined. If operations
         take effect immediately (`steps.is_final`) and `task` fits on idle resources, the result is
-        False, and nothing is done: the action `allocate` places the task.
+        False, and nothing is done: the action `allocate` places the task. With kube-batch's defect
+        `evict-ignores-idle`, idle resources make no difference here.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most

@@ -218,7 +218,10 @@ class Proportion:
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
     ) -> list[str]:
-        """Implement `QueueLimits`; the method `allocatable` describes the limits."""
+        """Return the queues that would exceed their limits if `queue` also held `requested`.
+
+        The method `allocatable` describes the limits, and `QueueLimits` the arguments.
+        """
         more: dict[str, list[int]] = {}
         for changed, amounts in changes.items():
             for found in self._lines.get(changed, ()):

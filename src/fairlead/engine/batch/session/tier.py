@@ -191,7 +191,7 @@ class Tiers:
     def exceeded_limits(
         self, queue: str, requested: Amounts, changes: Mapping[str, Amounts]
     ) -> list[str]:
-        """Return the queues that exceed their limits by any plugin (`QueueLimits`)."""
+        """Return the queues that would exceed the limits of any plugin (see `QueueLimits`)."""
         found = (plugin.exceeded_limits(queue, requested, changes) for plugin in self._limits)
         return list(dict.fromkeys(name for names in found for name in names))
 
