@@ -28,8 +28,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
-# The class of a stimulus, the class of its object or command (NoneType if it has none), and the
-# kind of the object that its command writes, "" if it has none.
+# What decides which controllers need a stimulus: the class of the stimulus, the class of its object
+# or command (NoneType if it has none), and the kind of the object that its command writes ("" if it
+# has no command).
 Topic = tuple[type, type, str]
 
 
