@@ -2,8 +2,8 @@
 
 A loop runs every --scan-interval. If a loop has the same result as the loop before it, and no
 object changed between the two, the next loops are skipped. Loops resume when an object changes, or
-when the passage of time alone can change the result: for example, when a backoff ends.
-Even if neither is expected, the next loop runs after an hour. Thus idle hours cost almost nothing.
+when the passage of time alone can change the result: for example, when a backoff ends. If no such
+time is known, the next loop runs after an hour. Thus idle hours cost almost nothing.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store the changed `node` at once, before its patch is confirmed. None is ignored."""
+        """Store the changed `node` before its patch is confirmed. None is ignored."""
         if node is not None:
             self.put(node)
 
@@ -360,9 +360,9 @@ class StaticAutoscaler:
         now: Instant,
     ) -> None:
         status = self.orchestrator.scale_up_to_min_size(templates, present, now)
-        # Upstream keeps one status per loop, and processes it after each attempt to scale up, or
-        # else at the end of the loop. So this status replaces a status that states why no attempt
-        # was made.
+        # Upstream keeps only one status per loop. It processes the status after each attempt to
+        # scale up, or at the end of the loop if there was no attempt. So the new status replaces a
+        # status that only states why no attempt was made.
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
         record.scale_ups.append(status)
         send_events(status, self.context.events)

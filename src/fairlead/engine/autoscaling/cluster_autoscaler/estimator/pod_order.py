@@ -80,8 +80,8 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
     for name in ("cpu", "memory"):
         offered = approximate_value(node.status.capacity.get(name, 0))
         if name in requests and offered > 0:
-            # Upstream computes with floats, which round up: for 20 pods of 700m on nodes with 2
-            # cores, the result is 8 nodes, not 7.
+            # Upstream computes with floats, so a rounding error can add a node: for 20 pods of 700m
+            # on nodes with 2 cores, the result is 8 nodes, not 7.
             found = max(found, math.ceil(len(pods) * approximate_value(requests[name]) / offered))
     return found
 

@@ -28,8 +28,9 @@ class ScaleUpInfo(Struct, frozen=True):
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the groups that grow and their new sizes, in order of execution.
 
-    The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment
-    (of equal groups, the first in the list). No group grows beyond its maximum size.
+    The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment.
+    Of several equally small groups, this is normally the one that was smallest before the scale-up,
+    or, if they were equal then, the first in the list. No group grows beyond its maximum size.
 
     Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
     new nodes, and 4, 3 and 5 after four new nodes.

@@ -42,8 +42,8 @@ _AZURE_ZONE: Final = "topology.disk.csi.azure.com/zone"
 _GCE_ZONE: Final = "topology.gke.io/zone"
 # The labels of nodes that may differ between similar groups, by --cloud-provider.
 _PROVIDER_LABELS: Final[Mapping[str, frozenset[str]]] = {
-    # The cloud provider of AWS sets the zone ID since Kubernetes 1.30 (upstream's pull request
-    # 8910). Upstream's list for clusterapi lacks this label.
+    # Since Kubernetes 1.30, the cloud provider of AWS labels nodes with the zone ID (upstream's
+    # pull request 8910). Upstream's list for clusterapi lacks this label.
     "aws": _AWS_LABELS | {"topology.k8s.aws/zone-id"},
     "azure": frozenset(
         {

@@ -4,9 +4,10 @@
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
 An eviction fails if it is still refused when --max-pod-eviction-time has passed. If an eviction
-fails, the drain fails, too, as soon as all evictions of the priority group have ended. Without
---drain-priority-config, the drain does not wait until DaemonSet pods have left the node, and
-ignores failures to evict them.
+fails, the drain fails, too, as soon as all evictions of the priority group have ended. The drain
+also fails if pods of the group are still on the node after its grace period and another 30 s.
+Without --drain-priority-config, the drain does not wait until DaemonSet pods have left the node,
+and ignores failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
