@@ -105,8 +105,8 @@ class DisruptionLoop:
         self.drift = Drift(self.context)
         self.multi = MultiNodeConsolidation(self.context, memory)
         self.single = SingleNodeConsolidation(self.context, memory)
-        # whether the last loop skipped a method, because the method had found nothing and the
-        # cluster has not changed since
+        # Whether the last loop skipped a method, because the method had found nothing earlier and
+        # the cluster has not changed since then.
         self.has_skipped = False
 
     @property

@@ -115,7 +115,7 @@ class _Inputs(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """`result` was computed for the removal of candidates with the pods `own`."""
+    """A result of `Simulator.simulate`; `own` are the candidates' pods when it was computed."""
 
     own: Sequence[Pod]
     result: Simulated

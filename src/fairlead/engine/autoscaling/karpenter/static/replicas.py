@@ -53,7 +53,8 @@ def surplus_claims(
 
     NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes, then
     NodeClaims without a pod that has the annotation `do-not-disrupt`, then all others. Within each
-    group, NodeClaims with the lowest eviction cost are chosen first.
+    group, the NodeClaims with the lowest disruption cost are chosen first: the eviction cost of
+    their pods times the remaining share of their lifetime.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
