@@ -182,7 +182,10 @@ class VolumeZone:
 
 
 def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
-    """Return the zone and region labels of `volume`; a label with an empty value is left out."""
+    """Return the zone and region labels of `volume`.
+
+    A value such as `a__b` lists several zones. A label that lists an empty name is left out.
+    """
     labels = volume.metadata.labels
     found = []
     for key in _KEYS:

@@ -2,8 +2,8 @@
 
 A node is rejected in the following cases, which are checked in this order:
 1. The pod's required affinity is not met: the node lacks a topology key, or one of its domains has
-   no pod that matches all terms. Exception: the domains are not checked if no pod in the cluster
-   matches all terms and the incoming pod matches its own terms.
+   no pod that matches all terms. Exception: the domains are not checked if the incoming pod matches
+   its own terms and no domain in the cluster has a pod that matches all terms.
 2. A pod in one of the node's domains matches a required anti-affinity term of the incoming pod.
 3. A pod in one of the node's domains has a required anti-affinity term that matches the incoming
    pod.
@@ -200,9 +200,9 @@ class AffinityState:
         return met or self.may_be_first()
 
     def may_be_first(self) -> bool:
-        """Return whether the pod matches its own affinity terms and no placed pod matches them.
+        """Return whether the pod matches its own affinity terms, but no counted pod matches them.
 
-        upstream: satisfyPodAffinity
+        As in upstream (satisfyPodAffinity), pods on nodes without the topology key are not counted.
         """
         return self.incoming.matches_own_affinity and self.attracted.total() == 0
 

@@ -169,7 +169,7 @@ class InterPodAffinity:
         keys. Returns None if the incoming pod has required affinity, because then any pod in the
         cluster can affect the verdict. The reason is the rule for the first pod of a group: an
         incoming pod that matches its own affinity fits every node with the topology keys, as long
-        as no pod in the cluster matches this affinity.
+        as no topology domain in the cluster has a pod that matches this affinity.
         """
         return state.read(AffinityState).reach()
 
@@ -195,7 +195,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if no preferred affinity term affects the pod's scores."""
+        """Return True if no affinity term of `pod` or of placed pods affects its scores."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:

@@ -1,7 +1,7 @@
 """DeviceTotals: the devices of a node that provide an extended resource, and how many are in use.
 
-If a node does not list an extended resource, a scoring strategy counts the node's devices of the
-DeviceClass that is mapped to the resource.
+If a node does not list an extended resource, or lists 0 of it, a scoring strategy counts the node's
+devices of the DeviceClass that is mapped to the resource.
 
 upstream: plugins/noderesources/resource_allocation.go: calculateDRAResourceTotals
 """

@@ -233,7 +233,7 @@ class NodeResourcesFit:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
         Returns None if a DeviceClass is mapped to one of these resources. This resource is checked
-        only on nodes that list it, so the resources to check differ between nodes.
+        only on nodes that list more than 0 of it, so the resources to check differ between nodes.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -311,8 +311,8 @@ class NodeResourcesFit:
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
         """Return whether `new` can have more pods than `old`, or has more of a requested resource.
 
-        If a DeviceClass provides a requested resource and `new` does not list this resource, the
-        result is always True, because new devices do not appear in the Node object.
+        If a DeviceClass provides a requested resource and `new` does not list this resource, or
+        lists 0 of it, the result is always True: new devices do not appear in the Node object.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(
@@ -343,7 +343,7 @@ class NodeResourcesFit:
         return found
 
     def _is_delegated(self, column: int) -> bool:
-        """Return whether a DeviceClass provides the resource on nodes that do not list it."""
+        """Return whether a DeviceClass provides the resource on nodes that list none of it."""
         if column < FIRST_SCALAR or not self._extended:
             return False
         return self._extended.class_of(self._resources.names[column]) is not None

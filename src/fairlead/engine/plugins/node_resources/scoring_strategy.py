@@ -5,8 +5,8 @@ amount and its requested amount, including the pod's requests. The node's score 
 of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead, and
 leaves out resources that score 0. As in upstream, a container without a request counts as
 requesting 100m cpu and 200 MiB memory. Scalar resources, such as extended resources, are not scored
-if the pod does not request them. If a node does not list an extended resource, the devices of the
-node that provide the resource are counted.
+if the pod does not request them. If a node does not list an extended resource, or lists 0 of it,
+the devices of the node that provide the resource are counted.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go

@@ -171,7 +171,8 @@ class NodeVolumeLimits:
 
             a new or changed claim        the pod uses the claim
             a changed CSINode             a limit was raised or added
-            a removed pod                 the removed pod had volumes
+            a removed pod                 the removed pod had claims or in-tree volumes with a
+                                          CSI driver
             a removed VolumeAttachment    `pod` may have volumes of the attachment's driver
         """
         old, new = event.old, event.new

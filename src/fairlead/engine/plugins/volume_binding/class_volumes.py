@@ -54,7 +54,11 @@ class _Reach(Struct, frozen=True):
 
 
 class ClassVolumes:
-    """The volumes of one class; rebuilt if anything except `is_free` changes."""
+    """The volumes of one class.
+
+    If a volume is added or removed, or its capacity, node affinity or `Traits` change, a new object
+    is built. For other changes, `FreeVolumes` updates `volumes` and `is_free`.
+    """
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
         """Index `volumes` by size; all start as not free (see `set_free`)."""

@@ -4,7 +4,8 @@ The volumes are determined in these steps:
 
     1 bound claims      their volumes must be reachable
     2 tied claims       a claim that is being provisioned for a node fits only that node
-    3 matching          each other claim, smallest first, takes the smallest free volume that fits
+    3 matching          each other claim, smallest first, takes a volume that is reserved for it; if
+                        there is none, the smallest free volume that fits
     4 provisioning      a claim without a match is provisioned if its class permits this on the node
                         and has enough capacity there
 
