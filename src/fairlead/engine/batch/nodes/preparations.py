@@ -113,11 +113,11 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Start to prepare `tasks`; return their binds if no preparation takes time.
+        """Start to prepare `tasks`; return their binds if none of them needs preparation.
 
-        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, the
-        result contains the commands that the preparations need. In this case, the binds are
-        returned by the later call of `answer`, `check` or `left` that ends the last preparation.
+        If a plugin refuses a task, none of `tasks` is bound. If a task needs preparation, the
+        result contains the commands for this. In this case, the binds are returned by the later
+        call of `check` or `left` that ends the last preparation.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
@@ -158,9 +158,11 @@ class Preparations:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationCommands | None:
-        """Handle the outcome of a preparation's command.
+        """Handle the outcome of a command that may belong to a preparation.
 
-        Returns the next commands if `outcome` completes the preparation of a task, else None.
+        If a preparation's command failed, the result contains the tasks whose placement must be
+        undone: the task and the tasks that were dispatched with it. Otherwise the result is None;
+        after the last command has succeeded, `check` decides whether the task is prepared.
         """
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)

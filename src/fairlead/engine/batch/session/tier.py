@@ -2,6 +2,7 @@
 
     order functions       tiers in order, plugins in order: the first plugin that distinguishes the
                           two items decides; ties are broken by creation time, then by name
+                          (queues) or id (jobs and tasks)
     JobReady, JobPipelined, JobEnqueueable, Allocatable, Preemptive
                           all plugins must agree
     Overused              one plugin is enough
