@@ -245,7 +245,8 @@ class StaticAutoscaler:
     ) -> list[Node]:
         """Add a placeholder to the snapshot for each upcoming node.
 
-        Returns `nodes` without the registered nodes that are still starting.
+        The upcoming nodes of a group include its registered nodes that are still starting. So these
+        nodes are removed from the snapshot. Returns `nodes` without them.
         """
         context, starting = self.context, set()
         for group, count in sorted(context.registry.upcoming_nodes(now).items()):

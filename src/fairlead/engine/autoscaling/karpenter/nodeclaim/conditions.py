@@ -93,7 +93,8 @@ class ClaimConditions:
     ) -> DurationNs | None:
         """Return the ns until the NodeClaim becomes Consolidatable.
 
-        Returns None if the NodeClaim already is Consolidatable or never becomes Consolidatable.
+        Returns None if the NodeClaim already is Consolidatable, is not initialized, or never
+        becomes Consolidatable.
         """
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 

@@ -347,7 +347,8 @@ class ProvisioningScheduler:
     def _add_to_new(self, pod: PendingPod) -> list[AddRefusal] | None:
         """Open a NodeClaim for the pod in the first NodePool that allows it.
 
-        Returns None if the pod was placed, otherwise the refusal of each NodePool.
+        Returns None if the pod was placed, otherwise the refusal of each NodePool that was tried.
+        No further NodePool is tried after a refusal because reservations are used up (`reserved`).
         """
         refusals: list[AddRefusal] = []
         for template in self._templates:
