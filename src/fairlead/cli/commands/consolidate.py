@@ -127,8 +127,7 @@ def consolidate(
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
     sizes = read.group_size_lines(set(found.going))
-    moves = {move.pod: move.target for drain in found.plan.drains for move in drain.moves}
-    moved = read.notes_of_moves(moves)
+    moved = read.image_notes(found.plan)
     notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

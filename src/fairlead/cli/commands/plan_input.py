@@ -72,8 +72,7 @@ class PlanInput:
         `experiment` is the simulation of the plan; None if the plan was not simulated.
         """
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
-        moves = {move.pod: move.target for drain in plan.drains for move in drain.moves}
-        idle = (*idle, *self.notes_of_moves(moves))
+        idle = (*idle, *self.image_notes(plan))
         if experiment is None:
             return tuple(dict.fromkeys((*idle, *self.notes)))
         again = {move.pod for drain in plan.drains for move in drain.moves}
@@ -83,6 +82,17 @@ class PlanInput:
         end = start + max((run.took or 0 for run in plan.runs), default=0)
         due = due_cron_job_notes(self.snapshot.manifests, start, end, "During the drains")
         return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
+
+    def image_notes(self, plan: DrainPlan) -> tuple[str, ...]:
+        """Return a note about pods of `plan` that move to nodes on which their images may not run.
+
+        The new nodes are those of the best run; if no run is safe, they are those of the plan.
+        """
+        if plan.best is not None:
+            return plan.best.image_notes
+        return self.notes_of_moves(
+            {move.pod: move.target for drain in plan.drains for move in drain.moves}
+        )
 
     def notes_of_moves(self, moves: Mapping[str, str]) -> tuple[str, ...]:
         """Return a note about pods that move to nodes on which their images may not run.

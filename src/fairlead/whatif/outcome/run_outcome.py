@@ -401,13 +401,13 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
     None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
-    `completed_and_deleted` are pods that completed and were then deleted. `fits_images` is False if
-    one of the notes says that images of pods may not run on their nodes. `notes` are sentences
-    about rules that did not apply and defaults that were filled in. If the run settled, `ended_at`
-    is the instant of the last change. `next_end` is the next instant at which a pod or a Job would
-    have ended by itself, None if there is none. `kept_revisions` has the StatefulSets and
-    DaemonSets whose update strategy keeps pods at an old revision: the value is the lowest ordinal
-    that the workload updates, None if it updates no pods.
+    `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
+    about rules that did not apply and defaults that were filled in; those that say that images of
+    pods may not run on their nodes are also in `image_notes`. If the run settled, `ended_at` is the
+    instant of the last change. `next_end` is the next instant at which a pod or a Job would have
+    ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
+    whose update strategy keeps pods at an old revision: the value is the lowest ordinal that the
+    workload updates, None if it updates no pods.
     """
 
     started_at: Instant
@@ -430,7 +430,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     outage: OutageOutcome | None = None
     drains: tuple[DrainProgress, ...] = ()
     notes: tuple[str, ...] = ()
-    fits_images: bool = True
+    image_notes: tuple[str, ...] = ()
     workloads: Mapping[WorkloadRef, WorkloadReadiness] = field(default_factory=dict)
     workloads_total: int = 0
     budgets: tuple[BudgetHistory, ...] = ()

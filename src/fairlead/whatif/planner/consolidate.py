@@ -54,6 +54,7 @@ from fairlead.whatif.planner.node_drain.drain_command import delete_step, drain_
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     command_findings,
+    image_findings,
     moves_table,
     order_findings,
     pace_table,
@@ -502,9 +503,11 @@ def _too_many(run: DrainRun) -> Json:
 
 
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
-    """Yield the steps that remove the nodes, if their drains are safe."""
-    if found.going and found.plan.best is not None:
-        yield from drain_steps(found.going, found.plan.to_cordon, found.plan.flags, found.plan.best)
+    """Yield the steps that drain the nodes (`drain_steps`), and the step that deletes them."""
+    plan = found.plan
+    steps = tuple(drain_steps(found.going, plan.to_cordon, plan.flags, plan.best))
+    yield from steps
+    if steps:
         yield delete_step(found.going)
 
 
@@ -533,7 +536,10 @@ def _verdict(found: ConsolidationPlan) -> str:
 def _findings(found: ConsolidationPlan) -> list[str]:
     sentences = []
     best = found.plan.best
-    if best is not None and found.going:
+    if best is not None and found.going and best.image_notes:
+        its = "Its drain takes" if len(found.going) == 1 else "Their drains take"
+        sentences += [f"{its} {for_readers(best.took or 0)}.", *image_findings(best)]
+    elif best is not None and found.going:
         pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
         count, total = len(found.plan.to_cordon), len(found.going)
         steps = f"Cordon them all, then drain them {pace} in the order of the commands."

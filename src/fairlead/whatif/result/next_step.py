@@ -931,7 +931,7 @@ def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     is_hypothetical = bool(change.failures.words or change.reschedule)
     if not nodes or is_hypothetical or not _is_harmless(answer):
         return
-    if not answer.effect.changed.fits_images:
+    if answer.effect.changed.image_notes:
         return
     # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
     # the first node of a rolling drain could not move to the other nodes.

@@ -626,7 +626,7 @@ class ExperimentRun:
                 *image_notes,
                 *overdue,
             ),
-            fits_images=not image_notes,
+            image_notes=image_notes,
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),

@@ -48,6 +48,13 @@ LINUX = NODE.format(name="linux-3", os="linux", cpu=8)
 DUMP = (
     NODE.format(name="linux", os="linux", cpu=2) + NODE.format(name="w", os="windows", cpu=8) + WEB
 )
+WINDOWS = NODE.format(name="w", os="windows", cpu=8)
+_POD = WEB[WEB.rindex("---") :]
+TWO_NODES = (  # with a pod on each of the nodes linux and linux-2; there is room only on node w
+    DUMP.replace("replicas: 1", "replicas: 2")
+    + NODE.format(name="linux-2", os="linux", cpu=1)
+    + _POD.replace("web-1", "web-2").replace("nodeName: linux", "nodeName: linux-2")
+)
 
 
 @pytest.mark.parametrize(
@@ -79,12 +86,7 @@ def test_no_drain_is_proposed_that_moves_a_linux_pod_to_a_windows_node(
 ) -> None:
     """Without the Windows node, the pod moves to a Linux node, and the drain is proposed."""
     monkeypatch.chdir(tmp_path)
-    linux = NODE.format(name="linux-2", os="linux", cpu=1)
-    windows = NODE.format(name="w", os="windows", cpu=8)
-    pod = WEB[WEB.rindex("---") :]
-    other = pod.replace("web-1", "web-2").replace("nodeName: linux", "nodeName: linux-2")
-    dump = DUMP.replace("replicas: 1", "replicas: 2") + linux + other
-    for text, is_proposed in ((dump, False), (dump.replace(windows, LINUX), True)):
+    for text, is_proposed in ((TWO_NODES, False), (TWO_NODES.replace(WINDOWS, LINUX), True)):
         (tmp_path / "dump.yaml").write_text(text)
         run(["whatif", "dump.yaml", "--drain", "linux"])
         assert ("Next: drain the node" in capsys.readouterr().out) is is_proposed
@@ -112,3 +114,22 @@ def test_the_cheapest_node_is_a_windows_node(
     run(["size", "dump.yaml"])
     answer = " ".join(capsys.readouterr().out.split())
     assert "1 pod of rs/shop/web on windows/amd64" in answer
+
+
+@pytest.mark.parametrize("command", ["drain-plan", "consolidate"])
+def test_a_plan_that_moves_a_linux_pod_to_a_windows_node_has_no_command(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without the Windows node, the pods move to a Linux node, and the commands are proposed."""
+    monkeypatch.chdir(tmp_path)
+    for text, is_proposed in ((TWO_NODES, False), (TWO_NODES.replace(WINDOWS, LINUX), True)):
+        (tmp_path / "dump.yaml").write_text(text)
+        run([command, "dump.yaml", "--nodes", "linux"])
+        answer = " ".join(capsys.readouterr().out.split())
+        assert ("Next: drain the node" in answer) is is_proposed
+        assert ("kubectl delete node" in answer) is (is_proposed and command == "consolidate")
+        assert ("No command is proposed, because images" in answer) is not is_proposed
+        assert ("Note: The images of these pods" in answer) is not is_proposed

@@ -26,10 +26,10 @@ def drain_steps(
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet; a
     single node is cordoned by kubectl drain. `needed` are the flags that kubectl needs. Yield
-    nothing if `run` is None, or if the nodes return: kubectl cannot know when the drain of the next
-    node may begin.
+    nothing if `run` is None, if images of pods may not run on the pods' new nodes, or if the nodes
+    return: kubectl cannot know when the drain of the next node may begin.
     """
-    if run is None or run.pace.away is not None:
+    if run is None or run.image_notes or run.pace.away is not None:
         return
     flags = [one.flag for one in needed]
     at_once = min(run.pace.at_once, len(nodes))

@@ -385,6 +385,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     )
     findings = (
         *safe_findings(best),
+        *image_findings(best),
         *_alone_findings(plan),
         *left_out_findings(plan),
         *_pace_findings(plan),
@@ -498,9 +499,21 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
     """Yield a sentence that says what a safe `run` guarantees; nothing if it evicts no pod."""
     if run is not None and run.is_safe and run.evicted:
         which = "every workload with several replicas" if run.stopped else "every workload"
+        again = (
+            "" if run.image_notes else " After them, every evicted pod of a workload runs again."
+        )
         yield (
-            f"During the drains, {which} keeps a ready pod and no disruption budget is breached. "
-            "After them, every evicted pod of a workload runs again."
+            f"During the drains, {which} keeps a ready pod and no disruption budget is breached."
+            f"{again}"
+        )
+
+
+def image_findings(run: DrainRun | None) -> Iterator[str]:
+    """Yield a sentence if no command is proposed because of the images of pods (`drain_steps`)."""
+    if run is not None and run.image_notes:
+        yield (
+            "No command is proposed, because images of evicted pods may not run on the pods' new "
+            "nodes (see the note)."
         )
 
 

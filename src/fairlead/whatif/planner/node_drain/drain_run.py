@@ -145,6 +145,8 @@ class DrainRun(Struct, frozen=True):
     to be drained. `uncreated` pods were displaced and cannot be created again. `failed_jobs` are
     the Jobs that failed. `breaches` is the number of evictions in violation of a budget; a run
     with breaches is not safe.
+
+    `image_notes` say that images of pods may not run on the pods' new nodes.
     """
 
     pace: DrainPace
@@ -163,6 +165,7 @@ class DrainRun(Struct, frozen=True):
     unbegun: tuple[str, ...] = ()
     held_up_by: tuple[str, ...] = ()
     kept: dict[str, str] = field(default_factory=dict)
+    image_notes: tuple[str, ...] = ()
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -444,6 +447,7 @@ def _drain_run(
         tuple(name for name in unfinished if name not in begun),
         tuple(one.pdb for one in outcome.budgets if refusals.intersection(one.refused)),
         {one.pod.key: one.why for one in outcome.undrained if one.cause is UndrainedCause.KEPT},
+        outcome.image_notes,
     )
 
 
