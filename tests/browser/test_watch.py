@@ -21,7 +21,7 @@ def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("watch")
     question = Question(f"drain {LONG}", ("--drain", LONG))
     findings = [{"severity": "bad", "sentence": f"1 pod of deploy/a/{LONG} stays pending."}]
-    verdict = {"verdict": {"severity": "bad", "findings": findings}}
+    verdict = {"verdict": {"severity": "bad", "findings": findings}, "fail_on": []}
     inquiry = Inquiry(QuestionFile((question,), 60), f"context {LONG}", lambda: None, folder)
     inquiry.answers = {
         "a": Answer(question, "2026-01-01T00:00:00Z", verdict),

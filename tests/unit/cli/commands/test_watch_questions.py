@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairlead.apiserver.kind import CONFIG_MAP, NODE
+from fairlead.cli import exit_code
 from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
@@ -166,7 +167,8 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
     async def answer(words):
         commands.append(words)
         finding = b'{"severity": "good", "sentence": "", "outcome": "x"}'
-        return Completed(0, b'{"verdict": {"severity": "good", "findings": [%b]}}' % finding, "")
+        verdict = b'{"severity": "good", "findings": [%b]}' % finding
+        return Completed(0, b'{"verdict": %b, "fail_on": []}' % verdict, "")
 
     monkeypatch.setattr(inquiry_module, "run_own_command", answer)
     (budgets,) = (
@@ -189,6 +191,33 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
     assert found == "fairlead: every resource of prod can be read"
 
 
+def test_a_condition_that_holds_is_served(tmp_path, monkeypatch):
+    """A question can have --fail-on: the page, the JSON and the metrics show what holds."""
+    conditions = [
+        {"condition": "pending>0", "holds": True, "evidence": ["shop/web-1"]},
+        {"condition": "evicted>9", "holds": False, "evidence": []},
+    ]
+    result = {"verdict": {"severity": "good", "findings": []}, "fail_on": conditions}
+
+    async def answer(_words):
+        return Completed(exit_code.CONDITION_HOLDS, json.dumps(result).encode(), "")
+
+    monkeypatch.setattr(inquiry_module, "run_own_command", answer)
+    ask = "--drain n --fail-on pending>0 --fail-on evicted>9"
+    file = read(tmp_path, f"questions: [{{name: a, ask: {ask}}}]")
+    inquiry = Inquiry(file, "prod", lambda: LiveObjects("prod", 0, (), ()), tmp_path)
+    asyncio.run(inquiry.look())
+    page = AnswerPage(inquiry, "token")
+    shown = asyncio.run(page._page(None)).text
+    assert '<span class="bad">--fail-on pending&gt;0: shop/web-1</span>' in shown
+    assert "--fail-on evicted&gt;9: " not in shown
+    assert inquiry.as_json()["answers"][0]["failOn"] == conditions
+    metrics = asyncio.run(page._metrics(None)).body.decode()
+    for text, value in (("pending>0", 1.0), ("evicted>9", 0.0)):
+        labels = f'condition="{text}",question="a"'
+        assert f"fairlead_question_condition_holds{{{labels}}} {value}" in metrics
+
+
 def status_read_at(time, most):
     """Returns the objects of a cluster: the status of Cluster Autoscaler at this time."""
     metadata = {"name": "cluster-autoscaler-status", "resourceVersion": time}
@@ -204,7 +233,8 @@ def test_the_time_in_the_status_of_cluster_autoscaler_is_no_change(tmp_path, mon
 
     async def answer(words):
         asked.append(words)
-        return Completed(0, b'{"verdict": {"severity": "good", "findings": []}}', "")
+        verdict = b'{"severity": "good", "findings": []}'
+        return Completed(0, b'{"verdict": %b, "fail_on": []}' % verdict, "")
 
     monkeypatch.setattr(inquiry_module, "run_own_command", answer)
     first, later = "2026-11-27 05:50:14", "2026-11-27 05:50:24"

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from fairlead.api.text.name_list import listed
 from fairlead.cli.commands.watch.inquiry import Answer, Inquiry
 from fairlead.whatif.report.write import render_static_page
 
@@ -94,10 +95,15 @@ async def _health(_request: web.Request) -> web.Response:
 
 def _row(answer: Answer) -> str:
     """Return the HTML table row of one answer."""
+    conditions = (
+        _span("bad", f"--fail-on {one['condition']}: {listed(one['evidence'])}")
+        for one in answer.conditions
+        if one["holds"]
+    )
     findings = (
         _span(str(one.get("severity", "")), str(one["sentence"])) for one in answer.findings
     )
-    shown = _span("bad", answer.error) if answer.error else "<br>".join(findings)
+    shown = _span("bad", answer.error) if answer.error else "<br>".join((*conditions, *findings))
     words = escape(" ".join(answer.question.words))
     name = escape(answer.question.name)
     at = f"<time>{escape(answer.read_at)}</time>"
@@ -136,6 +142,11 @@ class _AnswerCollector(Collector):
             "1 if the question could not be answered.",
             labels=["question"],
         )
+        holds = GaugeMetricFamily(
+            "fairlead_question_condition_holds",
+            "1 if the condition of --fail-on holds, otherwise 0.",
+            labels=["question", "condition"],
+        )
         for name, answer in self._inquiry.answers.items():
             failed.add_metric([name], float(bool(answer.error)))
             if answer.result is None:
@@ -144,9 +155,11 @@ class _AnswerCollector(Collector):
             severity.add_metric([name], _SEVERITIES.get(verdict["severity"], 2))
             for one in sorted({str(found["outcome"]) for found in answer.findings}):
                 outcome.add_metric([name, one], 1)
+            for condition in answer.conditions:
+                holds.add_metric([name, condition["condition"]], float(condition["holds"]))
             for effect in _PODS:
                 pods.add_metric([name, effect], len(answer.result.get(effect) or ()))
-        yield from (severity, outcome, pods, failed)
+        yield from (severity, outcome, pods, holds, failed)
         yield CounterMetricFamily(
             "fairlead_watch_reads", "Times that the cluster was read.", value=self._inquiry.reads
         )

@@ -55,6 +55,11 @@ class Answer:
         """The findings of the verdict, the most important first; [] if there is no result."""
         return [] if self.result is None else self.result["verdict"]["findings"]
 
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """The conditions of `--fail-on`, with what makes them true; [] if there is no result."""
+        return [] if self.result is None else self.result["fail_on"]
+
 
 class Inquiry:
     """Answers the questions in a file about one cluster.
@@ -93,6 +98,7 @@ class Inquiry:
                 "askedAt": one.read_at,
                 "error": one.error,
                 "verdict": None if one.result is None else one.result["verdict"],
+                "failOn": one.conditions,
             }
             for one in self.answers.values()
         ]
