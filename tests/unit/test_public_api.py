@@ -109,6 +109,29 @@ def test_a_value_of_another_type_is_refused(options, field, value, problem):
     assert str(refusal.value) == f"{options.__name__}: {field}: {problem}"
 
 
+NOTHING = whatif.Snapshot("dump.json", (), 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "problem"),
+    [
+        ("what_if", ("a.json", CHANGE()), "snapshot: expected Snapshot"),
+        ("what_if", (NOTHING, "a.json"), "change: expected ClusterChange"),
+        ("what_if", (NOTHING, CHANGE(), "a.json"), "conditions: expected Conditions"),
+        ("explain_pod", ("a.json", "pod/shop/web"), "snapshot: expected Snapshot"),
+        ("experiment_of", ("a.yaml", "a.json"), "scenario: expected Scenario"),
+        ("run_experiment", ("a.json",), "experiment: expected Experiment"),
+        ("whatif_result", ("a.json",), "answer: expected WhatIfAnswer"),
+        ("simulation_result", (None, "a.json"), "outcome: expected RunOutcome"),
+    ],
+)
+def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):
+    """read_snapshot and read_scenario read files; the other functions take their results."""
+    with pytest.raises(whatif.InputError) as refusal:
+        getattr(whatif, function)(*arguments)
+    assert str(refusal.value) == f"{function}: {problem}, got str 'a.json'"
+
+
 def test_the_values_of_a_session_have_a_short_repr():
     """A notebook prints the last value of each cell."""
     examples = PAGE.parents[1] / "examples"

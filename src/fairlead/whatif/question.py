@@ -23,6 +23,7 @@ from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions, check_see
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.outcome.assessment.certainty import (
     SeedOutcome,
@@ -92,7 +93,7 @@ def what_if(
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions.
     """
-    check_seeds(conditions.seeds)
+    _check_arguments(snapshot, change, conditions)
     stated = _stated_runtimes(conditions)
     pair = experiments_of(snapshot, change, conditions)
     progress = progress or NoProgress()
@@ -154,6 +155,14 @@ def what_if(
         changed = replace(effect.changed, notes=every)
         effect = replace(effect, changed=changed)
     return replace(answer, effect=effect, next_steps=found.steps, causes=found.causes)
+
+
+def _check_arguments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> None:
+    """Raise InputError if an argument of `what_if` has a wrong type, or for too many seeds."""
+    require_type("what_if", "snapshot", snapshot, Snapshot)
+    require_type("what_if", "change", change, ClusterChange)
+    require_type("what_if", "conditions", conditions, Conditions)
+    check_seeds(conditions.seeds)
 
 
 class _AskAgain(Struct, frozen=True):

@@ -74,6 +74,7 @@ from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.explain.unbound_claim import unbound_claims
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import NewPods
@@ -167,6 +168,7 @@ def explain_pod(
 
     Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
+    require_type("explain_pod", "snapshot", snapshot, Snapshot)
     config = config or read_scheduler_config(None)
     inventory = snapshot.inventory()
     manifest = inventory.find(SOURCE, target, expected=(POD,))

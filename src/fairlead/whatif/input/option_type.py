@@ -1,7 +1,7 @@
-"""refuse_wrong_types: refuses values that do not have the type of their field.
+"""Refuses values that do not have the type of their field or argument.
 
-A Struct does not check the types of its fields. The values of the command line have the right
-types, but those of a script may not.
+Neither a Struct nor a function checks the types of its values. The values of the command line have
+the right types, but those of a script may not.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ def refuse_wrong_types(options: Struct) -> None:
             problem = next((_mismatch(one, item) for one in value if not _is(one, item)), "")
         if problem:
             raise InputError(type(options).__name__, problem, field=name)
+
+
+def require_type(function: str, argument: str, value: object, kind: type) -> None:
+    """Raise InputError if `value`, the value of an argument of `function`, is not a `kind`."""
+    if not isinstance(value, kind):
+        raise InputError(function, _mismatch(value, kind), field=argument)
 
 
 @cache

@@ -15,6 +15,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, PodUpdate, moves_within
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
@@ -53,6 +54,7 @@ def whatif_result(
     `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label that
     divides nodes into pools; if it is "", the pool labels of `answer` are used.
     """
+    require_type("whatif_result", "answer", answer, WhatIfAnswer)
     # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one
     # run are in RunOutcome, which `ExperimentRun` fills from its recorders.
     without, changed, found = answer.without, answer.changed, answer.difference
@@ -107,6 +109,7 @@ def whatif_result(
 
 def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
     """Return the result of a simulation: the cluster at the end, and the events of the run."""
+    require_type("simulation_result", "outcome", outcome, RunOutcome)
     start = outcome.started_at
     return {
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),

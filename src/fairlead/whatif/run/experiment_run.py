@@ -61,6 +61,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.config import Horizonta
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     PodAutoscalerOutcome,
     metric_notes,
@@ -205,6 +206,7 @@ def run_experiment(
     reporter that logs decisions. Raises InputError for objects and steps that an API server would
     reject.
     """
+    require_type("run_experiment", "experiment", experiment, Experiment)
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)
     with run.reaching_extenders():
         run.start(phase, progress or NoProgress())

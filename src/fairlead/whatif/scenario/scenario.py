@@ -61,6 +61,7 @@ from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.field_line import with_lines
+from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.experiment import QUIET, Experiment, with_batch
@@ -176,6 +177,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     `plugins` are added to the scheduler. `seed`, `batch` and `release` override the scenario's
     settings. Extenders are refused unless `allow_extenders` is set. Raises InputError.
     """
+    require_type("experiment_of", "scenario", scenario, Scenario)
     path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed
