@@ -178,6 +178,18 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
                 "autoscaling/v2",
                 spec={
                     "maxReplicas": 3,
+                    "behavior": {"scaleDown": {"policies": [{"value": 1, "periodSeconds": 0}]}},
+                },
+            ),
+            "spec.behavior.scaleDown.policies[0].periodSeconds",
+            "Invalid value: 0: must be greater than zero",
+        ),
+        (
+            obj(
+                "HorizontalPodAutoscaler",
+                "autoscaling/v2",
+                spec={
+                    "maxReplicas": 3,
                     "metrics": [{"pods": {"target": {"averageValue": "1x"}}}],
                 },
             ),
