@@ -56,6 +56,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 OPTION: Final = "--load"
 DAY: Final = seconds(86_400)
 _SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_NO_LOAD: Final = "contains no load"
 _COLUMNS: Final = ("time", "workload", *RESOURCES)
 # A daily curve consists of linear parts of five minutes each.
 _DAILY_PARTS: Final = 288
@@ -143,6 +144,8 @@ def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads
     document = _as_file(read_one(path))
     with with_lines(document):
         found = decode_strictly(document, LoadFile)
+        if not found.load:
+            raise InputError(path, _NO_LOAD)
         return loads_of(path, Path(path).parent, found.load, inventory, start)
 
 
@@ -291,7 +294,7 @@ class _Table(Struct):
         for line, row in rows:
             self._add(found, line, row)
         if not found:
-            raise InputError(self.path, "contains no load")
+            raise InputError(self.path, _NO_LOAD)
         return found
 
     def _check_header(self, header: Sequence[str]) -> None:
