@@ -104,12 +104,17 @@ class PlanInput:
 
     def platform_notes(self, placed: Iterable[tuple[Pod, str]]) -> tuple[str, ...]:
         """Return a note about the pods in `placed` that may not run on the nodes named there."""
-        images = ImagePlatforms.of(self.snapshot.manifests)
+        images = self.images
         if images.are_alike:
             return ()
         found = ((pod, self.model.find_node(node)) for pod, node in placed)
         # Surge nodes are not in the model; they have the platform of the nodes that they replace.
         return tuple(images.notes((pod, node.name, node.labels) for pod, node in found if node))
+
+    @property
+    def images(self) -> ImagePlatforms:
+        """The platforms on which the images of the snapshot run."""
+        return ImagePlatforms.of(self.snapshot.manifests)
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

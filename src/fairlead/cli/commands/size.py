@@ -157,13 +157,17 @@ def size(
             *read.idle_autoscaler(CHOOSES_NODES),
             *read.notes,
         )
-        found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
+        found = SizeSearch(
+            model, offers, survival, progress, present.seed, read.images
+        ).run(replaced, effort)  # fmt: skip
         moved = read.platform_notes(
             (pod.pod, name)
             for pod in model.pods()
             if (name := model.cluster.node_of(pod)) in found.nodes
         )
     limits = read.limit_lines(found.planned(model.node(name).node for name in kept))
-    answer = size_answer(question, found, read.snapshot.source, (*moved, *notes), limits)
+    answer = size_answer(
+        question, found, read.snapshot.source, (*found.image_notes, *moved, *notes), limits
+    )
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -107,7 +107,7 @@ class ImagePlatforms(Struct, frozen=True):
             platform = Platform.of(labels)
             if platform is None or self.placed.get(pod.metadata.uid) == node:
                 continue
-            if self._is_unproven(pod, platform) and self._may_run_elsewhere(pod, node, labels):
+            if not self.fits(pod, platform) and self._may_run_elsewhere(pod, node, labels):
                 found[str(workload_of(pod)), platform] += 1
         if found:
             names = [
@@ -120,19 +120,28 @@ class ImagePlatforms(Struct, frozen=True):
                 f"or {ARCH} keeps pods off nodes on which their images cannot run."
             )
 
-    def _is_unproven(self, pod: Pod, platform: Platform) -> bool:
-        """Return whether an image of `pod` runs in the dump, but not on `platform`.
+    def fits(self, pod: Pod, platform: Platform) -> bool:
+        """Return whether the images of `pod` are known to run on `platform`.
 
-        An image that does not run in the dump is assumed to exist for all platforms except Windows.
+        An image runs on the platforms on which it runs in the dump. An image that does not run in
+        the dump is assumed to run on all platforms except Windows. If a required node affinity of
+        the pod lists operating systems or architectures, the images are assumed to run on these.
         """
+        stated = _stated_labels(pod)
+        if OS in stated and ARCH in stated:
+            return True
         for image in _repositories(pod):
             known = self.proven.get(image)
             if known is None:
-                if platform.os == _WINDOWS:
-                    return True
-            elif platform not in known:
-                return True
-        return False
+                if platform.os == _WINDOWS and OS not in stated:
+                    return False
+            elif not any(
+                (OS in stated or one.os == platform.os)
+                and (ARCH in stated or one.arch == platform.arch)
+                for one in known
+            ):
+                return False
+        return True
 
     def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
         """Return whether the rules of `pod` leave its platform open."""
@@ -141,6 +150,21 @@ class ImagePlatforms(Struct, frozen=True):
             for other in self.platforms
             if other != Platform.of(labels)
         )
+
+
+SAME_PLATFORM: Final = ImagePlatforms(frozenset())
+
+
+def _stated_labels(pod: Pod) -> set[str]:
+    """Return the labels of platforms that required node affinity terms of `pod` all list."""
+    affinity = pod.spec.affinity
+    node_affinity = None if affinity is None else affinity.node_affinity
+    if node_affinity is None:
+        return set()
+    required = node_affinity.required_during_scheduling_ignored_during_execution
+    terms = () if required is None else required.node_selector_terms
+    listed = [{one.key for one in term.match_expressions if one.operator == "In"} for term in terms]
+    return set.intersection(*listed) if listed else set()
 
 
 def _repositories(pod: Pod) -> Iterator[str]:

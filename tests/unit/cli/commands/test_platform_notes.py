@@ -104,16 +104,46 @@ def test_a_pod_moves_to_a_surge_node(
     assert "images" not in capsys.readouterr().out
 
 
-def test_the_cheapest_node_is_a_windows_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The answer of `size` has the note, too."""
+LISTED = """\
+affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+    {matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux, windows]}]}]}}}
+  """
+
+
+@pytest.mark.parametrize(
+    ("dump", "cpu", "is_noted"),
+    [
+        pytest.param(WEB, 8, True, id="a pod stays on the system on which its image runs"),
+        pytest.param(
+            WEB.replace("nodeName", LISTED + "nodeName"), 2, False, id="its affinity lists both"
+        ),
+        pytest.param(
+            WEB.replace("nodeName", "nodeSelector: {kubernetes.io/os: linux}\n  nodeName"),
+            8,
+            False,
+            id="its nodeSelector states the system",
+        ),
+        pytest.param(
+            WEB.replace("nodeName: linux", "nodeSelector: {pool: w}").replace("Running", "Pending"),
+            2,
+            False,
+            id="its image runs nowhere, and its nodeSelector is for Windows nodes",
+        ),
+    ],
+)
+def test_size_chooses_nodes_on_which_images_run(
+    dump: str, cpu: int, *, is_noted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A Windows node is the cheapest. `cpu` is the size of the node that is chosen."""
     monkeypatch.chdir(tmp_path)
-    linux, windows = (NODE.format(name=os, os=os, cpu=cpu) for os, cpu in SIZES)
-    (tmp_path / "dump.yaml").write_text(linux + windows + WEB)
+    linux, windows = (NODE.format(name=os, os=os, cpu=size) for os, size in SIZES)
+    windows = windows.replace("labels: {", "labels: {pool: w, ")
+    (tmp_path / "dump.yaml").write_text(linux + windows + dump)
     run(["size", "dump.yaml"])
     answer = " ".join(capsys.readouterr().out.split())
-    assert "1 pod of rs/shop/web on windows/amd64" in answer
+    assert f"1 {cpu}/16Gi" in answer
+    assert ("placed only on nodes of a platform" in answer) is is_noted
 
 
 @pytest.mark.parametrize("command", ["drain-plan", "consolidate"])

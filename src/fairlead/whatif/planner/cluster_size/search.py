@@ -47,6 +47,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (
@@ -57,6 +58,7 @@ from fairlead.whatif.planner.cluster_model import (
 )
 from fairlead.whatif.planner.cluster_size.build_step import BuildStep, KnownPlacement
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
+from fairlead.whatif.planner.cluster_size.image_rule import ImageRule
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 from fairlead.whatif.planner.cluster_size.requirement import NodeSetRequirements
 from fairlead.whatif.planner.cluster_size.size_result import (
@@ -130,9 +132,14 @@ class SizeSearch:
         survival: Survival,
         progress: Progress,
         seed: int = 0,
+        images: ImagePlatforms = SAME_PLATFORM,
     ) -> None:
-        """Prepare a search; `run` changes `model`. `seed` determines the random choices."""
+        """Prepare a search; `run` changes `model`.
+
+        `seed` determines the random choices. `images` are the platforms of the images of `model`.
+        """
         self._model = model
+        self._images = ImageRule(images, model)
         self._offers = offers
         self._survival = survival
         self._progress = progress
@@ -184,6 +191,7 @@ class SizeSearch:
         self._forget_survivors()
         self.result.held = self._held_pods() if self.result.survives else {}
         self.result.waiting_at_once = self._waiting_at_once()
+        self.result.image_notes = tuple(self._images.notes(self._model.pods()))
         self._explain_unplaceable(pods)
         if self.result.unplaceable or self.result.pinned:
             # The bound must hold for the pods that run, and for the failures that all pods survive.
@@ -392,7 +400,7 @@ class SizeSearch:
         with model.hypothesis():
             for pod in pods:
                 model.remove(pod)
-            new = map(model.replacement, in_queue_order(pods))
+            new = map(self._replacement, in_queue_order(pods))
             return sum(isinstance(self._schedule(pod), Failure) for pod in new)
 
     # --- building --------------------------------------------------------------------------
@@ -416,9 +424,12 @@ class SizeSearch:
             model.remove_node(info.name)
         new = []
         for pod, node in pods:
-            new.append(model.replacement(pod))
+            new.append(self._replacement(pod))
             self._origins[new[-1].id] = node
         return sorted(new, key=_largest_first)
+
+    def _replacement(self, pod: PodInfo) -> PodInfo:
+        return self._images.kept_on_platforms(self._model.replacement(pod))
 
     def _schedule(self, pod: PodInfo) -> Placement | Failure:
         self.result.cycles += 1
@@ -640,7 +651,7 @@ class SizeSearch:
         model, pods = self._model, self._movable_pods(gone)
         for name in gone:
             model.remove_node(name)
-        return sorted(map(model.replacement, pods), key=_largest_first)
+        return sorted(map(self._replacement, pods), key=_largest_first)
 
     def _movable_pods(self, nodes: Iterable[str]) -> list[PodInfo]:
         """Return the pods on `nodes` that would need another node if these nodes were removed."""
@@ -743,7 +754,7 @@ class SizeSearch:
             model.put_node(replace(node, spec=spec))
         for pod in pods:
             model.remove(pod)
-        return sorted(map(model.replacement, pods), key=_largest_first)
+        return sorted(map(self._replacement, pods), key=_largest_first)
 
     # --- nodes of one type -----------------------------------------------------------------
 

@@ -56,7 +56,8 @@ class SizeResult(Struct):
     find no node if all pods were created at one instant while the cluster has the final nodes.
     `waiting_today` is the number of pods that had no node before the search. `tried_today` is the
     number of failures that were tried on the nodes before the search, and `losses_today` are the
-    failures that these nodes do not survive.
+    failures that these nodes do not survive. `image_notes` say which pods are placed only on nodes
+    on which their images run (`ImageRule`).
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class SizeResult(Struct):
     waiting_today: int = 0
     losses_today: list[TodaysLoss] = field(default_factory=list)
     tried_today: int = 0
+    image_notes: tuple[str, ...] = ()
 
     @property
     def cost(self) -> float:
