@@ -16,7 +16,16 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind, kind_of, reference_kind
+from fairlead.apiserver.kind import (
+    CUSTOM_RESOURCE_DEFINITION,
+    KINDS,
+    NODE,
+    POD,
+    Kind,
+    find_kind,
+    kind_of,
+    reference_kind,
+)
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
@@ -285,12 +294,26 @@ class Inventory:
         if known is not None and not (known.is_custom or known.feature_gate):
             return known
         found = [kind for kind in self._kinds.values() if name.lower() in _names(kind)]
+        found = found or self._defined_as(name.lower())
         for kind in found if of_object else ():
             namespace, object_name = of_object
             keys = self._objects(kind)
             if any(object_name == key[1] and namespace in ("", key[0]) for key in keys):
                 return kind
         return found[0] if found else known
+
+    def _defined_as(self, name: str) -> list[Kind]:
+        """Return the kinds to which a CustomResourceDefinition of the inventory gives `name`."""
+        found = []
+        for definition in self.of_kind(CUSTOM_RESOURCE_DEFINITION):
+            spec = definition.value.get("spec") or {}
+            names = spec.get("names") or {}
+            known = (names.get("plural"), names.get("singular"), *(names.get("shortNames") or ()))
+            group, kind_name = spec.get("group"), names.get("kind")
+            if name.removesuffix(f".{group}") in known:
+                kinds = self._kinds.values()
+                found += [one for one in kinds if (one.group, one.kind) == (group, kind_name)]
+        return found
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
         """Return a suggestion for what `text`, whose kind is unknown, may mean.

@@ -216,6 +216,23 @@ def test_custom_resources_have_the_short_names_of_their_definitions(
         assert objects.find("--like", f"{name}/web").kind.kind == kind
 
 
+@pytest.mark.parametrize("name", ["cr", "CR", "crd-widgets", "widgetry", "cr.shop.example"])
+def test_a_custom_resource_has_the_names_of_the_definition_in_the_dump(found, name):
+    names = {"kind": "Widget", "plural": "crd-widgets", "singular": "widgetry"}
+    spec = {"group": "shop.example", "names": {**names, "shortNames": ["cr"]}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "crd-widgets.shop.example"},
+        "spec": spec,
+    }
+    widget = custom("shop.example/v1", "Widget", "web")
+    objects = Inventory(found(definition, widget))
+    assert objects.find("--delete", f"{name}/web").title == "Widget default/web"
+    with pytest.raises(InputError, match="unknown kind"):
+        Inventory(found(widget)).find("--delete", f"{name}/web")
+
+
 @pytest.mark.parametrize("name", ["dc/web", "dc/shop/web", "deploymentconfig/web"])
 def test_an_absent_owner_suggests_the_workload_that_it_owns(make, found, name):
     """kubectl get replicationcontrollers prints no DeploymentConfigs, which own them."""
