@@ -23,6 +23,7 @@ from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.planner.node.drain_exemption import virtual_words
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
@@ -144,12 +145,15 @@ def _print_summary(
     now = format_timestamp(reading.now) if reading.now else ""
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
+    virtual = _sum(one.allocatable for one in loads if virtual_words(one.node))
     used = _sum(one.used or _NOTHING for one in loads) if reading.node_usage else None
     for resource in ("cpu", "memory"):
         whole, part = getattr(offered, resource), getattr(requested, resource)
         text = (
             f"{resource:<7} requested {percent_text(part, whole)} of {amount_text(resource, whole)}"
         )
+        if on_virtual := getattr(virtual, resource):
+            text += f" ({amount_text(resource, on_virtual)} on virtual nodes)"
         if used is not None:
             text += f", used {percent_text(getattr(used, resource), whole)}"
         print_line(console, text)

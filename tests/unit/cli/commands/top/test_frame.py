@@ -77,6 +77,18 @@ def frame():
     return print_lines
 
 
+def test_the_summary_says_how_much_is_on_virtual_nodes(frame):
+    """A virtual node often offers far more than all machines together."""
+    virtual = node("v")
+    virtual.metadata.labels["type"] = "virtual-kubelet"
+    virtual.status.allocatable.update(cpu="10k", memory="100Ti")
+    head = frame(nodes=(node("a"), virtual), pods=(pod("x", "a"),), node_usage={})[1:3]
+    assert head == [
+        "cpu     requested 0.0% of 10,004 (10,000 on virtual nodes)",
+        "memory  requested 0.0% of 100Ti (100Ti on virtual nodes)",
+    ]
+
+
 def test_the_summary_has_counts_and_sums(frame):
     nodes = (node("a"), node("b", ready="Unknown", unschedulable=True))
     pods = (pod("x", "a"), pod("done", "a", phase="Succeeded"), pod("waits"))
