@@ -21,7 +21,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import (
     SubresourceUpdate,
     requested_update,
 )
-from fairlead.apiserver.error import STALE, ApiError, Cause, conflict, invalid
+from fairlead.apiserver.error import STALE, ApiError, Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_path
 from fairlead.apiserver.patch.managedfields.managed_fields import entries_of, with_managed_fields
@@ -34,6 +34,9 @@ from fairlead.apiserver.request import Response
 from fairlead.apiserver.suspension import WebhookCalls
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
+# In the Scale of a custom resource that lacks its replicas field: a patch must set the field.
+# upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:invalidSpecReplicas
+_UNSET: Final = -2147483648
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -46,6 +49,9 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
     change = yield from requested_update(scope, SCALE, partial(_tracked_scale, scope.kind))
     old = change.old
     replicas = change.view.get("spec", {}).get("replicas", 0)
+    paths = _scale_paths(scope.kind)
+    if paths is not None and replicas == _UNSET:
+        raise bad_request(f'the spec replicas field "{paths.spec_text}" cannot be empty')
     if replicas < 0:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = Cause("FieldValueInvalid", text, "spec.replicas")
@@ -119,7 +125,7 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
     A custom resource may lack the field with its desired replicas. If `is_partial` is True, the
-    missing field counts as 0 replicas; otherwise, this function raises ApiError 500.
+    Scale then has `_UNSET` replicas; otherwise, this function raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:
@@ -168,10 +174,10 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
     """Return (spec, status) of the Scale of a custom resource.
 
-    A missing replicas field counts as 0 replicas if `is_partial` is True; otherwise, this function
-    raises ApiError 500.
+    If the replicas field is missing, the Scale has `_UNSET` replicas if `is_partial` is True;
+    otherwise, this function raises ApiError 500.
     """
-    replicas_found = paths.spec.find(obj) or ([0] if is_partial else [])
+    replicas_found = paths.spec.find(obj) or ([_UNSET] if is_partial else [])
     if not replicas_found:
         raise _missing(f'the spec replicas field "{paths.spec_text}" does not exist')
     status: Json = {"replicas": _first(paths.status, obj) or 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.apiserver.widget import DEFINITIONS, NEW, definition
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 APPLY = "application/apply-patch+yaml"
@@ -125,3 +126,18 @@ def test_zero_replicas_have_no_owner(api):
     assert owners(api) == []
     assert apply_scale(api, 5).status == 200
     assert owners(api) == [SCALED]
+
+
+def test_a_patch_of_a_custom_resource_without_replicas_must_set_them(api):
+    """The widget has no replicas field, so there is no number that a patch could keep."""
+    api.post(DEFINITIONS, definition(strategy="None"))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    api.post(NEW, {**widget, "spec": {"host": "a"}})
+    refused = api.patch(f"{NEW}/w/scale", {"metadata": {"name": "w"}})
+    assert (refused.status, refused.message) == (
+        400,
+        'the spec replicas field ".spec.replicas" cannot be empty',
+    )
+    assert "replicas" not in api.get(f"{NEW}/w").json["spec"]
+    assert api.patch(f"{NEW}/w/scale", {"spec": {"replicas": 0}}).status == 200
+    assert api.get(f"{NEW}/w").json["spec"]["replicas"] == 0
