@@ -84,6 +84,19 @@ def test_a_pod_that_selects_the_platform() -> None:
     assert not list(_images().notes([(iis, "windows", {**WINDOWS, **deprecated})]))
 
 
+@pytest.mark.parametrize(
+    ("operator", "node", "count"), [("In", "arm", 0), ("In", "windows", 1), ("Exists", "arm", 1)]
+)
+def test_a_pod_whose_affinity_lists_architectures(operator: str, node: str, count: int) -> None:
+    """The images are assumed to run on the listed architectures, but on no other system."""
+    images = _images(_pod("web-1", f"{WEB}:1", "linux"))
+    values = ["amd64", "arm64"] if operator == "In" else []
+    listed = {"key": "kubernetes.io/arch", "operator": operator, "values": values}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [listed]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert len(_notes(images, _pod("web-2", f"{WEB}:2", affinity=affinity), node)) == count
+
+
 def test_nodes_of_one_platform() -> None:
     """Without a second platform, no pod is examined."""
     assert _images(_pod("web-1", WEB, "linux"), nodes=("linux",)).are_alike
