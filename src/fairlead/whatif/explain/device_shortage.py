@@ -195,7 +195,6 @@ class _Search:
         found, what, request = _Found(), named.what, named.request
         for node in self._cluster.table.nodes():
             self._count(request, node, found)
-        count = request.spec.count
         if not found.of_class:
             return f"{what}: no node has a device of DeviceClass {request.device_class.key}."
         if not found.states:
@@ -204,24 +203,7 @@ class _Search:
             return f"{what}: its selectors match none of {of_class}."
         if found.suffices:
             return ""
-        if request.spec.allocation_mode == ALL:
-            needs = f"{what} needs all matching devices of a node"
-            if found.has_enough:
-                rest = ". Nodes on which all are free refuse the pod for other reasons"
-            else:
-                rest = ", but on no node are all of them free"
-            return f"{needs}{rest}. {_totals(found)}"
-        needs = f"{what} needs {counted(count, 'device')} on one node"
-        if found.most[0] < count:
-            return f"{needs}, but no node has more than {_on(found.most)} that match."
-        if found.has_enough:
-            others = f"the other nodes have at most {_on(found.most_free)} free"
-            rest = f". Nodes with enough refuse the pod for other reasons; {others}"
-        elif found.most_free[0]:
-            rest = f", but no node has more than {_on(found.most_free)} free"
-        else:
-            rest = ", but none is free"
-        return f"{needs}{rest}. {_totals(found)}"
+        return f"{what} needs {_needed(request, found)}"
 
     def _count(self, request: ResolvedRequest, node: NodeInfo, found: _Found) -> None:
         """Add the devices of `node` to `found`."""
@@ -273,6 +255,29 @@ class _Search:
         if not is_shared and not counters.suffice(one):
             return _State.PARTLY_USED
         return _State.SMALL if capacity.consumption(request, one) is None else _State.FREE
+
+
+def _needed(request: ResolvedRequest, found: _Found) -> str:
+    """Return the devices that `request` needs on one node, and why no node has them."""
+    count = request.spec.count
+    if request.spec.allocation_mode == ALL:
+        needed = "all matching devices of a node"
+        if found.has_enough:
+            rest = ". Nodes on which all are free refuse the pod for other reasons"
+        else:
+            rest = ", but on no node are all of them free"
+        return f"{needed}{rest}. {_totals(found)}"
+    needed = f"{counted(count, 'device')} on one node"
+    if found.most[0] < count:
+        return f"{needed}, but no node has more than {_on(found.most)} that match."
+    if found.has_enough:
+        others = f"the other nodes have at most {_on(found.most_free)} free"
+        rest = f". Nodes with enough refuse the pod for other reasons; {others}"
+    elif found.most_free[0]:
+        rest = f", but no node has more than {_on(found.most_free)} free"
+    else:
+        rest = ", but none is free"
+    return f"{needed}{rest}. {_totals(found)}"
 
 
 def _on(most: tuple[int, str]) -> str:
