@@ -7,6 +7,7 @@ have been down on failed nodes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from enum import StrEnum
 
@@ -43,8 +44,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     without the change; each is None if the budget does not exist at the end of that run.
     `shortage` is as in BudgetHistory, for the run with the change; it is 0 if the shortage in the
     run without the change is at least as great. `has_new_rule` also means that the change gave the
-    budget another selector. `selects_none` means that the budget selects no pod at the end of the
-    run with the change.
+    budget another selector. `selects_none` means that a budget with a new rule selects no pod at
+    the end of the run with the change.
     """
 
     pdb: str
@@ -129,17 +130,17 @@ def budget_outcomes(
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}
-    found = [
-        replace(
-            _outcome(history, known.get(history.pdb), undrained, breaches),
-            selects_none=_selects_none(history, changed),
-        )
-        for history in changed.budgets
-        if _differs(history, known.get(history.pdb))
-    ]
+    breaches_of = Counter(one.pdb for one in breaches)
+    found = []
+    for history in changed.budgets:
+        if _differs(history, known.get(history.pdb)):
+            one = _outcome(history, known.get(history.pdb), undrained, breaches_of)
+            if one.has_new_rule:
+                one = replace(one, selects_none=_selects_none(history, changed))
+            found.append(one)
     present = {history.pdb for history in changed.budgets}
     found += [
-        _outcome(replace(history, allowed_at_end=None), history, undrained, breaches)
+        _outcome(replace(history, allowed_at_end=None), history, undrained, breaches_of)
         for history in without.budgets
         if history.pdb not in present and history.allowed_at_end is not None
     ]
@@ -183,7 +184,7 @@ def _outcome(
     history: BudgetHistory,
     known: BudgetHistory | None,
     undrained: set[str],
-    breaches: Collection[PdbBreach],
+    breaches_of: Counter[str],
 ) -> BudgetOutcome:
     refused, displaced = set(history.refused), set(history.displaced)
     has_new_rule = _has_new_rule(history, known)
@@ -199,7 +200,7 @@ def _outcome(
         displaced=len(displaced),
         delayed=len(refused & displaced),
         blocked=len(refused & undrained),
-        breaches=sum(one.pdb == history.pdb for one in breaches),
+        breaches=breaches_of[history.pdb],
         allowed_at_end=history.allowed_at_end,
         allowed_without=None if known is None else known.allowed_at_end,
         has_new_rule=has_new_rule,
