@@ -402,13 +402,13 @@ class ClusterModel:
         return tuple(one for one in amounts if devices.class_of(names[one[0]]) is None)
 
     def anew(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the labels and spec that its replacement would have.
+        """Return `pod` with the labels, spec and status that its replacement would have.
 
-        Return `pod` itself if they do not differ. A planner must find room for the returned pod,
-        not for `pod`. Unlike `replacement`, this method creates no pod.
+        Return `pod` itself if labels and spec do not differ. A planner must find room for the
+        returned pod, not for `pod`. Unlike `replacement`, this method creates no pod.
         """
         new = self._templates.anew(pod.pod)
-        return pod if new is pod.pod else self.pod_info(new)
+        return pod if new is pod.pod else self.pod_info(replace(new, status=_new_status(pod.pod)))
 
     @property
     def recommended_workloads(self) -> int:
@@ -763,8 +763,16 @@ def is_placed_anew(pod: PodInfo) -> bool:
 
 def _unbound(pod: Pod, uid: str) -> Pod:
     meta = replace(pod.metadata, uid=uid, deletion_timestamp="", annotations={})
-    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
-    return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=status)
+    spec = replace(pod.spec, node_name="")
+    return replace(pod, metadata=meta, spec=spec, status=_new_status(pod))
+
+
+def _new_status(pod: Pod) -> PodStatus:
+    """Return the status of the replacement of `pod`.
+
+    The resources in the status of `pod` count as its requests, but not as those of the replacement.
+    """
+    return PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
 
 
 def _running(pod: Pod, node: str) -> Pod:

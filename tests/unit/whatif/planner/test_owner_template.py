@@ -187,6 +187,16 @@ def test_drains_and_bounds_count_the_new_pods(planner, make):
     assert isinstance(plan.empty("a"), PlannedDrain)
 
 
+def test_a_bound_ignores_the_resources_that_a_resized_pod_reports(model, make):
+    """The resources in the status of a pod are those of the old pod, not of the new one."""
+    objects = resized(make)
+    app = objects[-1]["spec"]["containers"][0]
+    report = {"name": app["name"], "resources": app["resources"]}
+    objects[-1]["status"]["containerStatuses"] = [report]
+    found = model(*objects, *deployment(make, "api", ["b"]))
+    assert fewest_nodes(found, ["a", "b"]).count == 1
+
+
 def test_the_number_of_pods_can_block_a_drain(planner, make):
     """Node b can run one pod, but two leave node a."""
     small = make.node("b")
