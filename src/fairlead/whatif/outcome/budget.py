@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from enum import StrEnum
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -132,7 +133,7 @@ def budget_outcomes(
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}
     breaches_of = Counter(one.pdb for one in breaches)
     found = []
-    for history in changed.budgets:
+    for history in map(partial(_without_removed, run=changed), changed.budgets):
         if _differs(history, known.get(history.pdb)):
             one = _outcome(history, known.get(history.pdb), undrained, breaches_of)
             if one.has_new_rule:
@@ -164,6 +165,16 @@ def _selects_none(history: BudgetHistory, run: RunOutcome) -> bool:
         pod.namespace == namespace and selector_matches(history.selector, pod.labels)
         for pod in run.pods.values()
     )
+
+
+def _without_removed(history: BudgetHistory, run: RunOutcome) -> BudgetHistory:
+    """Return `history` without its shortage if all pods of the budget are removed.
+
+    For example, the change can delete the workload or scale it to 0.
+    """
+    may_be_removed = history.shortage and not (history.lowest_healthy or history.displaced)
+    is_removed = may_be_removed and _selects_none(history, run)  # reads all pods
+    return replace(history, shortage=0) if is_removed else history
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:

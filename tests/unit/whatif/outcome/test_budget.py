@@ -103,6 +103,27 @@ def test_a_scale_up_does_not_leave_a_budget_unmet(snapshot, web):
     assert answer.effect.budgets == ()
 
 
+@pytest.mark.parametrize(
+    ("change", "unmet"),
+    [
+        (ClusterChange(scale=("rs/default/web=1",)), [(BudgetResult.UNMET, 1)]),
+        (ClusterChange(delete=("pod/default/app=web",)), [(BudgetResult.UNMET, 2)]),
+        (ClusterChange(scale=("rs/default/web=0",)), []),
+        (ClusterChange(delete=("rs/default/web",)), []),
+    ],
+    ids=[
+        "fewer replicas than the budget needs",
+        "all pods are replaced at once",
+        "no replicas",
+        "the workload is deleted",
+    ],
+)
+def test_a_change_that_deletes_pods_at_once_can_leave_a_budget_unmet(snapshot, web, change, unmet):
+    """The budget had these pods before the change. A budget whose pods are all removed is met."""
+    effect = what_if(snapshot(*web), change).effect
+    assert [(one.state, one.shortage) for one in effect.budgets] == unmet
+
+
 def test_a_note_explains_that_a_budget_counts_more_pods_than_its_workload(snapshot, web):
     """The new pod runs before the failed node is marked not ready."""
     change = ClusterChange(

@@ -159,7 +159,7 @@ class BudgetRecorder(Struct):
                 lowest_healthy=min(status[1] for status in statuses),
                 displaced=displaced,
                 refused=refused,
-                shortage=_shortage(statuses),
+                shortage=_shortage(statuses, max((one[1] for one in before), default=0)),
                 selector=self._selector_of(key),
             )
 
@@ -186,13 +186,14 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     return is_computed and status.current_healthy >= status.desired_healthy
 
 
-def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
+def _shortage(statuses: Iterable[tuple[Instant, int, int, int]], highest: int) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
     An instant is ignored if no earlier instant had more healthy pods. So the new pods of a scale-up
-    do not count as missing.
+    do not count as missing. `highest` is the highest number of healthy pods before `statuses`; a
+    change can delete pods at the instant of the first status.
     """
-    highest = shortage = 0
+    shortage = 0
     for _, healthy, needed, _ in statuses:
         highest = max(highest, healthy)
         if healthy < highest:
