@@ -489,6 +489,33 @@ def test_pods_of_an_ordered_stateful_set_wait_for_the_first(ordered):
     assert sentence in [one["sentence"] for one in result["verdict"]["findings"]]
 
 
+def test_a_deleted_pod_that_a_quota_refuses_to_its_stateful_set_is_not_created_again(
+    snapshot, make
+):
+    """The pod is not removed, because the StatefulSet still wants it."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    db = make.workload("StatefulSet", "db", replicas=2)
+    db["metadata"]["uid"] = "db-uid"
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-uid"}
+    pods = [make.pod(f"db-{number}", node_name="a") for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        pod["metadata"]["labels"] = {"app": "db"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    given = snapshot(make.node("a"), db, quota, *pods)
+    result = whatif_result(what_if(given, ClusterChange(delete=("pod/default/db-1",))))
+    assert [one["pod"] for one in result["not_created"]] == ["default/db-1"]
+    assert result["removed"] == []
+    refusal, sentence = (one["sentence"] for one in result["verdict"]["findings"])
+    assert "exceeded quota: q" in refusal
+    assert sentence.startswith("1 pod of sts/default/db is not created again.")
+
+
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [

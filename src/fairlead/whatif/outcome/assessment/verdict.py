@@ -794,7 +794,8 @@ def _budget_changed(effect: Effect) -> str | None:
 def _resized(effect: Effect) -> str | None:
     found = effect.difference
     known = (
-        found.placed, found.removed, found.displaced, found.moved, found.pending, effect.lost
+        found.placed, found.removed, found.not_created, found.displaced, found.moved,
+        found.pending, effect.lost,
     )  # fmt: skip
     if not found.reallocated or found.updated or any(known):
         return None

@@ -76,7 +76,7 @@ WAITS_FOR_LOWER: Final = "the StatefulSet waits until its pods with lower ordina
 
 
 class NotCreated(Struct, frozen=True):
-    """A displaced pod that its workload still needs, but had not recreated at the end.
+    """A deleted pod that its workload still needs, but had not recreated at the end.
 
     `waits_for` is the pod that must become ready first, because a StatefulSet creates its pods in
     order; "" if there is none.
@@ -94,7 +94,8 @@ class Difference(Struct, frozen=True, kw_only=True):
       workload did so than without the change
     - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
-    - `not_created`: displaced pods that their workload wants, but has not created again
+    - `not_created`: displaced pods, and deleted pods of StatefulSets, that their workload wants,
+      but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: deleted pods that are not in `gone` or `not_created`, for example pods that were
       deleted because their workload has fewer replicas; also DaemonSet pods and static pods of
@@ -202,9 +203,13 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     ]
     surplus = _surplus(not_back, changed)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
-    lost_keys = {pod.key for pod in not_replaced}
-    not_created = list(_not_created(not_replaced, changed))
+    # The pods of a StatefulSet have fixed names: a missing pod is not created again, even if the
+    # StatefulSet itself deleted it.
+    displaced_keys = {pod.key for pod in not_back}
+    deleted = (pod for pod in missing if pod.key not in displaced_keys and _is_of_stateful_set(pod))
+    not_created = list(_not_created([*not_replaced, *deleted], changed))
     awaited = {one.pod.key for one in not_created}
+    lost_keys = awaited.union(pod.key for pod in not_replaced)
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
     updated = [PodUpdate(one.before, one.after) for one in roles if one.is_updated(left)]
@@ -311,6 +316,10 @@ def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
     }
 
 
+def _is_of_stateful_set(pod: PodEnd) -> bool:
+    return pod.workload.kind == STATEFUL_SET.kind
+
+
 def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
     """Yield the `lost` pods that their workloads still need at the end of the run `changed`."""
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
@@ -323,8 +332,7 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
         shortage = changed.workloads[workload].wanted - len(present[workload])
-        is_ordered = workload.kind == STATEFUL_SET.kind
-        waits_for = _first_waiting(present[workload]) if is_ordered else ""
+        waits_for = _first_waiting(present[workload]) if _is_of_stateful_set(pods[0]) else ""
         for pod in pods[: max(shortage, 0)]:
             yield NotCreated(pod, waits_for)
 

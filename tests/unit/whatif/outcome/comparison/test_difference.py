@@ -269,6 +269,26 @@ def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted,
 
 
 @pytest.mark.parametrize(
+    ("kind", "wanted", "fate"),
+    [
+        pytest.param("StatefulSet", 1, "removed", id="a StatefulSet scaled to the remaining pod"),
+        pytest.param("StatefulSet", 2, "not_created", id="a StatefulSet waits for another pod"),
+        pytest.param("Deployment", 2, "removed", id="a rollout that cannot create new pods"),
+    ],
+)
+def test_a_pod_that_its_stateful_set_deletes_and_still_wants_is_not_created_again(
+    kind, wanted, fate
+):
+    workload = WorkloadRef(kind, "ns", "web")
+    left, deleted = pod("web-0", "a", owner=workload), pod("web-1", "b", owner=workload)
+    ready = WorkloadReadiness(wanted=wanted, before=2, lowest=1, lowest_for=None, at_end=1)
+    found = difference(outcome(left, deleted), outcome(left, workloads={workload: ready}))
+    fates = {"removed": found.removed, "not_created": [one.pod for one in found.not_created]}
+    assert {name: keys(pods) for name, pods in fates.items() if pods} == {fate: ["ns/web-1"]}
+    assert found.gone == found.displaced == ()
+
+
+@pytest.mark.parametrize(
     ("left", "words"),
     [("a", "1 back on the same node (drain)"), ("b", "1 moved as without the change")],
 )
