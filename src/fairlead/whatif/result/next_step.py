@@ -325,10 +325,13 @@ def _unbreached(
 
 
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
+    """Yield a what-if with more replicas, or with a budget that allows more evictions.
 
-    If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
-    budget needs, minus the lowest number of healthy pods that it had, and at least 1.
+    If pods are not ready, and fewer evictions are refused when the budget always allows the
+    eviction of such pods, the what-if sets `unhealthyPodEvictionPolicy`.
+
+    Otherwise, if `minAvailable` is a number, the what-if adds replicas: the number of healthy pods
+    that the budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
     In all other cases, the what-if changes the budget. No what-if is yielded if the question may
     already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
@@ -338,11 +341,19 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind = budget.rule.partition(" ")[0]
+    is_edited = bool(change.apply) or _is_named(budget.pdb, change.set)
+    if not is_edited and any(one.readiness.before < one.readiness.wanted for one in covered):
+        setting = f"pdb/{budget.pdb}:spec.unhealthyPodEvictionPolicy=AlwaysAllow"
+        tried = case.with_edit(setting)
+        if tried is not None and _blocked_by(budget.pdb, tried) < budget.blocked:
+            words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
+            yield NextStep(words, shlex.join(("--set", setting)))
+            return
     if _is_number(budget.rule):
         missing = max(1, budget.needed - budget.lowest_healthy)
         if budget.breaches <= missing:
             yield from (step for one in covered[:1] for step in _more_replicas(one, missing, case))
-    elif change.apply or _is_named(budget.pdb, change.set):
+    elif is_edited:
         return  # The question must not set a field twice.
     elif covered and all(one.workload.kind == POD.kind for one in covered):
         available = max(0, budget.lowest_healthy - 1)
@@ -361,6 +372,11 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
             f"ask again with one more unavailable pod allowed by {budget.pdb}",
             shlex.join(("--set", f"pdb/{budget.pdb}:{setting}")),
         )
+
+
+def _blocked_by(pdb: str, effect: Effect) -> int:
+    """Return the number of pods whose eviction the budget `pdb` refuses until the end."""
+    return sum(one.blocked for one in effect.budgets if one.pdb == pdb)
 
 
 def _is_named(name: str, texts: Iterable[str]) -> bool:

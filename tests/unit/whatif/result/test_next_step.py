@@ -142,6 +142,30 @@ def test_pods_that_are_not_ready_count_as_unavailable_in_the_suggested_budget(sn
     assert not drained(snapshot, *cluster, budget(maxUnavailable=3)).changed.undrained
 
 
+@pytest.mark.parametrize(
+    "rule", [{"minAvailable": 2}, {"minAvailable": "50%"}, {"maxUnavailable": 1}]
+)
+def test_a_budget_of_pods_that_are_not_ready_always_allows_their_eviction(
+    snapshot, make, web, rule
+):
+    """Other rules, or more replicas that crash too, would not help."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    for pod in web[1:]:
+        pod["status"]["conditions"] = [
+            {"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")
+        ]
+        container = pod["spec"]["containers"][0]["name"]
+        pod["status"]["containerStatuses"] = [{"name": container, "state": waiting}]
+    cluster = [make.node("a"), make.node("b"), *web]
+    answer = drained(snapshot, *cluster, budget(**rule))
+    words = "ask again with evictions of unready pods always allowed by default/web"
+    options = "--set pdb/default/web:spec.unhealthyPodEvictionPolicy=AlwaysAllow"
+    assert steps_of(answer)[:1] == [(words, options)]
+    assert not any("--scale" in where for _, where in steps_of(answer))
+    allowed = budget(**rule, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert not drained(snapshot, *cluster, allowed).changed.undrained
+
+
 @pytest.mark.parametrize("rule", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
 def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
     snapshot, make, web, rule
