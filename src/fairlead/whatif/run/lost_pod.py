@@ -90,8 +90,11 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
-        if self._is_complete(workload := workload_of(lost.pod)):
-            is_over = owner.kind == "Job" and not self.workloads[workload].wanted
+        workload = workload_of(lost.pod)
+        is_over = owner.kind == "Job" and self._has_ended(workload)
+        # A Job can still want other pods when it gives up an index whose pod was evicted.
+        is_given_up = owner.kind == "Job" and not is_over and lost.evicted_at is not None
+        if self._is_complete(workload) and not is_given_up:
             why = (
                 "ended and needs no pods"
                 if is_over
@@ -105,6 +108,9 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         if workload not in self.workloads or workload.kind not in SCALED:
             return False
         return self._present[workload] >= self.workloads[workload].wanted
+
+    def _has_ended(self, workload: WorkloadRef) -> bool:
+        return workload in self.workloads and not self.workloads[workload].wanted
 
     @cached_property
     def _present(self) -> Counter[WorkloadRef]:

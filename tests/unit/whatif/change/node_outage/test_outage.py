@@ -582,6 +582,39 @@ def test_a_pod_that_its_workload_no_longer_needs_is_not_lost(snapshot, make, zon
     assert answer.difference.recovered_after is not None
 
 
+def test_an_evicted_pod_whose_job_gives_up_its_index_is_lost(snapshot, make, zoned):
+    """The Job has all pods that it still wants, because it no longer tries the index."""
+    version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}
+    pods = [make.pod(f"sum-{zone}", node_name=f"{zone}0", restartPolicy="Never") for zone in "ab"]
+    job = {
+        **version,
+        "metadata": {**identity, "namespace": "default"},
+        "spec": {
+            "completionMode": "Indexed", "completions": 2, "parallelism": 2,
+            "backoffLimitPerIndex": 0,
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": pods[0]["spec"]["containers"]}
+            },
+        },
+    }  # fmt: skip
+    for index, pod in enumerate(pods):
+        pod["metadata"] |= {
+            "ownerReferences": [{**version, **identity, "controller": True}],
+            "annotations": {"batch.kubernetes.io/job-completion-index": str(index)},
+        }
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    change = ClusterChange(failures=Failures(fail_zone=("a",)), lasts="20m")
+    answer = what_if(snapshot(*zoned(a=1, b=1), job, *pods), change)
+    [lost] = outage(answer).not_back
+    assert (lost.cause, lost.why) == (
+        LossCause.NOT_REPLACED,
+        "Job sum creates no replacement",
+    )
+    assert [one.sentence for one in answer.verdict.findings] == [
+        "1 pod is gone for good: nothing replaces default/sum-a."
+    ]
+
+
 @pytest.mark.parametrize(
     ("policy", "limit", "is_back"),
     [("OnFailure", 6, True), ("OnFailure", 1, False), ("Never", 0, False)],
