@@ -30,7 +30,7 @@ NODES: Final = 100  # with room for all pods that are posted
 WIDTH: Final = 150
 
 
-# A part writes its files to a directory; the number is that of --pods.
+# A function that measures one part. It writes its files to the directory; the number is --pods.
 Part = Callable[[Path, int], Iterator[Figure]]
 
 

@@ -1,4 +1,4 @@
-"""Measures, for several policies, the share of GPUs that is allocated when the first pod fails.
+"""Measures, for several policies, the share of allocated GPUs when the first pod does not fit.
 
 This is the measurement of Weng et al. (USENIX ATC 2023). Pods are drawn at random from the openb
 trace, with replacement, and placed one after another on the trace's cluster of 1,523 nodes and
@@ -45,7 +45,7 @@ REQUESTED_PERCENT: Final = 130
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy: `scores` is its only score plugin, "" for those of the default profile.
+    """A policy: `scores` is its only score plugin; "" means those of the default profile.
 
     `args` are the arguments of NodeResourcesFit; {} means the defaults.
     """

@@ -37,7 +37,7 @@ POSTED_BY_FEW: Final = 4_000
 FEW_WRITERS: Final = 8
 POSTED_TO_CONTROLLERS: Final = 3_000
 
-# (method, path, body, media type of the body)
+# The parts of a request: method, path, body, media type of the body.
 RequestParts = tuple[str, str, bytes, str]
 
 
@@ -77,7 +77,8 @@ def _put(at: int) -> RequestParts:
     return "PUT", f"{CONFIG_MAPS}/settings-{at}", config_map(at, "c"), ""
 
 
-# (name, target in requests per second, function that returns the request for a number).
+# The measured writes: name, target in requests per second, function that returns the request for a
+# number.
 _WRITES: Final[tuple[tuple[str, float | None, Callable[[int], RequestParts]], ...]] = (
     ("POST of a pod", 1_500, lambda at: ("POST", PODS, posted_pod(at), "")),
     ("POST of a binding", None, lambda at: _of(at, "POST", "/binding", binding(at), "")),

@@ -12,8 +12,8 @@ following for each node:
     4  pick        the node with the best victims, by DefaultPreemption's order
 
 At most `nodesMax` nodes are tried, and nodes with more than `podsMax` possible victims are skipped.
-While the victims terminate, the Filter keeps lower-priority pods that the pod's anti-affinity
-excludes out of the zone. Otherwise the victims' replacements would be placed there.
+While the victims terminate, the Filter rejects the nodes of the zone for lower-priority pods that
+the pod's anti-affinity excludes. Otherwise the victims' replacements would be placed there.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class CrossNodePreemption:
         node: plugin.NodeInfo,
         opponents: list[tuple[Place, list[str]]],
     ) -> plugin.Candidate | None:
-        """Return the victims with which the pod fits `node`; None if it does not fit anyway."""
+        """Return `node` with the victims whose removal lets the pod fit; None if there are none."""
         rivals = {
             other.id: (other, home) for (other, home), keys in opponents if _near(node, home, keys)
         }
@@ -162,9 +162,9 @@ class CrossNodePreemption:
     # --- anti-affinity ---------------------------------------------------------------------
 
     def _opponents(self, pod: plugin.PodInfo) -> Iterator[tuple[Place, list[str]]]:
-        """Yield ((pod, its node), topology keys) for each lower-priority pod that excludes `pod`.
+        """Yield ((pod, its node), topology keys) for each lower-priority opponent of `pod`.
 
-        Pods that `pod` excludes are included.
+        An opponent is a pod that excludes `pod` or that `pod` excludes.
         """
         for home in self._handle.cluster.table.nodes():
             for other in home.pods.values():
