@@ -220,7 +220,7 @@ class SchedulerMetrics:
             self._attempt_series[key] = series
         attempts, duration = series
         attempts.inc()
-        taken: DurationNs = 0 if self._meter is None else self._meter.unit_time()
+        taken: DurationNs = 0 if self._meter is None else self._meter.elapsed()
         duration.observe(to_seconds(record.at - record.started + taken))
 
     def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
@@ -231,7 +231,7 @@ class SchedulerMetrics:
             series = tuple(self._points.labels(point, status, profile) for point in points)
             self._ran_series[key] = series
         taken = dict.fromkeys(points, 0)
-        for time in () if self._meter is None else self._meter.unit_times():
+        for time in () if self._meter is None else self._meter.plugin_times():
             if time.point in taken:
                 taken[time.point] += time.taken
         for one, point in zip(series, points, strict=True):

@@ -187,7 +187,7 @@ def test_the_real_time_of_a_unit_is_measured():
     meter = Meter(lambda: now[-1])
     slow = meter.measured(Slow())
     metrics = SchedulerMetrics(SilentReporter(), list, meter=meter)
-    meter.begin_unit()
+    meter.begin_measurement()
     slow.score(None, None, None)
     metrics.report(PLACED)
     metrics.report(FAILED)

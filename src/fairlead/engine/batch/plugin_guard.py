@@ -28,7 +28,7 @@ from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 from fairlead.engine.framework.interface import Scores
 from fairlead.engine.framework.user_plugin.answer_check import Check, refuse
 from fairlead.engine.framework.user_plugin.guard import (
-    INSTEAD,
+    SUBSTITUTES,
     checked,
     guarded,
     no,
@@ -92,7 +92,7 @@ def _no_scores(*arguments: Any) -> Scores:
 # A session ignores a plugin that fails to score, as kube-batch does.
 # upstream: pkg/scheduler/util/scheduler_helper.go: PrioritizeNodes
 _SCORES_INSTEAD: Final[Mapping[str, BoundMethod]] = {
-    **INSTEAD,
+    **SUBSTITUTES,
     "pre_score": lambda *_arguments: SKIP,
     "score": lambda *_arguments: 0,
     "score_columns": _no_scores,

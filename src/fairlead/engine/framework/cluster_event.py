@@ -291,11 +291,11 @@ def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
             yield ClusterEvent(EventKind.POD_TOLERATION, old, new)
     if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
         yield ClusterEvent(EventKind.POD_GATES_GONE, old, new)
-    if _claims_made(old) != _claims_made(new):
+    if _generated_claim_statuses(old) != _generated_claim_statuses(new):
         yield ClusterEvent(EventKind.POD_CLAIM_MADE, old, new)
 
 
-def _claims_made(pod: PodInfo) -> object:
+def _generated_claim_statuses(pod: PodInfo) -> object:
     """Return the statuses of the generated ResourceClaims in the pod's status.
 
     upstream: framework/events.go: extractPodGeneratedResourceClaimChange

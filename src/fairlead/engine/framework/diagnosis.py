@@ -30,9 +30,9 @@ class Diagnosis(Struct, frozen=True, dict=True):
     negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
     allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
     are not in `rows`. `pre_filter` is set if the pod was rejected as a whole; it is then the
-    verdict on every node. `unnamed` is `("Extender",)` if extenders removed nodes, because their
-    statuses name no plugin; otherwise it is (). If `statuses` is the list of a ShapePlan,
-    `code_counts` is the CodeCounts of that plan.
+    verdict on every node. `extender_rejectors` is `("Extender",)` if extenders removed nodes,
+    because their statuses name no plugin; otherwise it is (). If `statuses` is the list of a
+    ShapePlan, `code_counts` is the CodeCounts of that plan.
     """
 
     table: NodeTable
@@ -41,7 +41,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
     statuses: Sequence[Status]
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
-    unnamed: tuple[str, ...] = ()
+    extender_rejectors: tuple[str, ...] = ()
     code_counts: CodeCounts | None = None
 
     def counts(self) -> Iterator[tuple[Status, int]]:
@@ -81,7 +81,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
     def plugins(self) -> tuple[str, ...]:
         """Return the names of the plugins that rejected or excluded a node."""
         rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
-        return tuple(sorted(rejecting | {*self.restricting, *self.unnamed}))
+        return tuple(sorted(rejecting | {*self.restricting, *self.extender_rejectors}))
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:

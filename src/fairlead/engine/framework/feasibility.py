@@ -32,8 +32,8 @@ class Feasibility(Struct, eq=False):
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
     fits; a negative code means that the row has no node or the node is excluded. `rejected` is set
     if PreFilter rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits
-    the nodes by name. `unnamed` is `("Extender",)` if extenders removed nodes, because their
-    statuses name no plugin; otherwise it is ().
+    the nodes by name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, because
+    their statuses name no plugin; otherwise it is ().
     """
 
     plan: ShapePlan
@@ -41,7 +41,7 @@ class Feasibility(Struct, eq=False):
     codes: npt.NDArray[np.int32]
     restricting: tuple[str, ...]
     rejected: Status | None = None
-    unnamed: tuple[str, ...] = ()
+    extender_rejectors: tuple[str, ...] = ()
     _verdicts: list[Status] = []
 
     @property
@@ -129,7 +129,7 @@ class Feasibility(Struct, eq=False):
             statuses=self.statuses,
             restricting=self.restricting,
             pre_filter=self.rejected,
-            unnamed=self.unnamed,
+            extender_rejectors=self.extender_rejectors,
             code_counts=None if self._verdicts else plan.code_counts,
         )
 

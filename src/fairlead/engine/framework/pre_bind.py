@@ -37,7 +37,7 @@ class PodPreparation(Struct, frozen=True):
     preparation: Preparation
 
 
-class _Work(Struct, eq=False):
+class _PendingPreparation(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands without an outcome. `since` is the time at which this
@@ -61,9 +61,11 @@ class PreparingPods:
     """The pods being prepared; `works` maps `PodInfo.id` to the preparations in progress."""
 
     def __init__(self) -> None:
-        self.works: dict[str, list[_Work]] = {}
-        self._in_flight: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
-        self._checks: TimerQueue[_Work] = TimerQueue()
+        self.works: dict[str, list[_PendingPreparation]] = {}
+        self._in_flight: dict[
+            int, tuple[PreparationCommand, _PendingPreparation]
+        ] = {}  # by identity
+        self._checks: TimerQueue[_PendingPreparation] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
         return pod.id in self.works
@@ -74,7 +76,7 @@ class PreparingPods:
         for preparing in works:
             sent = preparing.preparation.commands
             wanted = [command for command in sent if not isinstance(command, RecordEvent)]
-            work = _Work(preparing, len(wanted))
+            work = _PendingPreparation(preparing, len(wanted))
             self.works.setdefault(preparing.pod.id, []).append(work)
             self._in_flight |= {id(command): (command, work) for command in wanted}
             commands += sent
@@ -102,7 +104,7 @@ class PreparingPods:
 
     # --- progress --------------------------------------------------------------------------
 
-    def answer(
+    def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
         """Handle the outcome of a command; return the refusal of the pod if the command failed.
@@ -134,7 +136,7 @@ class PreparingPods:
                 if ended is not None:
                     yield ended
 
-    def _check(self, work: _Work, now: Instant) -> PreparationResult | None:
+    def _check(self, work: _PendingPreparation, now: Instant) -> PreparationResult | None:
         preparing, preparation = work.preparing, work.preparing.preparation
         if now - work.since >= preparation.timeout:
             return self._refuse(work, error(preparation.on_timeout))
@@ -153,11 +155,11 @@ class PreparingPods:
         self.forget(pod)
         return PreparationResult(pod, None)
 
-    def _wait(self, work: _Work, now: Instant) -> None:
+    def _wait(self, work: _PendingPreparation, now: Instant) -> None:
         work.since = now
         self._checks.add(now + work.preparing.preparation.interval, work)
 
-    def _refuse(self, work: _Work, status: Status) -> PreparationResult:
+    def _refuse(self, work: _PendingPreparation, status: Status) -> PreparationResult:
         self.forget(work.preparing.pod)
         return PreparationResult(
             work.preparing.pod, pre_bind_refusal(work.preparing.plugin.name, status)

@@ -46,7 +46,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 Answer = TypeVar("Answer")
-_GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
+_NOT_REJECTING: Final = (Code.SUCCESS, Code.SKIP)
 
 
 class Handle(Protocol):
@@ -162,7 +162,7 @@ class Framework:
             return answer
         if answer.code is Code.SKIP:
             state.skipped_filters[plugin.name] = None
-        return None if answer.code in _GOING_ON else answer.by(plugin.name)
+        return None if answer.code in _NOT_REJECTING else answer.by(plugin.name)
 
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
@@ -219,12 +219,12 @@ class Framework:
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:
-            status = self._run_filters_beside(rivals, state, pod, node)
+            status = self._run_filters_with_pods(rivals, state, pod, node)
             if status is not None:
                 return status
         return self.run_filters(state, pod, node)
 
-    def _run_filters_beside(
+    def _run_filters_with_pods(
         self, rivals: Sequence[PodInfo], state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
         supposed = state.clone()

@@ -209,7 +209,7 @@ class BindingCycles:
         """
         if not self._preparing.works:
             return None
-        prepared = self._preparing.answer(outcome, now)
+        prepared = self._preparing.handle_outcome(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
     def _prepared(self, prepared: PreparationResult) -> list[Command] | BindingRefused:

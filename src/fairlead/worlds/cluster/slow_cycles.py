@@ -55,7 +55,7 @@ class SlowCycles:
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """Pass `stimulus` to the engine and return its commands."""
         if self._meter is not None:
-            self._meter.begin_unit()  # The stimulus may end a cycle or a binding.
+            self._meter.begin_measurement()  # The stimulus may end a cycle or a binding.
         return self._engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:
@@ -65,7 +65,7 @@ class SlowCycles:
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         if self._meter is not None:
-            self._meter.begin_unit()
+            self._meter.begin_measurement()
         self._take_cycles()  # Drop the steps of cycles that `handle` continued for an extender.
         if self._tracer is not None:
             self._tracer.begin_unit()
@@ -91,7 +91,7 @@ class SlowCycles:
 
     def _plugin_steps(self) -> list[PluginStep]:
         """Return the plugin steps of the current unit, longest first, at most STEPS_MAX."""
-        times = [] if self._meter is None else self._meter.unit_times()
+        times = [] if self._meter is None else self._meter.plugin_times()
         steps = [PluginStep(one.taken, one.calls, one.plugin, one.point) for one in times]
         steps.sort(reverse=True)
         return steps[:STEPS_MAX]

@@ -164,7 +164,7 @@ class Preparations:
         undone: the task and the tasks that were dispatched with it. Otherwise the result is None;
         after the last command has succeeded, `check` decides whether the task is prepared.
         """
-        prepared = self._preparing.answer(outcome, now)
+        prepared = self._preparing.handle_outcome(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:

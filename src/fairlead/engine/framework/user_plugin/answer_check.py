@@ -182,12 +182,12 @@ _STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
 def _commands(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
     commands = tuple(answer)
     for command in commands:
-        if not isinstance(command, _PREPARING):
+        if not isinstance(command, _PREPARATION_COMMANDS):
             refuse(command, "a command that creates, deletes or patches an object")
     return commands
 
 
-_PREPARING: Final = (CreateObject, DeleteObject, PatchObject, PatchStatus, RecordEvent)
+_PREPARATION_COMMANDS: Final = (CreateObject, DeleteObject, PatchObject, PatchStatus, RecordEvent)
 
 
 def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:

@@ -1,8 +1,8 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
 A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed. If
-a method in `INSTEAD` fails, such as a sort key or a queueing hint, the failure is reported and a
-safe default is returned. If any other method fails, `PluginFault` is raised, which the runtime
+a method in `SUBSTITUTES` fails, such as a sort key or a queueing hint, the failure is reported and
+a safe default is returned. If any other method fails, `PluginFault` is raised, which the runtime
 turns into an ERROR status.
 """
 
@@ -45,7 +45,7 @@ def nothing(*_arguments: Any) -> None:
 
 
 # Return values to use when a method that returns no status fails.
-INSTEAD: Final[Mapping[str, BoundMethod]] = {
+SUBSTITUTES: Final[Mapping[str, BoundMethod]] = {
     "sort_key": _by_priority,
     "concerns": yes,
     "scores_alike": no,
@@ -58,7 +58,7 @@ INSTEAD: Final[Mapping[str, BoundMethod]] = {
 
 
 def guarded(
-    plugin: Plugin, reporter: Reporter, substitutes: Mapping[str, BoundMethod] = INSTEAD
+    plugin: Plugin, reporter: Reporter, substitutes: Mapping[str, BoundMethod] = SUBSTITUTES
 ) -> Plugin:
     """Return `plugin` wrapped so that its failures are caught and its return values checked.
 
@@ -67,7 +67,7 @@ def guarded(
     """
     name = plugin.name
 
-    def wire(method: Method, bound_method: BoundMethod) -> BoundMethod:
+    def guard(method: Method, bound_method: BoundMethod) -> BoundMethod:
         safe = checked(name, method.name, bound_method, CHECKS[method.name])
         if method.name == "candidate_rules":
             safe = _with_checked_costs(name, safe)
@@ -76,7 +76,7 @@ def guarded(
             return safe
         return substituted(name, method.point, safe, instead, reporter)
 
-    return wrap_methods(plugin, wire)
+    return wrap_methods(plugin, guard)
 
 
 def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -> BoundMethod:

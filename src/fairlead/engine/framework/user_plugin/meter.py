@@ -55,7 +55,7 @@ class Meter:
         self._pods: dict[str, ObjectRef] = {}
         self._steps: dict[str, DurationNs] = {}
         self._step_began: DurationNs = 0
-        self._unit_began = stopwatch()
+        self._measurement_began = stopwatch()
 
     def begin_steps(self, pod: ObjectRef) -> None:
         """Begin the first step of the scheduling cycle of `pod`."""
@@ -85,17 +85,17 @@ class Meter:
         called = [one for one in self._times.values() if one.calls]
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
-    def begin_unit(self) -> None:
-        """Start a unit of work; `unit_time` and `unit_times` cover the time since this call."""
+    def begin_measurement(self) -> None:
+        """Start a measurement; `elapsed` and `plugin_times` cover the time since this call."""
         self._before.clear()
-        self._unit_began = self._stopwatch()
+        self._measurement_began = self._stopwatch()
 
-    def unit_time(self) -> DurationNs:
-        """Return the time since `begin_unit`."""
-        return self._stopwatch() - self._unit_began
+    def elapsed(self) -> DurationNs:
+        """Return the time since `begin_measurement`."""
+        return self._stopwatch() - self._measurement_began
 
-    def unit_times(self) -> list[PluginTime]:
-        """Return the calls and times of the plugins that ran since `begin_unit`."""
+    def plugin_times(self) -> list[PluginTime]:
+        """Return the calls and times of the plugins that ran since `begin_measurement`."""
         found = []
         for key, (calls, taken) in self._before.items():
             time = self._times[key]

@@ -29,7 +29,7 @@ from fairlead.engine.framework.runtime import Handle
 
 Factory = Callable[[Handle, Mapping[str, Any]], Plugin]
 
-_GIVEN: Final = ("handle", "args")
+_FACTORY_ARGUMENTS: Final = ("handle", "args")
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`")
 QUEUE_SORT: Final = "PrioritySort"
 LAST: Final = "DefaultBinder"
@@ -82,13 +82,13 @@ def _wanted(plugin: type) -> list[str]:
         each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     ]
     for each in by_name:
-        if each.name in _GIVEN and each.kind is not each.POSITIONAL_ONLY:
+        if each.name in _FACTORY_ARGUMENTS and each.kind is not each.POSITIONAL_ONLY:
             continue
         if each.default is each.empty:
             raise ValueError(
                 f"its constructor requires {each.name!r}; it gets only handle and args"
             )
-    return [each.name for each in by_name if each.name in _GIVEN]
+    return [each.name for each in by_name if each.name in _FACTORY_ARGUMENTS]
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def pass_extenders(
             judged[at] = status
     found.judge(np.array(positions, np.int64), judged)
     if len(left) != len(nodes):
-        found.unnamed = (REJECTOR,)
+        found.extender_rejectors = (REJECTOR,)
     return None
 
 

@@ -98,15 +98,15 @@ def test_a_measured_plugin_keeps_its_name_attributes_and_methods(clock) -> None:
     assert not hasattr(measured, "score")
 
 
-def test_the_times_of_a_unit_start_at_begin_unit(clock):
+def test_plugin_times_begin_at_begin_measurement(clock):
     meter = Meter(clock)
     measured = meter.measured(Filters(clock))
     measured.filter(None, None, "n")
-    meter.begin_unit()
-    assert meter.unit_times() == []
+    meter.begin_measurement()
+    assert meter.plugin_times() == []
     measured.filter(None, None, "n")
     measured.filter(None, None, "n")
-    assert meter.unit_times() == [PluginTime("Filters", "Filter", 2, 10)]
+    assert meter.plugin_times() == [PluginTime("Filters", "Filter", 2, 10)]
     assert meter.times() == [PluginTime("Filters", "Filter", 3, 15)]
 
 
