@@ -70,9 +70,9 @@ class Batch:
         self.composition = compose(config, cluster, extensions, reporter)
         self.jobs = self.composition.jobs
         self._preparations = self.composition.policy.preparations
-        self._stood: dict[str, QueueUsage] = {}
+        self._last_usages: dict[str, QueueUsage] = {}
         self._missing: frozenset[str] = frozenset()  # the missing queues at the last session
-        self._has_news = False
+        self._has_changed = False
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
 
@@ -85,7 +85,7 @@ class Batch:
         self.jobs.apply(stimulus)
         # A finished pod is no longer in the cluster's state, but is a member of its job.
         changed = self._cluster.changes or self.jobs.touched
-        self._note(is_news=bool(changed) or _is_ours(stimulus))
+        self._note_change(has_changed=bool(changed) or _is_ours(stimulus))
         if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
             pod = stimulus.object
             return self._send(self._preparations.left(pod.metadata.uid or pod.key))
@@ -98,15 +98,17 @@ class Batch:
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
             case CommandFailed(command=Bind() as bind):
-                self._take_back(bind.pod.uid or bind.pod.key)
+                self._undo_placement(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=DeleteObject() as delete, reason=reason):
                 # NOT_FOUND needs no action: the deletion of the pod is a separate stimulus
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
-                    self._note(is_news=self.jobs.eviction_failed(target.uid or target.key))
+                    self._note_change(
+                        has_changed=self.jobs.eviction_failed(target.uid or target.key)
+                    )
             case _:
                 self._see_refused_status(outcome)
-                sent = self._preparations.answer(outcome, now)
+                sent = self._preparations.handle_outcome(outcome, now)
                 return [] if sent is None else self._send(sent)
         return []
 
@@ -131,21 +133,21 @@ class Batch:
         match outcome:
             case CommandFailed(command=PatchStatus(target=target), reason=reason):
                 if reason is not FailureReason.NOT_FOUND:
-                    self._note(is_news=self.jobs.status_write_failed(target))
+                    self._note_change(has_changed=self.jobs.status_write_failed(target))
             case _:
                 pass
 
     def _send(self, sent: PreparationCommands) -> list[Command]:
-        for task in sent.taken_back:
-            self._take_back(task.id)
+        for task in sent.to_undo:
+            self._undo_placement(task.id)
         return list(sent.commands)
 
-    def _take_back(self, pod_id: str) -> None:
+    def _undo_placement(self, pod_id: str) -> None:
         self._preparations.release(pod_id)
-        self._note(is_news=self.jobs.bind_failed(pod_id))
+        self._note_change(has_changed=self.jobs.bind_failed(pod_id))
 
-    def _note(self, *, is_news: bool) -> None:
-        self._has_news = self._has_news or is_news
+    def _note_change(self, *, has_changed: bool) -> None:
+        self._has_changed = self._has_changed or has_changed
 
     # --- sessions --------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ class Batch:
         """
         if not self.jobs.jobs:
             return None
-        session = self._last + self._period if self._has_news else self._wake_at
+        session = self._last + self._period if self._has_changed else self._wake_at
         check = self._preparations.next_deadline()
         if session is None or check is None:
             return check if session is None else session
@@ -174,8 +176,8 @@ class Batch:
     def _hold_session(self, now: Instant) -> list[Command]:
         """Run one session and return its commands; return [] if no session is needed."""
         woken = self._wake_at is not None and self._wake_at <= now
-        self._has_news, self._last = False, now
-        if not woken and not self.jobs.touched and not self._is_anybody_waiting():
+        self._has_changed, self._last = False, now
+        if not woken and not self.jobs.touched and not self._has_waiting_jobs():
             return []
         done = run_session(
             self.composition, self._cluster, self._tie_break, now, reporter=self._reporter
@@ -188,9 +190,9 @@ class Batch:
     def _report(self, queues: Sequence[QueueUsage], now: Instant) -> None:
         """Report the queues whose usage has changed since the last session."""
         known = {one.name for one in queues}
-        gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
+        gone = [without_jobs(one) for name, one in self._last_usages.items() if name not in known]
         for one in (*queues, *gone):
-            if self._stood.get(one.name) != one:
+            if self._last_usages.get(one.name) != one:
                 self._reporter.report(
                     QueueAllocation(
                         queue=one.name,
@@ -202,7 +204,7 @@ class Batch:
                         at=now,
                     )
                 )
-        self._stood = {one.name: one for one in (*queues, *gone)}
+        self._last_usages = {one.name: one for one in (*queues, *gone)}
 
     def _report_missing(self, now: Instant) -> None:
         """Report the missing queues for which no job waited at the last session."""
@@ -226,7 +228,7 @@ class Batch:
             return False
         return job.queue not in self.jobs.queues
 
-    def _is_anybody_waiting(self) -> bool:
+    def _has_waiting_jobs(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())
 
 

@@ -41,7 +41,7 @@ from fairlead.engine.framework.user_plugin.guard import (
 _REASON: Final = "SchedulerError"
 _ORDERS: Final = ("job_order", "queue_order", "task_order")
 _VICTIMS: Final = ("preemptable", "preemptable_jobs", "reclaimable", "reclaimable_jobs")
-_QUESTIONS: Final = (
+_BOOLEAN_METHODS: Final = (
     "allocatable",
     "job_enqueueable",
     "job_pipelined",
@@ -78,7 +78,7 @@ def _plugins(_arguments: tuple[Any, ...], answer: Any) -> list[Any]:
 
 _CHECKS: Final[Mapping[str, Check]] = {
     **dict.fromkeys(METHODS, _any),
-    **dict.fromkeys(_QUESTIONS, _yes_or_no),
+    **dict.fromkeys(_BOOLEAN_METHODS, _yes_or_no),
     **dict.fromkeys(_VICTIMS, _candidates),
     **dict.fromkeys(("job_valid", "unschedulable"), _reason),
     **dict.fromkeys(("predicates", "node_prioritizers"), _plugins),
@@ -91,7 +91,7 @@ def _no_scores(*arguments: Any) -> Scores:
 
 # A session ignores a plugin that fails to score, as kube-batch does.
 # upstream: pkg/scheduler/util/scheduler_helper.go: PrioritizeNodes
-_SCORES_INSTEAD: Final[Mapping[str, BoundMethod]] = {
+_SCORE_SUBSTITUTES: Final[Mapping[str, BoundMethod]] = {
     **SUBSTITUTES,
     "pre_score": lambda *_arguments: SKIP,
     "score": lambda *_arguments: 0,
@@ -112,9 +112,9 @@ def _no_victims(*_arguments: Any) -> list[Any]:
 
 
 # The results of methods that fail: nothing is allowed, and nothing has an effect.
-_INSTEAD: Final[Mapping[str, BoundMethod]] = {
+_SUBSTITUTES: Final[Mapping[str, BoundMethod]] = {
     **dict.fromkeys(METHODS, nothing),
-    **dict.fromkeys(_QUESTIONS, no),
+    **dict.fromkeys(_BOOLEAN_METHODS, no),
     "overused": yes,  # an overused queue gets nothing
     **dict.fromkeys(_VICTIMS, _no_victims),
     **dict.fromkeys(_ORDERS, _failed),
@@ -172,19 +172,19 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
     """
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:
-        return guarded(found, reporter, _SCORES_INSTEAD)
+        return guarded(found, reporter, _SCORE_SUBSTITUTES)
 
     if method == "predicates":
         return lambda handle: [guard(found) for found in safe(handle)]
     if method == "node_prioritizers":
         return lambda handle: [(guard(found), weight) for found, weight in safe(handle)]
     if method == "job_valid":
-        return _objecting(plugin, safe, reporter)
-    result = substituted(plugin, method, safe, _INSTEAD[method], reporter)
+        return _excluding_on_failure(plugin, safe, reporter)
+    result = substituted(plugin, method, safe, _SUBSTITUTES[method], reporter)
     return _comparable(plugin, method, result, reporter) if method in _ORDERS else result
 
 
-def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
+def _excluding_on_failure(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
     """Return a method like `safe` (`job_valid`) that excludes the job if `safe` fails."""
 
     def job_valid(*arguments: Any) -> Unschedulable | None:

@@ -20,7 +20,7 @@ from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.session.priority_queue import FreshQueue, ItemQueue, PriorityQueue
+from fairlead.engine.batch.session.priority_queue import ItemQueue, PriorityQueue, UnsortedQueue
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
 
@@ -62,7 +62,7 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Return the queues and jobs that could get resources."""
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
-    queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
+    queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else UnsortedQueue)(tiers.queue_key)
     waiting = _WaitingJobs(queues)
     for job in session.candidates():
         queue = session.queues[job.queue]
@@ -76,10 +76,10 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
 def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
     """Return the pending tasks of `job` that request resources, in task order."""
     if session.defects.has(Defect.INIT_ONLY):
-        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
+        pending = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
     else:
-        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort)
-    return deque(sorted(asking, key=session.tiers.task_key))
+        pending = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort)
+    return deque(sorted(pending, key=session.tiers.task_key))
 
 
 def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:

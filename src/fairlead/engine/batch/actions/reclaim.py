@@ -141,11 +141,13 @@ def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> E
     """Return an EvictionSearch for `job` with victims from other, reclaimable queues."""
     queues = session.queues
 
-    def gives(other: JobInfo) -> bool:
+    def is_reclaimable(other: JobInfo) -> bool:
         return other.queue != job.queue and queues[other.queue].reclaimable
 
     if job.queue not in waiting.pools:
-        jobs = (other for other in session.jobs.values() if gives(other))
+        jobs = (other for other in session.jobs.values() if is_reclaimable(other))
         waiting.pools[job.queue] = victim_pools(session, RECLAIM, jobs)
     pools = waiting.pools[job.queue]
-    return EvictionSearch(session, RECLAIM, pools, job, lambda _task, other: gives(other.job))
+    return EvictionSearch(
+        session, RECLAIM, pools, job, lambda _task, other: is_reclaimable(other.job)
+    )

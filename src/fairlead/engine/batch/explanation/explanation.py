@@ -130,7 +130,7 @@ def explain_group(
         return _explain(session, job)
     finally:
         session.revert_undispatched()
-        session.room.hold_back(None)
+        session.room.reserve(None)
 
 
 class BatchOverview(Struct, frozen=True):
@@ -161,7 +161,7 @@ def batch_overview(
         )
     finally:
         session.revert_undispatched()
-        session.room.hold_back(None)
+        session.room.reserve(None)
 
 
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:

@@ -22,7 +22,7 @@ from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.info.task_status import THE_BEGINNING
+from fairlead.engine.batch.info.task_status import ZERO_TIME
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 
@@ -60,7 +60,7 @@ class GroupInfo(Struct, frozen=True):
     queue: str = ""
     priority_class_name: str = ""
     priority: int | None = None
-    created: Instant = THE_BEGINNING
+    created: Instant = ZERO_TIME
     ref: ObjectRef | None = None
     api_group: str = ""
     status: PodGroupStatus = field(default_factory=PodGroupStatus)
@@ -78,7 +78,7 @@ def group_info(group: PodGroup) -> GroupInfo:
         queue=spec.queue or meta.annotations.get(QUEUE_NAME_ANNOTATION, ""),
         priority_class_name=spec.priority_class_name,
         priority=spec.priority,
-        created=parse_timestamp(created) if created else THE_BEGINNING,
+        created=parse_timestamp(created) if created else ZERO_TIME,
         ref=ObjectRef(
             f"{KIND}.{api_group}" if api_group else KIND, meta.namespace, meta.name, meta.uid
         ),
@@ -135,7 +135,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
         min_member=_shadow_minimum(meta.annotations.get(MIN_MEMBER_ANNOTATION, "")),
         queue=meta.annotations.get(QUEUE_NAME_ANNOTATION, ""),
         priority_class_name=pod.spec.priority_class_name,
-        created=parse_timestamp(created) if created else THE_BEGINNING,
+        created=parse_timestamp(created) if created else ZERO_TIME,
     )
 
 

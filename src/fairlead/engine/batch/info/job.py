@@ -14,7 +14,7 @@ from fairlead.engine.batch.info.request import TaskRequest
 from fairlead.engine.batch.info.task_status import (
     ALLOCATED_STATUSES,
     HOLDS,
-    THE_BEGINNING,
+    ZERO_TIME,
     TaskStatus,
     status_of,
 )
@@ -44,7 +44,7 @@ class TaskInfo:
         self.id = info.id
         self.job = job
         self.request = request
-        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
+        self.created: Instant = parse_timestamp(created) if created else ZERO_TIME
         self.status = status_of(info.pod)
         self.show(info)
 

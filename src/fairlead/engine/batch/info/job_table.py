@@ -53,9 +53,10 @@ class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
-    `requests` computes the request of each pod by the configured rule. `odd` contains the placed
-    pods whose request by this rule differs from the request that `NodeInfo` counts for them.
-    `releasing_pods` and `odd` are keyed by `PodInfo.id` and include pods of other schedulers.
+    `requests` computes the request of each pod by the configured rule. `pods_with_surplus` contains
+    the placed pods whose request by this rule differs from the request that `NodeInfo` counts for
+    them. `releasing_pods` and `pods_with_surplus` are keyed by `PodInfo.id` and include pods of
+    other schedulers.
     `touched` contains the ids of jobs that changed since the last session.
     """
 
@@ -70,7 +71,7 @@ class JobTable:
         self._groups: dict[str, dict[str, GroupInfo]] = {}  # by job id, then by API group
         self.priority_classes: dict[str, PriorityClass] = {}
         self.releasing_pods: dict[str, PodInfo] = {}
-        self.odd: dict[str, PodInfo] = {}
+        self.pods_with_surplus: dict[str, PodInfo] = {}
         self.touched: dict[str, None] = {}
 
     @property
@@ -221,7 +222,7 @@ class JobTable:
         A task that has succeeded or failed stays a member of its job. Any other task is removed.
         """
         self.releasing_pods.pop(old.id, None)
-        self.odd.pop(old.id, None)
+        self.pods_with_surplus.pop(old.id, None)
         task = self.tasks.get(old.id)
         if task is not None and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
             self._drop(old.id)
@@ -232,10 +233,10 @@ class JobTable:
             self.releasing_pods[pod.id] = pod
         elif self.releasing_pods and not self._is_being_evicted(pod):
             self.releasing_pods.pop(pod.id, None)
-        if placed and self.requests.of(pod).is_odd:
-            self.odd[pod.id] = pod
-        elif self.odd:
-            self.odd.pop(pod.id, None)
+        if placed and self.requests.of(pod).has_surplus:
+            self.pods_with_surplus[pod.id] = pod
+        elif self.pods_with_surplus:
+            self.pods_with_surplus.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
         """Return whether the task of `pod` has the status RELEASING, which an eviction sets."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Queue, ResourceList
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.batch.info.task_status import THE_BEGINNING
+from fairlead.engine.batch.info.task_status import ZERO_TIME
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import PODS, ResourceColumns, allocatable_amount
 from fairlead.engine.state.shape import Amounts
@@ -36,7 +36,7 @@ class QueueInfo(Struct, frozen=True, eq=False):
     reclaimable: bool = True
     parent: str = ""
     priority: int = 0
-    created: Instant = THE_BEGINNING
+    created: Instant = ZERO_TIME
     is_open: bool = True
 
     @property
@@ -61,7 +61,7 @@ def queue_info(queue: Queue, columns: ResourceColumns) -> QueueInfo:
         reclaimable=spec.reclaimable is not False,
         parent="" if spec.parent == ROOT_QUEUE else spec.parent,
         priority=spec.priority,
-        created=parse_timestamp(created) if created else THE_BEGINNING,
+        created=parse_timestamp(created) if created else ZERO_TIME,
         is_open=queue.status.state in ("", "Open"),
     )
 

@@ -109,7 +109,7 @@ class TaskRequest:
         self.nonzero_surplus = (cpu - nonzero[0], memory - nonzero[1])
 
     @property
-    def is_odd(self) -> bool:
+    def has_surplus(self) -> bool:
         """Whether a node's sums count this pod with amounts other than `running` and `nonzero`."""
         return bool(self.surplus) or self.nonzero_surplus != (0, 0)
 

@@ -19,7 +19,7 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
 
 # A missing timestamp is the zero time, which is before all others.
-THE_BEGINNING: Final[Instant] = -(1 << 62)
+ZERO_TIME: Final[Instant] = -(1 << 62)
 
 
 class TaskStatus(IntEnum):

@@ -38,7 +38,7 @@ from fairlead.engine.framework.pre_bind import (
 from fairlead.engine.framework.runtime import attempt
 
 
-class _Held(Struct):
+class _ReservedTask(Struct):
     """The reservations for `task` on `node`; `refusal` is set if a plugin refused to reserve."""
 
     task: TaskInfo
@@ -57,12 +57,12 @@ class DispatchGroup(Struct, eq=False):
 class PreparationCommands(Struct, frozen=True):
     """The result of one step of a preparation.
 
-    `commands` are the commands to send, and `taken_back` the tasks whose placement must be undone.
+    `commands` are the commands to send, and `to_undo` the tasks whose placement must be undone.
     `refusal` is the status of the plugin that refused a task, None if no plugin did.
     """
 
     commands: Sequence[Command] = ()
-    taken_back: Sequence[TaskInfo] = ()
+    to_undo: Sequence[TaskInfo] = ()
     refusal: Status | None = None
 
 
@@ -74,7 +74,7 @@ class Preparations:
         self._choice = choice
         self._jobs = jobs
         self._framework = choice.framework
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ReservedTask] = {}
         self._groups: dict[str, DispatchGroup] = {}  # by id of an unbound task
         self._preparing = PreparingPods()
 
@@ -95,7 +95,7 @@ class Preparations:
 
         If a plugin refuses, the refusal is stored, and `dispatch` returns it.
         """
-        held = self._held[task.id] = _Held(task, node, state)
+        held = self._held[task.id] = _ReservedTask(task, node, state)
         for plugin in self._framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, state, task.info, node))
             if status is not None and not status.is_success:
@@ -124,7 +124,7 @@ class Preparations:
         for task in tasks:
             found = self._pre_bind(task)
             if isinstance(found, Status):
-                return PreparationCommands(taken_back=tasks, refusal=found)
+                return PreparationCommands(to_undo=tasks, refusal=found)
             if found:
                 works[task.id] = found
         if not works:
@@ -155,7 +155,7 @@ class Preparations:
 
     # --- outcomes ----------------------------------------------------------------------------
 
-    def answer(
+    def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationCommands | None:
         """Handle the outcome of a command that may belong to a preparation.
@@ -191,7 +191,7 @@ class Preparations:
         return PreparationCommands(_binds(self._end(group)))
 
     def _cancel(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
-        return PreparationCommands(taken_back=self._end(group), refusal=refusal)
+        return PreparationCommands(to_undo=self._end(group), refusal=refusal)
 
     def _end(self, group: DispatchGroup) -> list[TaskInfo]:
         """Remove `group`; return its members that were not bound."""

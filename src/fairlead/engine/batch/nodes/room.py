@@ -51,7 +51,7 @@ class Room:
         self.is_left_out: Bools = np.zeros(0, np.bool_)
         self.leaves_out_any = False
         self.nonzero_surplus: dict[int, list[int]] = {}
-        self.held_back: Ints | None = None
+        self.reserved: Ints | None = None
         self.shared = RoomView(self, sees_all=False)
         self.whole = RoomView(self, sees_all=True)
 
@@ -66,8 +66,8 @@ class Room:
         self.idle = table.allocatable - table.requested
         self.releasing = np.zeros_like(self.idle)
         self.nonzero_surplus = {}
-        for pod in jobs.odd.values():
-            self._count_odd(self._cluster.node_of(pod), jobs.requests.of(pod))
+        for pod in jobs.pods_with_surplus.values():
+            self._add_surplus(self._cluster.node_of(pod), jobs.requests.of(pod))
         for pod in jobs.releasing_pods.values():
             self._add(self.releasing, self._cluster.node_of(pod), jobs.requests.of(pod).running)
         self.is_left_out = np.zeros(table.capacity, np.bool_)
@@ -76,7 +76,7 @@ class Room:
                 self.is_left_out |= self.idle[column] <= -leave_out.least(column)
         self.leaves_out_any = bool(self.is_left_out.any())
 
-    def _count_odd(self, node: str, request: TaskRequest) -> None:
+    def _add_surplus(self, node: str, request: TaskRequest) -> None:
         self._add(self.idle, node, request.surplus)
         found = self.table.find(node)
         if found is not None:
@@ -98,7 +98,7 @@ class Room:
 
         `status` determines which sums change. To add the task, `sign` is 1.
         """
-        if task.request.is_odd:
+        if task.request.has_surplus:
             self._count_surplus(row, task.request, sign)
         idle, releasing = self.idle, self.releasing
         if status is TaskStatus.PIPELINED:
@@ -111,16 +111,16 @@ class Room:
             for column, amount in task.request.running:
                 releasing[column, row] += sign * amount
 
-    def hold_back(self, amounts: Ints | None) -> None:
+    def reserve(self, amounts: Ints | None) -> None:
         """Reserve `amounts`, an array [resource, row]; end the earlier reservation.
 
         Only the view `whole` includes reserved amounts. If `amounts` is None, nothing is reserved.
         """
         rows: dict[int, None] = {}
-        for held in (self.held_back, amounts):
+        for held in (self.reserved, amounts):
             if held is not None:
                 rows |= dict.fromkeys(np.flatnonzero(np.any(held, axis=0)).tolist())
-        self.held_back = amounts
+        self.reserved = amounts
         for row in rows:
             self.table.pod_log.append(row)
 
@@ -151,7 +151,7 @@ class RoomView:
         """Return the result of `idle` for each node at `rows`, shape (len(rows),)."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
-        return free if self._hides_nothing(column) else free - self._held_many(column, rows)
+        return free if self._hides_nothing(column) else free - self._reserved_many(column, rows)
 
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
@@ -170,7 +170,7 @@ class RoomView:
         releasing: Ints = room.releasing[column, rows]
         if self._hides_nothing(column):
             return releasing
-        uncovered = self._held_many(column, rows) - np.maximum(room.idle[column, rows], 0)
+        uncovered = self._reserved_many(column, rows) - np.maximum(room.idle[column, rows], 0)
         remaining: Ints = releasing - np.maximum(uncovered, 0)
         return remaining
 
@@ -188,7 +188,7 @@ class RoomView:
     def future_idle_many(self, column: int) -> Ints:
         """Return the result of `future_idle` for each node, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
-        held = self._room.held_back
+        held = self._room.reserved
         if held is None or self._sees_all or column >= len(held):
             return free
         free = free.copy()
@@ -200,17 +200,17 @@ class RoomView:
         return all(self.idle(column, row) >= floor for column, floor in request.floors)
 
     def _hides_nothing(self, column: int) -> bool:
-        held = self._room.held_back
+        held = self._room.reserved
         return self._sees_all or held is None or column >= len(held)
 
     def _held(self, column: int, row: int) -> int:
-        held = self._room.held_back
+        held = self._room.reserved
         if held is None or self._sees_all or column >= len(held):
             return 0
         return int(held[column, row])
 
-    def _held_many(self, column: int, rows: Rows) -> Ints:
-        held = self._room.held_back
+    def _reserved_many(self, column: int, rows: Rows) -> Ints:
+        held = self._room.reserved
         assert held is not None
         found: Ints = held[column, rows]
         return found
@@ -246,10 +246,10 @@ class RuleSums:
         The result is (millicores, memory bytes), each an array of shape (len(rows),).
         """
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
-        odd = self._room.nonzero_surplus
-        if odd:
-            at = {row: i for i, row in enumerate(rows.tolist()) if row in odd}
+        surplus = self._room.nonzero_surplus
+        if surplus:
+            at = {row: i for i, row in enumerate(rows.tolist()) if row in surplus}
             for row, i in at.items():
-                cpu[i] -= odd[row][0]
-                memory[i] -= odd[row][1]
+                cpu[i] -= surplus[row][0]
+                memory[i] -= surplus[row][1]
         return cpu, memory

@@ -73,7 +73,7 @@ class Proportion:
         self._slack: Slack = NO_SLACK
         self._columns = ResourceColumns()
         self.shares: dict[str, QueueShare] = {}
-        self._lines: dict[str, list[QueueShare]] = {}
+        self._lineages: dict[str, list[QueueShare]] = {}
         # {queue: its tasks that this session allocated or pipelined, by id; some may be bound now}
         self._placed: dict[str, dict[str, TaskInfo]] = {}
         # {queue: the result of `_held`}, until a task of the queue is allocated or deallocated
@@ -92,12 +92,12 @@ class Proportion:
         uncounted = {c for c, name in enumerate(names) if name in session.rules.uncounted}
         self.shares = {
             queue.name: QueueShare(queue, {}, self._request(jobs.get(queue.name, []), uncounted))
-            for queue in self._sharing(session.queues, jobs)
+            for queue in self._sharing_queues(session.queues, jobs)
         }
         claims = {name: self._claim(found) for name, found in self.shares.items()}
         self._placed, self._bound = {}, {}
         tree = QueueTree(claims)
-        self._lines = {name: [self.shares[n] for n in tree.path_of(name)] for name in claims}
+        self._lineages = {name: [self.shares[n] for n in tree.path_of(name)] for name in claims}
         for name, own in jobs.items():
             for job in own:
                 self._add(name, tuple(enumerate(job.held)), 1)
@@ -106,7 +106,7 @@ class Proportion:
         for name, deserved in divide(total, claims, self._slack, self._defects).items():
             self.shares[name].deserved = deserved
 
-    def _sharing(
+    def _sharing_queues(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
     ) -> list[QueueInfo]:
         """Return the queues that have jobs or a guarantee, and the ancestors of these queues.
@@ -138,7 +138,7 @@ class Proportion:
         )
 
     def _add(self, queue: str, amounts: Amounts, sign: int) -> None:
-        for found in self._lines[queue]:
+        for found in self._lineages[queue]:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
@@ -187,7 +187,7 @@ class Proportion:
 
     def lineage(self, queue: str) -> Sequence[QueueShare]:
         """Return the queue `queue` and its ancestors, the topmost ancestor first."""
-        return self._lines.get(queue, ())
+        return self._lineages.get(queue, ())
 
     def limits(self, found: QueueShare) -> Amounts:
         """Return the capability of the queue; () if the defect `capability` is switched on."""
@@ -195,7 +195,7 @@ class Proportion:
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
         """Return the sort key of a queue: the shares of its ancestors, top first, then its own."""
-        return tuple(found.share for found in self._lines.get(queue.name, ()))
+        return tuple(found.share for found in self._lineages.get(queue.name, ()))
 
     def overused(self, queue: QueueInfo) -> bool:
         """Return whether the queue has allocated its deserved amount of every resource."""
@@ -212,7 +212,7 @@ class Proportion:
         requested = task.request.running
         return all(
             self._may_hold(found, requested, is_own=found.queue.name == queue.name)
-            for found in self._lines[queue.name]
+            for found in self._lineages[queue.name]
         )
 
     def exceeded_limits(
@@ -224,11 +224,11 @@ class Proportion:
         """
         more: dict[str, list[int]] = {}
         for changed, amounts in changes.items():
-            for found in self._lines.get(changed, ()):
+            for found in self._lineages.get(changed, ()):
                 add_amounts(more.setdefault(found.queue.name, []), amounts, 1)
         return [
             found.queue.name
-            for found in reversed(self._lines[queue])
+            for found in reversed(self._lineages[queue])
             if not self._may_hold(
                 found, _sum(requested, more.get(found.queue.name)), is_own=found.queue.name == queue
             )
@@ -274,7 +274,7 @@ class Proportion:
             held = left.setdefault(task.job.queue, list(self._held(found)))
             without = list(held)
             add_amounts(without, task.request.running, -1)
-            chosen = self._may_give(found, without, task)
+            chosen = self._may_lose(found, without, task)
             if chosen:
                 victims.append(task)
             if chosen or self._defects.has(Defect.PROPORTION_RECLAIM_SUB):
@@ -325,14 +325,14 @@ class Proportion:
         if self._defects.has(Defect.CAPABILITY):
             return True
         needs = needs_of(job, self._columns)
-        return all(_has_room(found, needs) for found in self._lines[job.queue])
+        return all(_has_room(found, needs) for found in self._lineages[job.queue])
 
     def job_enqueued(self, job: JobInfo) -> None:
         """Add the job's minResources to the expected amounts of its queue and of its ancestors."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:
-        for found in self._lines[queue]:
+        for found in self._lineages[queue]:
             add_amounts(found.expected, tuple(sorted(amounts)), 1)
 
     # --- reclaim ---------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class Proportion:
                     add_amounts(bound, task.request.running, -1)
         return self._bound[name]
 
-    def _may_give(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
+    def _may_lose(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return self._covers(found, found.deserved, without)
         return self._stays_fair(found, without, task)

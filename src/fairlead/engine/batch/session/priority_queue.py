@@ -1,9 +1,9 @@
-"""PriorityQueue and FreshQueue: queues whose keys may change while items wait.
+"""PriorityQueue and UnsortedQueue: queues whose keys may change while items wait.
 
 `PriorityQueue` is a binary heap. If a key changes between `push` and `pop`, the order of the items
 depends on how the heap moves them. Therefore `PriorityQueue` moves items exactly like Go's
 container/heap, so that the order is the same as in kube-batch. Python's `heapq` works differently.
-`FreshQueue` compares all keys in every `pop`.
+`UnsortedQueue` compares all keys in every `pop`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = Callable[[Any], Any]
 
 
 class ItemQueue(Protocol[Item]):
-    """The interface of PriorityQueue and FreshQueue."""
+    """The interface of PriorityQueue and UnsortedQueue."""
 
     def __len__(self) -> int: ...
 
@@ -77,7 +77,7 @@ class PriorityQueue(Generic[Item]):
             at = below
 
 
-class FreshQueue(Generic[Item]):
+class UnsortedQueue(Generic[Item]):
     """A queue whose `pop` compares the current keys of all items.
 
     It suits few items whose keys change often.

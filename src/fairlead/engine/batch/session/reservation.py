@@ -56,10 +56,10 @@ def reserve(session: Session) -> Reservation | None:
 
     Returns the reservation, or None if no gang needs one.
     """
-    session.room.hold_back(None)
+    session.room.reserve(None)
     session.reservation = found = _find_reservation(session)
     if found is not None:
-        session.room.hold_back(found.held_back)
+        session.room.reserve(found.reserved)
     for other in session.jobs.values():
         other.reserved_nodes = ()
     if found is not None:
@@ -107,8 +107,8 @@ def _is_below_share(session: Session, job: JobInfo) -> bool:
     Best-effort tasks do not count. The result is False if no other task is pending.
     """
     queue, waiting = session.queues[job.queue], job.with_status(TaskStatus.PENDING)
-    asking = [task for task in waiting if not task.request.is_best_effort]
-    return bool(asking) and all(session.tiers.may_reclaim(queue, task) for task in asking)
+    pending = [task for task in waiting if not task.request.is_best_effort]
+    return bool(pending) and all(session.tiers.may_reclaim(queue, task) for task in pending)
 
 
 class StartSearch:
@@ -203,9 +203,9 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
     If too few tasks are pending, all of them are returned. Best-effort tasks are not included.
     """
-    asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
-    asking.sort(key=session.tiers.task_key)
-    return asking[: max(job.min_available - job.ready_count, 0)]
+    pending = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
+    pending.sort(key=session.tiers.task_key)
+    return pending[: max(job.min_available - job.ready_count, 0)]
 
 
 def pod_usages(session: Session) -> list[PodUsage]:

@@ -119,14 +119,14 @@ class ChoicesByView(Struct, frozen=True):
 class Reservation(Struct, frozen=True):
     """Resources that are reserved for `job` on `nodes`.
 
-    `held_back` contains the amount of each resource on each node, shape (resources, rows).
+    `reserved` contains the amount of each resource on each node, shape (resources, rows).
     `requested` contains the sum over all nodes for each resource. `starts_at` is the time at which
     all reserved amounts are free, None if unknown.
     """
 
     job: JobInfo
     nodes: tuple[str, ...]
-    held_back: Ints
+    reserved: Ints
     starts_at: Instant | None
     requested: Amounts
 

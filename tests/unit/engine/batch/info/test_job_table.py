@@ -86,9 +86,9 @@ def test_running_pods_with_larger_init_containers_are_odd(kube_batch):
     init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
     start = {"spec": {"initContainers": [init]}}
     harness.put(make_node("n1"), make_task("waits", **start), make_task("plain", node="n1"))
-    assert harness.jobs.odd == {}
+    assert harness.jobs.pods_with_surplus == {}
     harness.put(make_task("runs", node="n1", **start))
-    assert harness.jobs.odd.keys() == {"uid-runs"}
+    assert harness.jobs.pods_with_surplus.keys() == {"uid-runs"}
 
 
 def test_gated_pods_are_members_and_are_not_scheduled(harness):

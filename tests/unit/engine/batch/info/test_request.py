@@ -72,8 +72,8 @@ def test_kube_batch_does_not_count_ephemeral_storage(request_of):
 def test_the_surplus_is_what_the_node_counts_beyond_the_rule(request_of):
     found = request_of(pod([{"cpu": "1", "memory": "1Mi"}], [{"cpu": "3"}]))
     assert dict(found.surplus) == {CPU: 2000}
-    assert found.is_odd
-    assert not request_of(make_task("plain")).is_odd
+    assert found.has_surplus
+    assert not request_of(make_task("plain")).has_surplus
 
 
 def test_nonzero_requests_use_defaults_for_each_container(request_of):

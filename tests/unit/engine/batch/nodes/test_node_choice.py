@@ -71,10 +71,10 @@ def test_pipelined_tasks_use_idle_resources_beyond_the_releasing_ones(harness):
 def test_reserved_resources_are_available_to_one_job_only(harness):
     session, task = harness.session(), harness.task("g-0")
     held = session.room.idle.copy()
-    session.room.hold_back(held)
+    session.room.reserve(held)
     shared, whole = session.policy.choices.shared.now, session.policy.choices.whole.now
     assert (names(session, shared, task), names(session, whole, task)) == ([], ["n1"])
-    session.room.hold_back(None)
+    session.room.reserve(None)
     assert names(session, shared, task) == ["n1"]
 
 
@@ -98,7 +98,7 @@ def test_a_reserved_amount_is_subtracted_once(make_harness, defects, held, fits)
     session, row = harness.session(), harness.cluster.table.find("n1").row
     amounts = np.zeros_like(session.room.idle)
     amounts[CPU, row] = held
-    session.room.hold_back(amounts)
+    session.room.reserve(amounts)
     found = names(session, session.policy.choices.shared.later, harness.task("g-0"))
     assert found == ["n1"] * fits
     view, remaining = session.room.shared, 4_000 - max(held - 4_000, 0)

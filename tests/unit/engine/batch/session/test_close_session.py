@@ -250,6 +250,6 @@ def test_resources_that_are_reserved_for_another_job_are_lacking(make_harness):
     session, node = harness.session(), harness.cluster.table.find("n1")
     held = np.zeros_like(session.room.idle)
     held[CPU, node.row] = 3_000
-    session.room.hold_back(held)
+    session.room.reserve(held)
     session.note_shortfall(harness.task("g-0"), node)
     assert session.shortfalls == {"default/g": ["cpu"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.engine.batch.session.priority_queue import FreshQueue, PriorityQueue
+from fairlead.engine.batch.session.priority_queue import PriorityQueue, UnsortedQueue
 
 
 def drain(queue):
@@ -14,7 +14,7 @@ def drain(queue):
 
 @given(st.lists(st.integers(), unique=True))
 def test_both_queues_sort_by_constant_keys(items):
-    for kind in (PriorityQueue, FreshQueue):
+    for kind in (PriorityQueue, UnsortedQueue):
         queue = kind(lambda item: item)
         for item in items:
             queue.push(item)
@@ -23,7 +23,7 @@ def test_both_queues_sort_by_constant_keys(items):
 
 def test_a_heap_does_not_notice_a_changed_key():
     shares = {"a": 1, "b": 2, "c": 3}
-    stale, fresh = PriorityQueue(shares.get), FreshQueue(shares.get)
+    stale, fresh = PriorityQueue(shares.get), UnsortedQueue(shares.get)
     for name in shares:
         stale.push(name)
         fresh.push(name)
