@@ -109,17 +109,17 @@ class BindingCycles:
         return next(found, "")
 
     def begin(
-        self, binding: PodBinding, now: Instant, *, at_once: bool = False
+        self, binding: PodBinding, now: Instant, *, only_bind: bool = False
     ) -> list[Command] | BindingRefused:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
-        returns commands, `resume` continues the binding later. Set `at_once` if Reserve, Permit and
-        PreBind would do nothing for the pod; then only Bind runs.
+        returns commands, `resume` continues the binding later. Set `only_bind` if Reserve, Permit
+        and PreBind would do nothing for the pod; then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
-        if at_once:
+        if only_bind:
             return self._bind(binding)
         refusal = run_reserve(binding)
         waits = run_permit(binding) if refusal is None else refusal
@@ -200,7 +200,7 @@ class BindingCycles:
             return check if waiting is None else waiting
         return min(waiting, check)
 
-    def answer(
+    def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
         """Handle the outcome of a PreBind command; if the command failed, refuse the binding.

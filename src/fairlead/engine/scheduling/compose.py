@@ -76,8 +76,8 @@ class BuiltProfile(Struct, frozen=True):
     common parts of successful cycles, keyed by `EqualPods.key`. Both caches are None if the profile
     has extenders or limits the search for nodes, because pods with equal keys may then get
     different decisions.
-    `is_in_tree` is set if the profile has no extenders and no limited search, and the scheduler has
-    only in-tree plugins.
+    `is_stateless` is set if decisions depend only on the pod and the state of the cluster: the
+    profile has no extenders and no limited search, and the scheduler has only in-tree plugins.
     """
 
     framework: Framework
@@ -89,7 +89,7 @@ class BuiltProfile(Struct, frozen=True):
     meter: Meter | None = None
     failures: RepeatedFailures | None = None
     placements: RepeatedPlacements | None = None
-    is_in_tree: bool = False
+    is_stateless: bool = False
 
 
 class Shared(Struct, frozen=True):
@@ -147,7 +147,7 @@ def build_profile(
         meter,
         None if is_special else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
-        is_in_tree=not (is_special or out_of_tree),
+        is_stateless=not (is_special or out_of_tree),
     )
 
 

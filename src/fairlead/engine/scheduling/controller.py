@@ -171,9 +171,9 @@ class Scheduler:
             case CommandSucceeded() | CommandFailed():
                 if stimulus.command is self._blocked_by:
                     self._blocked_by = None
-                answer = self._bindings.answer(stimulus, now)
+                answer = self._bindings.handle_outcome(stimulus, now)
                 if answer is not None:
-                    return self._gone_on(answer, now)
+                    return self._binding_commands(answer, now)
                 return self._continue_preemptions(stimulus, now)
             case _:
                 self._event_handlers.handle(self._cluster.changes, now)
@@ -206,7 +206,7 @@ class Scheduler:
     def _continue_preemptions(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command]:
-        commands, failed = self._preemptions.answer(outcome)
+        commands, failed = self._preemptions.handle_outcome(outcome)
         for preemptor in failed:
             self.queue.activate(preemptor.key, now)
         waiting = self._preempting
@@ -342,7 +342,7 @@ class Scheduler:
             outcome = self._bindings.extender_responded(call, answer)
             if isinstance(outcome, PodBinding):
                 return self._bound(outcome, now)
-            return [] if outcome is None else self._gone_on(outcome, now)
+            return [] if outcome is None else self._binding_commands(outcome, now)
         cycle = self._cycle
         questions = cycle.pending.answer(answer) if cycle is not None else None
         if cycle is None or questions is None:
@@ -430,7 +430,7 @@ class Scheduler:
         binding = PodBinding(
             cycle.queued, pod, node, placement.state, cycle.built.framework, cycle.started, attempt
         )
-        answer = self._bindings.begin(binding, now, at_once=placement.binds_at_once)
+        answer = self._bindings.begin(binding, now, only_bind=placement.only_bind_runs)
         if isinstance(answer, BindingRefused):
             return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:
@@ -459,10 +459,12 @@ class Scheduler:
         for binding, answer in self._bindings.resume(now):
             if not isinstance(answer, BindingRefused):
                 self.queue.done(binding.queued)
-            commands = (commands or []) + self._gone_on(answer, now)
+            commands = (commands or []) + self._binding_commands(answer, now)
         return commands
 
-    def _gone_on(self, answer: list[Command] | BindingRefused, now: Instant) -> list[Command]:
+    def _binding_commands(
+        self, answer: list[Command] | BindingRefused, now: Instant
+    ) -> list[Command]:
         if isinstance(answer, BindingRefused):
             return self._failures.handle_refusal(answer, now)
         return answer

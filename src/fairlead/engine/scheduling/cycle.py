@@ -31,7 +31,7 @@ from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED
 from fairlead.engine.scheduling.compose import BuiltProfile
-from fairlead.engine.scheduling.decision import Decision, Failure, Placement, joined
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, join_messages
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import without_deleted_nodes
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
@@ -70,7 +70,7 @@ def schedule_one(
             if placement.via == "score":
                 _end_step(built, SCORED)
             return placement
-    if built.is_in_tree and pod.pod.status.nominated_node_name:
+    if built.is_stateless and pod.pod.status.nominated_node_name:
         nominated = fitting_nominated_node(built.plans, pod)
         if nominated is not None:
             _end_step(built, FILTERED)
@@ -159,7 +159,7 @@ def _run_post_filter(
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(built.framework, found, pod, diagnosis, extenders)
     rejections = fit_error(diagnosis, "")
-    message = joined(rejections, outcome.message if built.names_preemption else "")
+    message = join_messages(rejections, outcome.message if built.names_preemption else "")
     result = outcome.result if outcome.status.is_success else None
     failure = Failure(
         message,

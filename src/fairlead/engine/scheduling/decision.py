@@ -20,7 +20,7 @@ class Placement(Struct, frozen=True):
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
     "score" for a node with the best score. If `via` is "score", `equals` is the number of nodes
     that have the best score; otherwise it is 1. `feasible` is the number of feasible nodes after
-    sampling and extender filters; it is 1 if `via` is "nominated". If `binds_at_once` is set, the
+    sampling and extender filters; it is 1 if `via` is "nominated". If `only_bind_runs` is set, the
     Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
     """
 
@@ -29,7 +29,7 @@ class Placement(Struct, frozen=True):
     via: str
     feasible: int
     equals: int
-    binds_at_once: bool = False
+    only_bind_runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
     if not failure.rejections:
         return failure
     reason = f'preemption: pod "{pod.pod.metadata.name}" not found' if names_preemption else ""
-    message = joined(failure.rejections, reason)
+    message = join_messages(failure.rejections, reason)
     return replace(failure, message=message, post_filter_result=None, nominated_node=None)
 
 
-def joined(rejections: str, post_filter: str) -> str:
+def join_messages(rejections: str, post_filter: str) -> str:
     """Return the failure message: `rejections`, followed by `post_filter` if it is not empty."""
     return f"{rejections} {post_filter}" if post_filter else rejections
 

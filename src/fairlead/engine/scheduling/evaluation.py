@@ -30,7 +30,7 @@ from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
 
 Call = Callable[[CallExtender], CallOutcome]
-LEFT_OUT = unschedulable("the extender gave no reason").by(REJECTOR)
+NO_REASON = unschedulable("the extender gave no reason").by(REJECTOR)
 
 
 class PreemptionEvaluation(Struct):
@@ -138,7 +138,7 @@ def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> S
     for at in positions.tolist():
         name, code = table.at(int(found.plan.rows[at])).name, int(found.codes[at])
         if code:
-            result.verdicts[name] = found.statuses[code].by(REJECTOR) if code > 0 else LEFT_OUT
+            result.verdicts[name] = found.statuses[code].by(REJECTOR) if code > 0 else NO_REASON
     return broken
 
 

@@ -55,13 +55,13 @@ class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
     `accepted` finds the best of the nodes that InterPodAffinity accepts; None if InterPodAffinity
-    does not run for these pods. `binds_at_once` is set if no plugin has anything to do before the
+    does not run for these pods. `only_bind_runs` is set if no plugin has anything to do before the
     pods are bound.
     """
 
     state: CycleState
     accepted: HighestTotals | None
-    binds_at_once: bool
+    only_bind_runs: bool
 
 
 class RepeatedPlacements:
@@ -122,7 +122,7 @@ class RepeatedPlacements:
         node = self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
         state = kept.state if self._shares_state else kept.state.clone()
         via = "single" if feasible == 1 else "score"
-        return Placement(node, state, via, feasible, len(best), kept.binds_at_once)
+        return Placement(node, state, via, feasible, len(best), kept.only_bind_runs)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
         """Store the results that the cycles of equal pods can take from the cycle of `pod`, if any.
@@ -147,8 +147,8 @@ class RepeatedPlacements:
         if self._version != version or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
             self._version = version
-        at_once = self._shares_state and self._binding <= skipped.keys()
-        self._kept[self._equal.key(pod)] = _Kept(found.state.clone(), accepted, at_once)
+        only_bind_runs = self._shares_state and self._binding <= skipped.keys()
+        self._kept[self._equal.key(pod)] = _Kept(found.state.clone(), accepted, only_bind_runs)
 
     def _is_special(self, pod: PodInfo) -> bool:
         """Return whether `pod` has a nomination or belongs to a PodGroup."""

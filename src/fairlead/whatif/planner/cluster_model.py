@@ -546,7 +546,7 @@ class ClusterModel:
 
         It does, unless a profile has plugins of the user, because these may keep a state.
         """
-        return all(built.is_in_tree for built in self._built.values())
+        return all(built.is_stateless for built in self._built.values())
 
     @property
     def choices(self) -> int:

@@ -12,7 +12,7 @@ from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.remedy.resources import amounts_text, is_of_devices
+from fairlead.engine.scheduling.remedy.resources import amounts_text, is_provided_by_devices
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -112,7 +112,8 @@ def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
     short = {
         names[c]: largest[c]
         for c, amount in pod.shape.wanted
-        if amount > largest[c] and not any(is_of_devices(model.cluster, one, c) for one in nodes)
+        if amount > largest[c]
+        and not any(is_provided_by_devices(model.cluster, one, c) for one in nodes)
     }
     missing = [name for name, amount in short.items() if not amount]
     if missing:

@@ -128,7 +128,7 @@ def test_a_feasible_nominated_node_is_evaluated_alone(is_measured):
     scene = PluginScene(nodes=[make_node("a", cpu="1"), make_node("b", cpu="1")])
     if is_measured:
         scene.profile = measured(scene)
-    assert scene.profile.is_in_tree
+    assert scene.profile.is_stateless
     pod = scene.info(nominated_to(make_pod("p", requests={"cpu": "1"}), "b"))
     plans = scene.profile.plans
     assert fitting_nominated_node(plans, pod) is None

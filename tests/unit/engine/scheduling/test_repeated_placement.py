@@ -156,7 +156,7 @@ def run(seed):
             found = scene.profile.placements.find(pod, TieBreak(0))
             is_repeated = found is not None
             repeated += is_repeated
-            assert not is_repeated or found.binds_at_once
+            assert not is_repeated or found.only_bind_runs
             assert not is_repeated or prepares_nothing(scene.profile, found, pod)
             beside += is_repeated and bool(scene.nominator)
             kept = scene.profile.placements._kept.values()
@@ -288,8 +288,8 @@ def test_only_users_plugins_run_before_equal_pods_are_bound():
         place_two(scene)
         return scene.profile.placements.find(scene.info(make_pod("second")), TieBreak(0))
 
-    assert second().binds_at_once
-    assert not second(Holding).binds_at_once
+    assert second().only_bind_runs
+    assert not second(Holding).only_bind_runs
 
 
 def test_reserve_runs_for_every_pod_with_claims():

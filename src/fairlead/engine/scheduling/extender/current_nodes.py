@@ -25,14 +25,14 @@ def without_deleted_nodes(
         while True:
             responses = yield questions
             if table.node_log.position != seen:
-                _forget_gone(found, present)
+                _remove_deleted_nodes(found, present)
             questions = consultation.send(responses)
     except StopIteration as end:
         result: Result = end.value
         return result
 
 
-def _forget_gone(found: Feasibility, present: dict[int, NodeInfo]) -> None:
+def _remove_deleted_nodes(found: Feasibility, present: dict[int, NodeInfo]) -> None:
     table, plan = found.plan.table, found.plan
     gone = (row for row, node in present.items() if table.find(node.name) is not node)
     positions = [at for row in gone if (at := plan.position(row)) is not None]

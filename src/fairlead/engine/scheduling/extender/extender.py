@@ -75,10 +75,10 @@ class Extender(Struct, frozen=True, kw_only=True):
 class ExtenderCalls(Struct, frozen=True):
     """Builds the calls to one extender for one pod.
 
-    `place` is the extender's index in the configuration.
+    `index` is the extender's index in the configuration.
     """
 
-    place: int
+    index: int
     extender: Extender
     pod: PodInfo
 
@@ -97,7 +97,7 @@ class ExtenderCalls(Struct, frozen=True):
     def preempt(self, candidates: Sequence[Candidate]) -> CallExtender:
         """Return the preempt call for `candidates` and their victims."""
         return CallExtender(
-            extender=self.place,
+            extender=self.index,
             verb=ExtenderVerb.PREEMPT,
             url=self.extender.address(self.extender.preempt_verb),
             pod=self.pod.ref,
@@ -107,7 +107,7 @@ class ExtenderCalls(Struct, frozen=True):
 
     def _about_nodes(self, verb: ExtenderVerb, name: str, nodes: Sequence[str]) -> CallExtender:
         return CallExtender(
-            extender=self.place,
+            extender=self.index,
             verb=verb,
             url=self.extender.address(name),
             pod=self.pod.ref,
@@ -124,7 +124,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
 def interested_extenders(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
     """Return the extenders to call for `pod`, in the order of the configuration."""
     return [
-        ExtenderCalls(place, extender, pod)
-        for place, extender in enumerate(extenders)
+        ExtenderCalls(index, extender, pod)
+        for index, extender in enumerate(extenders)
         if extender.is_interested(pod)
     ]

@@ -179,7 +179,7 @@ class CandidateColumns:
             found = self._candidates[row] = answer
         return found
 
-    def answer(self, row: int) -> Candidate | Status:
+    def result(self, row: int) -> Candidate | Status:
         """Return the result of the dry run on `row`, which must have been evaluated."""
         return self.candidate(row) if self.is_candidate[row] else self._status(row)
 

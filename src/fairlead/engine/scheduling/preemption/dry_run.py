@@ -92,7 +92,7 @@ class DryRun(Struct, frozen=True):
 
     def rejected(self) -> list[tuple[int, Status]]:
         """Return (row, status) of the rows in `potential` that are not candidates."""
-        results = ((row, self.columns.answer(row)) for row in self.potential.tolist())
+        results = ((row, self.columns.result(row)) for row in self.potential.tolist())
         return [(row, result) for row, result in results if isinstance(result, Status)]
 
 
@@ -305,7 +305,7 @@ class DryRuns:
         for row in np.roll(potential, -sample.offset).tolist():
             if columns.unknown[row]:
                 self._evaluate_rows(run, np.array([row]))
-            answer = columns.answer(row)
+            answer = columns.result(row)
             if isinstance(answer, Candidate) and not answer.pdb_violations:
                 harmless += 1
             elif isinstance(answer, Candidate):

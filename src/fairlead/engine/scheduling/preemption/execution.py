@@ -46,11 +46,11 @@ AWAITED: Final = (PatchStatus, DeleteObject)
 
 @dataclass(slots=True)
 class PreemptionExecution:
-    """A preemption in progress; call `answer` until `is_done`.
+    """A preemption in progress; call `handle_outcome` until `is_done`.
 
     `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
-    could not be removed. `erred` is set if the preemptor must be retried when the preemption ends.
-    There are two such cases:
+    could not be removed. `must_retry` is set if the preemptor must be retried when the preemption
+    ends. There are two such cases:
     - A command failed, with an error other than NotFound.
     - The last victim was deleted before it was bound. The deletion of an unbound pod may not wake
       the preemptor.
@@ -67,7 +67,7 @@ class PreemptionExecution:
     unbound: UnboundVictims
     group: ObjectRef | None = None
     failed: bool = False
-    erred: bool = False
+    must_retry: bool = False
     _outstanding: dict[str, Command] = field(default_factory=dict)
     _phase: int = 0
     _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
@@ -90,7 +90,7 @@ class PreemptionExecution:
             return False
         return self.failed or self._phase > len(self._phases)
 
-    def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
+    def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
         """Return whether the preemptor must wait for the last victim to be terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
@@ -106,7 +106,7 @@ class PreemptionExecution:
         """Return the first commands of the preemption."""
         return self._advance()
 
-    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the next commands after `outcome`; [] if another preemption sent the command.
 
         Two preemptions may send equal commands for one pod. Therefore `outcome.command` must be the
@@ -122,7 +122,7 @@ class PreemptionExecution:
         if isinstance(outcome, CommandSucceeded) and removing:
             return self._go_on(command, uid)
         if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
-            self.erred = True
+            self.must_retry = True
             self.failed = self.failed or removing
         del self._outstanding[uid]
         return self._advance()
@@ -142,7 +142,7 @@ class PreemptionExecution:
         if victim is self.victims[-1] and not victim.pod.spec.node_name:
             # If the victim's binding fails, its deletion is not an event that wakes the preemptor.
             # In upstream, the preemptor then waits for another event.
-            self.erred = True
+            self.must_retry = True
         return [self._event(victim), *self._advance()]
 
     def _advance(self) -> list[Command]:

@@ -43,7 +43,7 @@ class Execution(Protocol):
         ...
 
     @property
-    def erred(self) -> bool:
+    def must_retry(self) -> bool:
         """Whether the preemptor must be retried immediately."""
         ...
 
@@ -51,11 +51,11 @@ class Execution(Protocol):
         """Return the first commands of the preemption."""
         ...
 
-    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the next commands after the outcome of a command."""
         ...
 
-    def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
+    def must_wait(self, pods: Mapping[str, PodInfo]) -> bool:
         """Return whether the preemptor must still wait; `pods` is keyed by `namespace/name`."""
         ...
 
@@ -114,7 +114,7 @@ class Preemptions:
             del self._by_preemptor[preemptor]
         return commands
 
-    def answer(
+    def handle_outcome(
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
         """Return the next commands after `outcome`, and the preemptors to retry immediately."""
@@ -123,10 +123,10 @@ class Preemptions:
         if not isinstance(outcome.command, AWAITED):
             return commands, failed
         for key, execution in list(self._by_preemptor.items()):
-            commands += execution.answer(outcome)
+            commands += execution.handle_outcome(outcome)
             if execution.is_done:
                 del self._by_preemptor[key]
-                if execution.erred:
+                if execution.must_retry:
                     failed.append(execution.preemptor)
         return commands, failed
 
@@ -137,14 +137,14 @@ class Preemptions:
         """
         if not self._by_preemptor:
             return None
-        if self._holds_back(pod.id):
+        if self._must_wait(pod.id):
             return _IN_PROGRESS
         is_member = pod.pod.spec.scheduling_group is not None
-        return _GROUP_IN_PROGRESS if is_member and self._holds_back(_group_id(pod)) else None
+        return _GROUP_IN_PROGRESS if is_member and self._must_wait(_group_id(pod)) else None
 
-    def _holds_back(self, preemptor: str) -> bool:
+    def _must_wait(self, preemptor: str) -> bool:
         execution = self._by_preemptor.get(preemptor)
-        return execution is not None and execution.holds_back(self._cluster.pods)
+        return execution is not None and execution.must_wait(self._cluster.pods)
 
 
 def _group_id(pod: PodInfo) -> str:

@@ -27,10 +27,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class SynchronousExecution(Struct):
-    """A preemption in progress; call `answer` until `is_done`.
+    """A preemption in progress; call `handle_outcome` until `is_done`.
 
     `unbound` rejects victims that are waiting on Permit. `failed` is set if a victim could not be
-    deleted. `erred` is always False: the scheduling cycle waits for the preemption, and the
+    deleted. `must_retry` is always False: the scheduling cycle waits for the preemption, and the
     preemptor is requeued when the cycle ends.
     """
 
@@ -52,11 +52,11 @@ class SynchronousExecution(Struct):
         return self.failed or (self._is_clearing and not self._outstanding)
 
     @property
-    def erred(self) -> bool:
+    def must_retry(self) -> bool:
         """Whether the preemptor must be retried immediately; always False."""
         return False
 
-    def holds_back(self, _pods: Mapping[str, PodInfo]) -> bool:
+    def must_wait(self, _pods: Mapping[str, PodInfo]) -> bool:
         """Return False: the preemptor is not queued before its cycle has ended."""
         return False
 
@@ -64,7 +64,7 @@ class SynchronousExecution(Struct):
         """Return the first commands of the preemption."""
         return self._advance()
 
-    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+    def handle_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the next commands after `outcome`; [] if another preemption sent the command."""
         command = outcome.command
         if not isinstance(command, AWAITED):

@@ -72,7 +72,7 @@ def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
         names[column]: node.allocatable_of(column)
         for column, amount in pod.shape.wanted
         if amount > node.allocatable_of(column)
-        and not is_of_devices(framework.cluster, node, column)
+        and not is_provided_by_devices(framework.cluster, node, column)
     }
     missing = [name for name, amount in offered.items() if not amount]
     if missing:
@@ -80,7 +80,7 @@ def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
     return f"the node is too small ({amounts_text(offered)})" if offered else ""
 
 
-def is_of_devices(cluster: Cluster, node: NodeInfo, column: int) -> bool:
+def is_provided_by_devices(cluster: Cluster, node: NodeInfo, column: int) -> bool:
     """Return whether `node` provides the resource in `column` only as devices of a DeviceClass.
 
     upstream: plugins/noderesources/fit.go: shouldDelegateResourceToDRA
@@ -103,7 +103,7 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
     return [
         (names[column], amount, free[column])
         for column, amount in pod.shape.wanted
-        if amount > free[column] and not is_of_devices(framework.cluster, node, column)
+        if amount > free[column] and not is_provided_by_devices(framework.cluster, node, column)
     ]
 
 

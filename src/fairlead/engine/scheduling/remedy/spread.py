@@ -18,7 +18,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 replace = msgspec.structs.replace
-_INSISTS: Final = "DoNotSchedule"
+_DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 _MORE_SKEW_MAX: Final = 8
 
 
@@ -36,7 +36,7 @@ def propose_for_spread(
         yield from _replace_defaults(framework, pod.pod, node)
         return
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
-        if constraint.when_unsatisfiable != _INSISTS:
+        if constraint.when_unsatisfiable != _DO_NOT_SCHEDULE:
             continue
         key = constraint.topology_key
         if key not in node.labels:

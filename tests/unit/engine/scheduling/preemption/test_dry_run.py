@@ -233,7 +233,7 @@ def test_filter_statuses_and_sums_are_combined_as_in_a_trial(monkeypatch):
     run = DryRuns(scene.profile.plans, PreemptionPolicy())
     result = run.dry_run_preemption(pod, found, np.array(sorted(rows.values()))).columns
     trials, _ = diary.read()
-    assert {name: result.answer(row) for name, row in rows.items()} == expected
+    assert {name: result.result(row) for name, row in rows.items()} == expected
     assert trials == {"accepts-room"}
     assert isinstance(expected["accepts-short"], Candidate)
     assert len({str(one) for one in expected.values()}) == 7

@@ -39,33 +39,35 @@ def execution(info):
 
 def test_the_preemption_ends_after_every_nomination_was_cleared(execution):
     (deletion,) = execution.start()
-    event, second = execution.answer(CommandSucceeded(deletion))
+    event, second = execution.handle_outcome(CommandSucceeded(deletion))
     assert (event.reason, second.target.name) == ("Preempted", "w")
     assert not execution.is_done
-    _, *patches = execution.answer(CommandSucceeded(second))
+    _, *patches = execution.handle_outcome(CommandSucceeded(second))
     assert [(type(one), one.target.name) for one in patches] == [
         (PatchStatus, "low"),
         (PatchStatus, "lower"),
     ]
     for patch in patches:
         assert not execution.is_done
-        assert execution.answer(CommandSucceeded(patch)) == []
+        assert execution.handle_outcome(CommandSucceeded(patch)) == []
     assert execution.is_done
     assert not execution.failed
 
 
 def test_the_preemption_succeeds_if_a_nomination_cannot_be_cleared(execution):
-    _, second = execution.answer(CommandSucceeded(*execution.start()))
-    _, *patches = execution.answer(CommandSucceeded(second))
+    _, second = execution.handle_outcome(CommandSucceeded(*execution.start()))
+    _, *patches = execution.handle_outcome(CommandSucceeded(second))
     for patch in patches:
-        assert execution.answer(CommandFailed(patch, FailureReason.NOT_FOUND, "gone")) == []
+        assert execution.handle_outcome(CommandFailed(patch, FailureReason.NOT_FOUND, "gone")) == []
     assert (execution.is_done, execution.failed) == (True, False)
 
 
 def test_the_preemption_ends_if_a_victim_cannot_be_deleted(execution):
     (deletion,) = execution.start()
-    assert execution.answer(CommandFailed(deletion, FailureReason.INTERNAL_ERROR, "no")) == []
-    assert (execution.is_done, execution.failed, execution.erred) == (True, True, False)
+    assert (
+        execution.handle_outcome(CommandFailed(deletion, FailureReason.INTERNAL_ERROR, "no")) == []
+    )
+    assert (execution.is_done, execution.failed, execution.must_retry) == (True, True, False)
 
 
 def test_outcomes_of_other_commands_are_ignored(execution, info):
@@ -73,5 +75,5 @@ def test_outcomes_of_other_commands_are_ignored(execution, info):
     other = info("other")
     event = RecordEvent(other.ref, "Normal", "Other", "", "", "default-scheduler")
     for command in (event, DeleteObject(other.ref, why="preemption")):
-        assert execution.answer(CommandSucceeded(command)) == []
+        assert execution.handle_outcome(CommandSucceeded(command)) == []
     assert not execution.is_done
