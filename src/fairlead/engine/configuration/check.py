@@ -1,4 +1,4 @@
-"""refuse_unserved: checks a configuration by building its profiles.
+"""check_profiles: checks a configuration by building its profiles.
 
 upstream: pkg/scheduler/profile/profile.go: NewMap
 """
@@ -25,7 +25,7 @@ from fairlead.engine.state.cluster import Cluster
 _SAME: Final = "must be the same for all profiles"
 
 
-def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> None:
+def check_profiles(config: SchedulerConfig, *, only_profile: bool = False) -> None:
     """Raise ConfigurationError if a profile cannot be built, or the profiles differ in QueueSort.
 
     If `only_profile` is set, the error's field is a path within the profile, not within the file.

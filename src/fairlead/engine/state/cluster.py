@@ -39,7 +39,7 @@ from fairlead.engine.core.stimulus import (
     ReadinessChanged,
     Stimulus,
 )
-from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable, PlacedReplicas
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
@@ -243,7 +243,7 @@ class Cluster:
         """Add `replicas` now, or append them to `placed` if they can be added in bulk later."""
         nodes = self.table.find_all(replicas.nodes)
         found = [info for info in nodes if info is not None]
-        is_usual = len(found) == len(replicas) and self._are_usual(replicas)
+        is_usual = len(found) == len(replicas) and self._can_be_added_in_bulk(replicas)
         shape = self.shapes.shape_of(replicas[0]) if is_usual else None
         if shape is None or shape.has_volumes or self.shapes.has_huge:
             self._add_placed(placed)  # a pod in `replicas` may replace a pod in `placed`
@@ -258,7 +258,7 @@ class Cluster:
         placed.append(PlacedReplicas(replicas, found, replica, self._loaded_pod))
         self.changes.append(PodsLoaded(replicas, self.pods))
 
-    def _are_usual(self, replicas: Replicas) -> bool:
+    def _can_be_added_in_bulk(self, replicas: Replicas) -> bool:
         """Return whether `replicas`, if they have no volumes, can be added in bulk."""
         replica = replicas[0]
         return (

@@ -130,10 +130,10 @@ class Shape:
 def _load_differs(pod: Pod) -> bool:
     """Return whether a placed pod may occupy other amounts than it requests.
 
-    This is possible only if the status shows an in-place resize (`_resize_key`), or if the spec has
-    pod-level resources.
+    This is possible only if the status shows an in-place resize (`_reported_resources_key`), or if
+    the spec has pod-level resources.
     """
-    return pod.spec.resources is not None or _resize_key(pod) is not None
+    return pod.spec.resources is not None or _reported_resources_key(pod) is not None
 
 
 def _sums_key(pod: Pod) -> bytes:
@@ -144,7 +144,7 @@ def _sums_key(pod: Pod) -> bytes:
             spec.init_containers,
             spec.overhead,
             spec.resources,
-            _resize_key(pod),
+            _reported_resources_key(pod),
         )
     )
 
@@ -158,7 +158,7 @@ def _key_of(pod: Pod) -> _Key:
             spec.init_containers,
             spec.overhead,
             spec.resources,
-            _resize_key(pod),
+            _reported_resources_key(pod),
             sorted(spec.node_selector.items()) if spec.node_selector else None,
             spec.tolerations,
             spec.topology_spread_constraints,
@@ -182,7 +182,7 @@ def _volumes_key(spec: PodSpec) -> object:
     return images, any(is_placed(volume) for volume in spec.volumes)
 
 
-def _resize_key(pod: Pod) -> object:
+def _reported_resources_key(pod: Pod) -> object:
     """Return a key of all resources in the pod's status; None if they do not change its requests.
 
     Every running pod reports its resources. Except during a resize, they equal those of the spec.
@@ -213,8 +213,11 @@ def _is_resized(spec: PodSpec, statuses: Sequence[ContainerStatus]) -> bool:
     return False
 
 
-def _have_one_resize(one: Pod, other: Pod) -> bool:
-    """Return whether two pods have equal `_resize_key`s; fast if their statuses share objects."""
+def _have_equal_reported_resources(one: Pod, other: Pod) -> bool:
+    """Return whether two pods have equal `_reported_resources_key`s.
+
+    This is fast if their statuses share objects.
+    """
     before, after = one.status, other.status
     statuses, others = before.container_statuses, after.container_statuses
     if (
@@ -235,7 +238,7 @@ def _have_one_resize(one: Pod, other: Pod) -> bool:
                 break
         else:
             return True
-    return _resize_key(one) == _resize_key(other)
+    return _reported_resources_key(one) == _reported_resources_key(other)
 
 
 def _resizes(status: PodStatus) -> bool:
@@ -251,15 +254,15 @@ def is_same_shape(before: Pod, after: Pod) -> bool:
     If the result is False, the shapes may still be equal.
     """
     if before.spec is not after.spec and not (
-        _share_summands(before.spec, after.spec)
+        _share_request_fields(before.spec, after.spec)
         and before.spec.affinity is after.spec.affinity
-        and _share_rest(before.spec, after.spec)
+        and _share_other_fields(before.spec, after.spec)
     ):
         return False
-    return _have_one_resize(before, after)
+    return _have_equal_reported_resources(before, after)
 
 
-def _share_summands(one: PodSpec, other: PodSpec) -> bool:
+def _share_request_fields(one: PodSpec, other: PodSpec) -> bool:
     return (
         one.containers is other.containers
         and one.init_containers is other.init_containers
@@ -268,10 +271,10 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
     )
 
 
-def _share_rest(one: PodSpec, other: PodSpec) -> bool:
+def _share_other_fields(one: PodSpec, other: PodSpec) -> bool:
     """Return True if the keys (`_key_of`) of two specs certainly agree in the parts compared here.
 
-    The callers compare the other parts: the affinity, and the fields that `_share_summands`
+    The callers compare the other parts: the affinity, and the fields that `_share_request_fields`
     compares. If the result is False, the keys may still be equal.
     """
     return (
@@ -281,11 +284,11 @@ def _share_rest(one: PodSpec, other: PodSpec) -> bool:
         and one.resource_claims is other.resource_claims
         and one.host_network == other.host_network
         and one.host_users == other.host_users
-        and (one.volumes is other.volumes or _have_one_key(one.volumes, other.volumes))
+        and (one.volumes is other.volumes or _have_equal_volumes_keys(one.volumes, other.volumes))
     )
 
 
-def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
+def _have_equal_volumes_keys(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
     """Return True if `_volumes_key` is certainly equal for specs with `volumes` and `others`."""
     if len(volumes) != len(others):
         return False
@@ -310,7 +313,9 @@ class _Latest(Struct, frozen=True, eq=False):
 
     def has_sums_of(self, pod: Pod) -> bool:
         """Return True if the requests of `pod` and `self.pod` certainly have equal sums."""
-        return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
+        return _share_request_fields(self.pod.spec, pod.spec) and _have_equal_reported_resources(
+            self.pod, pod
+        )
 
 
 class _KnownKey(Struct, frozen=True, eq=False):
@@ -323,9 +328,9 @@ class _KnownKey(Struct, frozen=True, eq=False):
         """Return the key of another pod if the specs share objects; None if they may differ."""
         before, spec = self.pod.spec, pod.spec
         if not (
-            _share_summands(before, spec)
-            and _share_rest(before, spec)
-            and _have_one_resize(self.pod, pod)
+            _share_request_fields(before, spec)
+            and _share_other_fields(before, spec)
+            and _have_equal_reported_resources(self.pod, pod)
         ):
             return None
         if before.affinity is spec.affinity:
@@ -358,7 +363,11 @@ class ShapeTable:
         Raises QuantityError if a quantity cannot be parsed.
         """
         latest, spec = self._latest, pod.spec
-        if latest is not None and latest.has_sums_of(pod) and _share_rest(latest.pod.spec, spec):
+        if (
+            latest is not None
+            and latest.has_sums_of(pod)
+            and _share_other_fields(latest.pod.spec, spec)
+        ):
             if latest.pod.spec.affinity is spec.affinity:
                 return latest.shape
             return self.shape_of_replica(pod)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, Final
 
-from fairlead.engine.configuration.check import refuse_unserved
+from fairlead.engine.configuration.check import check_profiles
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extender_of
@@ -82,7 +82,7 @@ def _refused_extender(path: str, extender: ExtenderForm) -> InputError:
 
 def _served(config: SchedulerConfig, source: str, *, only_profile: bool) -> SchedulerConfig:
     try:
-        refuse_unserved(config, only_profile=only_profile)
+        check_profiles(config, only_profile=only_profile)
     except ConfigurationError as cause:
         raise InputError(source, cause.problem, field=cause.field) from None
     return config

@@ -10,7 +10,7 @@ from fairlead.cli import exit_code
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.result_file import print_empty_files
-from fairlead.engine.configuration.check import refuse_unserved
+from fairlead.engine.configuration.check import check_profiles
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.extender_backend import ExtenderBackend
 from fairlead.engine.framework.profile import Profile
@@ -83,7 +83,7 @@ def _without_defaults(plugins: UserPlugins) -> SchedulerConfig:
     profile = plugins.placed(Profile(plugins=_REQUIRED))
     config = SchedulerConfig((profile,), out_of_tree=plugins.factories())
     try:
-        refuse_unserved(config, only_profile=True)
+        check_profiles(config, only_profile=True)
     except ConfigurationError as cause:
         raise InputError(OPTION, cause.problem, field=cause.field) from None
     return config

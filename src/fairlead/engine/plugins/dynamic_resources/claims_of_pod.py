@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.objects import Pod, PodResourceClaim, ResourceClaim
-from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.related_objects import RelatedObjects
 
 RESERVED_FOR_MAX: Final = 256

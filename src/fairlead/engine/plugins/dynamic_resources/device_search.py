@@ -60,7 +60,7 @@ from fairlead.engine.plugins.dynamic_resources.device_selectors import (
     EvaluationError,
 )
 from fairlead.engine.plugins.dynamic_resources.shared_counters import SharedCounters
-from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.devices.device_pools import (
     DeviceId,
     NodeDevicePool,

@@ -1,7 +1,8 @@
 """DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
 Devices with the same driver, attributes, capacity and allowMultipleAllocations have the same
-`PoolDevice.make`. They share the result of an expression. The cost of an evaluation is limited.
+`PoolDevice.selector_input`. They share the result of an expression. The cost of an evaluation is
+limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -39,7 +40,7 @@ class DeviceSelectors:
         Raises CompileError if `expression` does not compile, and EvaluationError if its evaluation
         fails.
         """
-        key = (expression, device.make)
+        key = (expression, device.selector_input)
         result = self._results.get(key)
         if result is None:
             # Imported only when needed: few pods have devices, and the import of CEL takes as long

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairlead.api.quantity import milli_value
-from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.devices.device_pools import NodeDevicePool, Pool, PoolDevice, PoolId
 
 CounterId = tuple[str, str]  # counter set, counter

@@ -35,12 +35,15 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class PoolDevice(Struct, frozen=True, eq=False):
-    """A device of a pool; `make` is equal for devices that no CEL selector can tell apart."""
+    """A device of a pool.
+
+    `selector_input` is equal for devices that no CEL selector can tell apart.
+    """
 
     id: DeviceId
     device: Device
     slice: ResourceSlice
-    make: bytes
+    selector_input: bytes
 
 
 class Pool(Struct, frozen=True, eq=False):
@@ -321,7 +324,7 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
             id=(*pool, device.name),
             device=device,
             slice=one,
-            make=_ENCODER.encode(
+            selector_input=_ENCODER.encode(
                 (
                     pool[0],
                     device.attributes,

@@ -142,7 +142,7 @@ class PodIndex:
             key = _key_of(pod)
             found = self._pod_class.get(key)
             if found is None:
-                found = self._meet(key, pod)
+                found = self._add_pod_class(key, pod)
             self._latest_class = found
         pod.pod_class = found
         return found
@@ -151,7 +151,7 @@ class PodIndex:
         """Return all indexed classes, including classes that have no pods any more."""
         return self._pod_class.values()
 
-    def _meet(self, key: PodClassKey, pod: PodInfo) -> PodClass:
+    def _add_pod_class(self, key: PodClassKey, pod: PodInfo) -> PodClass:
         if len(self._pod_class) >= self._sweep_at:
             self._sweep()
         new = PodClass(pod.namespace, pod.labels, terminating=pod.terminating)
@@ -231,7 +231,7 @@ class PodIndex:
         """Remove classes and terms that have no pods, to limit memory use."""
         for key, pods in list(self._pod_class.items()):
             if not pods.where.rows:
-                self._retire(key, pods)
+                self._remove_pod_class(key, pods)
         for name, placed in list(self._terms.items()):
             if not placed.where.rows:
                 del self._terms[name]
@@ -241,7 +241,7 @@ class PodIndex:
         self._terms_of.clear()
         self._sweep_at = max(_SWEEP_MIN, 2 * len(self._pod_class))
 
-    def _retire(self, key: PodClassKey, pods: PodClass) -> None:
+    def _remove_pod_class(self, key: PodClassKey, pods: PodClass) -> None:
         pods.is_removed = True
         del self._pod_class[key]
         for label in pods.labels.items():
@@ -258,9 +258,9 @@ class PodIndex:
         by_term: dict[bytes, dict[int, int]] = {}
         for node in nodes:
             for pod in node.pods.values():
-                _enter(by_pod_class, _key_of(pod), node.row)
+                _add_to_row(by_pod_class, _key_of(pod), node.row)
                 for placed in self.terms_of(pod):
-                    _enter(by_term, placed.term.key(), node.row)
+                    _add_to_row(by_term, placed.term.key(), node.row)
         placed_alike = {key: pods.where.rows for key, pods in self._pod_class.items()}
         placed_terms = {key: term.where.rows for key, term in self._terms.items()}
         assert by_pod_class == {key: rows for key, rows in placed_alike.items() if rows}
@@ -277,6 +277,6 @@ def _key_of(pod: PodInfo) -> PodClassKey:
     return pod.namespace, frozenset(pod.labels.items()), pod.terminating
 
 
-def _enter(book: dict[_Key, dict[int, int]], key: _Key, row: int) -> None:
+def _add_to_row(book: dict[_Key, dict[int, int]], key: _Key, row: int) -> None:
     rows = book.setdefault(key, {})
     rows[row] = rows.get(row, 0) + 1

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import ClaimAllocation, ClaimConsumer
-from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.devices.device_pools import EVERYWHERE
 from fairlead.testing.device_builders import (
     DRIVER,
