@@ -17,7 +17,7 @@ from typing import Final
 from fairlead.api.objects import Pod, Volume
 from fairlead.api.pods.volumes import BOUND, claim_name, is_claimed, is_made_for
 from fairlead.engine.core.instant import DurationNs, seconds
-from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, not_made_for
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, claim_not_owned
 from fairlead.engine.state.related_objects import RelatedObjects
 
 FAILED_MOUNT: Final = "FailedMount"
@@ -55,7 +55,7 @@ def _problem(pod: Pod, volume: Volume, lookup: VolumeLookup) -> str:
     elif claim.status.phase != BOUND:
         why = "PVC is not bound"
     elif volume.ephemeral is not None and not is_made_for(claim, pod):
-        return not_made_for(namespace, name, pod.metadata.name)
+        return claim_not_owned(namespace, name, pod.metadata.name)
     else:
         return ""
     return f"error processing PVC {namespace}/{name}: {why}"

@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.node_devices import
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig, has_taint
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_made_for
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_for_pod
 from fairlead.engine.state.pod_info import PodInfo
 
 _TEMPLATE_LABEL: Final = "cluster-autoscaler.kubernetes.io/template-node"
@@ -176,7 +176,7 @@ class TemplateProvider:
             claim
             for pod in kept
             for claim in self._snapshot.claims_of(pod.pod)
-            if is_made_for(claim, pod.pod)
+            if is_for_pod(claim, pod.pod)
         )
         devices = node_devices(self._snapshot.slices_of(node.metadata.name), claims)
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)), devices)

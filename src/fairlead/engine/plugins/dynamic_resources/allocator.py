@@ -341,10 +341,10 @@ def _add_new(
     found: Sequence[NodeSelectorRequirement], known: list[NodeSelectorRequirement]
 ) -> None:
     for one in found:
-        if not any(_says_the_same(one, other) for other in known):
+        if not any(_is_equal(one, other) for other in known):
             known.append(one)
 
 
-def _says_the_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
+def _is_equal(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
     is_alike = one.key == other.key and one.operator == other.operator
     return is_alike and sorted({*one.values}) == sorted({*other.values})

@@ -41,19 +41,19 @@ def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
         if wanted.resource_claim_name:
             yield wanted.resource_claim_name, False
         else:
-            yield _made_name(pod, wanted), True
+            yield _generated_name(pod, wanted), True
 
 
-def _made_name(pod: Pod, wanted: PodResourceClaim) -> str:
+def _generated_name(pod: Pod, wanted: PodResourceClaim) -> str:
     meta = pod.metadata
     if not wanted.resource_claim_template_name:
         problem = "none of the supported fields are set"
         raise ClaimError(
             f'pod "{meta.namespace}/{meta.name}", spec.resourceClaim "{wanted.name}": {problem}'
         )
-    for made in pod.status.resource_claim_statuses:
-        if made.name == wanted.name:
-            return made.resource_claim_name
+    for status in pod.status.resource_claim_statuses:
+        if status.name == wanted.name:
+            return status.resource_claim_name
     raise ClaimError(f'pod "{meta.namespace}/{meta.name}": {NOT_CREATED}')
 
 
@@ -65,13 +65,13 @@ def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> Re
         raise ClaimError(f'could not find ResourceClaim "{key}"')
     if claim.metadata.deletion_timestamp:
         raise ClaimError(f'resourceclaim "{name}" is being deleted')
-    if is_own and not is_made_for(claim, pod):
+    if is_own and not is_for_pod(claim, pod):
         owner = f"{namespace}/{pod.metadata.name}"
         raise ClaimError(f"ResourceClaim {key} was not created for pod {owner} (pod is not owner)")
     return claim
 
 
-def is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
+def is_for_pod(claim: ResourceClaim, pod: Pod) -> bool:
     """Return whether this pod owns the claim, rather than an earlier pod of the same name."""
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

@@ -202,7 +202,7 @@ class DeviceSearch:
             return self._request(at, index + 1)
         if len(self._results[at]) + wanted - picked > DEVICES_MAX:
             return _Outcome.TOO_MANY
-        for position, one in self._openings(request, wanted - picked, start):
+        for position, one in self._next_candidates(request, wanted - picked, start):
             if not self._take(at, request, one):
                 continue
             outcome = self._pick(at, index, request, picked + 1, position + 1)
@@ -213,7 +213,7 @@ class DeviceSearch:
                 return outcome
         return _Outcome.NONE
 
-    def _openings(
+    def _next_candidates(
         self, request: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
         """Yield (index, device) of the candidates from `start` on that may be picked next.

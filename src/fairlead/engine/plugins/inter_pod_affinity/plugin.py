@@ -103,7 +103,7 @@ class InterPodAffinity:
     def _own_terms(self, pod: PodInfo) -> OwnTerms:
         return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
 
-    def _asker(self, pod: PodInfo, own: OwnTerms) -> IncomingPodTerms:
+    def _incoming_terms(self, pod: PodInfo, own: OwnTerms) -> IncomingPodTerms:
         labels = self._namespaces.of(pod.namespace)
         return IncomingPodTerms(own, self._pod_index.pod_class_of(pod), labels)
 
@@ -125,7 +125,7 @@ class InterPodAffinity:
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
         table = self._table
         found = AffinityState(
-            self._asker(pod, own),
+            self._incoming_terms(pod, own),
             HypotheticalKeyedCounts(table, attracted),
             HypotheticalKeyedCounts(table, repelled),
             HypotheticalKeyedCounts(table, existing),

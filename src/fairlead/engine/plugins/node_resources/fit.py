@@ -176,15 +176,15 @@ class NodeResourcesFit:
 
     def spare_after(
         self,
-        gone: Mapping[Shape, int],
-        come: Iterable[PodInfo],
+        removed: Mapping[Shape, int],
+        added: Iterable[PodInfo],
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return what is left on `node` after some pods leave and others, including `pod`, arrive.
 
-        `gone` maps each shape to the number of pods of this shape that leave. `pod` and the pods in
-        `come` arrive.
+        `removed` maps each shape to the number of pods of this shape that leave. `pod` and the pods
+        in `added` arrive.
 
         Returns (columns of the requested resources to check, amount left of each). If an amount is
         negative, `pod` does not fit. The number of pods is not checked.
@@ -202,10 +202,10 @@ class NodeResourcesFit:
             node.allocatable_of(column) - node.requested_of(column) - amount
             for column, amount in wanted
         ]
-        for shape, count in gone.items():
+        for shape, count in removed.items():
             for i, amount in enumerate(shape.amounts_of(columns)):
                 spare[i] += count * amount
-        for other in come:
+        for other in added:
             for i, amount in enumerate(other.shape.amounts_of(columns)):
                 spare[i] -= amount
         return columns, spare

@@ -23,8 +23,8 @@ from fairlead.engine.plugins.volume_lookup.in_tree_volume import (
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     VolumeLookup,
     claim_not_found,
+    claim_not_owned,
     class_name,
-    not_made_for,
 )
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import StorageKey
@@ -74,7 +74,7 @@ class Attachables:
             reason = f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}"
             return unresolvable(reason) if is_new else None
         if volume.persistent_volume_claim is None and not is_made_for(claim, pod.pod):
-            return error(not_made_for(pod.namespace, name, pod.pod.metadata.name))
+            return error(claim_not_owned(pod.namespace, name, pod.pod.metadata.name))
         return self._of_bound(claim, note)
 
     def _of_bound(self, claim: PersistentVolumeClaim, note: Note | None) -> NameAndDriver | None:

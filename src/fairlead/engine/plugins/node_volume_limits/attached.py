@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 _Key = TypeVar("_Key")
 
 
-class Attached:
+class NodeAttachedVolumes:
     """The attached volumes of one node.
 
     `used` are the volumes of the node's pods, and `left` are volumes that are attached although no
@@ -64,7 +64,7 @@ class AttachedVolumes:
         self._forget_all()
 
     def _forget_all(self) -> None:
-        self._rows: dict[int, Attached] = {}
+        self._rows: dict[int, NodeAttachedVolumes] = {}
         self._counts: dict[str, Ints] = {}
         self._rows_using: dict[str, dict[int, None]] = {}
         self._rows_from: dict[StorageKey, dict[int, None]] = {}
@@ -81,11 +81,11 @@ class AttachedVolumes:
         """Return the rows on which a pod uses the volume with the unique name `name`."""
         return list(self._rows_using.get(name, ()))
 
-    def at(self, row: int) -> Attached:
+    def at(self, row: int) -> NodeAttachedVolumes:
         """Return the attached volumes on `row` at the last `refresh`."""
         return self._rows[row]
 
-    def of_node(self, node: NodeInfo) -> Attached:
+    def of_node(self, node: NodeInfo) -> NodeAttachedVolumes:
         """Return the attached volumes on `node`, including the changes of a current dry run."""
         return self._read(node, None)
 
@@ -181,8 +181,8 @@ class AttachedVolumes:
 
     # --- one node --------------------------------------------------------------------------
 
-    def _read(self, node: NodeInfo, sources: list[StorageKey] | None) -> Attached:
-        found = Attached()
+    def _read(self, node: NodeInfo, sources: list[StorageKey] | None) -> NodeAttachedVolumes:
+        found = NodeAttachedVolumes()
         note = None if sources is None else sources.append
         there = node.pods
         # Entries that are tuples are loaded pods without a PodInfo. These pods have no volumes: a

@@ -28,7 +28,7 @@ from fairlead.engine.state.pod_index.pod_selector import AnchorIndex
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import RelatedObjects
 
-Selecting = tuple[tuple[str, str], ...]
+SelectorLabels = tuple[tuple[str, str], ...]
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _WORKLOADS: Final[Mapping[tuple[str, str], type[ReplicaSet | StatefulSet]]] = {
     ("apps/v1", "ReplicaSet"): ReplicaSet,
@@ -54,7 +54,7 @@ class DefaultSelectors:
     def __init__(self, related: RelatedObjects) -> None:
         self._related = related
         self._read = -1
-        self._services: dict[str, AnchorIndex[Selecting]] = {}
+        self._services: dict[str, AnchorIndex[SelectorLabels]] = {}
         self._found: dict[object, DefaultSelector | None] = {}
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
@@ -84,7 +84,7 @@ class DefaultSelectors:
                 filed.add(selecting[0], selecting)
 
     def _deduce(
-        self, pod: PodInfo, services: Sequence[Selecting], owner: OwnerReference | None
+        self, pod: PodInfo, services: Sequence[SelectorLabels], owner: OwnerReference | None
     ) -> DefaultSelector | None:
         labels: dict[str, str] = {}
         for selecting in services:

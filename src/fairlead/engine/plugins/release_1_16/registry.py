@@ -18,7 +18,13 @@ from fairlead.engine.plugins.release_1_16.node_condition import (
     CheckNodeCondition,
     CheckNodePressure,
 )
-from fairlead.engine.plugins.release_1_16.requested import Requested, Sums, balanced, least, most
+from fairlead.engine.plugins.release_1_16.requested import (
+    RequestedScore,
+    Sums,
+    balanced,
+    least,
+    most,
+)
 
 
 def _node_affinity(_handle: Handle, _args: Mapping[str, Any]) -> Plugin:
@@ -41,9 +47,11 @@ def release_1_16(sums: Sums) -> Mapping[str, Factory]:
         ),
         "CheckNodeDiskPressure": lambda _h, _a: CheckNodePressure("DiskPressure"),
         "CheckNodePIDPressure": lambda _h, _a: CheckNodePressure("PIDPressure"),
-        "LeastRequestedPriority": lambda _h, _a: Requested("LeastRequestedPriority", least, sums),
-        "MostRequestedPriority": lambda _h, _a: Requested("MostRequestedPriority", most, sums),
-        "BalancedResourceAllocation": lambda _h, _a: Requested(
+        "LeastRequestedPriority": lambda _h, _a: RequestedScore(
+            "LeastRequestedPriority", least, sums
+        ),
+        "MostRequestedPriority": lambda _h, _a: RequestedScore("MostRequestedPriority", most, sums),
+        "BalancedResourceAllocation": lambda _h, _a: RequestedScore(
             "BalancedResourceAllocation", balanced, sums
         ),
         "NodeAffinityPriority": _node_affinity,

@@ -138,7 +138,7 @@ most: Final[Rating] = _ByMean(_most_one, _most_many)
 balanced: Final[Rating] = _Balanced()
 
 
-class Requested:
+class RequestedScore:
     """Scores nodes by the requests on them (Score); a `Rating` computes the scores."""
 
     locality = Locality.ROW

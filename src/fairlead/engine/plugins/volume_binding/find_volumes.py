@@ -67,13 +67,15 @@ class VolumeFinder:
             return NodeVolumes(flags)
         if flags is None:
             flags = self._no_flags()
-        tied = [one for one in claims.delayed if self._assumed.node_of(one) is not None]
-        fits = self._where_tied(tied)
+        with_selected_node = [
+            one for one in claims.delayed if self._assumed.node_of(one) is not None
+        ]
+        fits = self._is_selected_node(with_selected_node)
         flags[~fits] |= NO_MATCH
-        loose = [one for one in claims.delayed if one not in tied]
-        matches = self._match(sorted(loose, key=size_of))
-        self._check_provisions(tied, matches, flags, fits)
-        return NodeVolumes(flags, tuple(matches), tuple(tied))
+        others = [one for one in claims.delayed if one not in with_selected_node]
+        matches = self._match(sorted(others, key=size_of))
+        self._check_provisions(with_selected_node, matches, flags, fits)
+        return NodeVolumes(flags, tuple(matches), tuple(with_selected_node))
 
     def _no_flags(self) -> Flags:
         return np.zeros(self._table.capacity, np.int32)
@@ -127,13 +129,13 @@ class VolumeFinder:
 
     # --- delayed claims ----------------------------------------------------------------------
 
-    def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """Return, for each row, whether its node was chosen for all claims in `tied`.
+    def _is_selected_node(self, with_selected_node: list[PersistentVolumeClaim]) -> Mask:
+        """Return, for each row, whether its node was chosen for all claims in `with_selected_node`.
 
         The claims are waiting to be provisioned for the chosen node.
         """
         fits = np.ones(self._table.capacity, np.bool_)
-        for claim in tied:
+        for claim in with_selected_node:
             node = self._table.find(self._assumed.node_of(claim) or "")
             only = np.zeros(self._table.capacity, np.bool_)
             if node is not None:
@@ -189,7 +191,7 @@ class VolumeFinder:
 
     def _check_provisions(
         self,
-        tied: list[PersistentVolumeClaim],
+        with_selected_node: list[PersistentVolumeClaim],
         matches: list[VolumeMatch],
         flags: Flags,
         pending: Mask,
@@ -198,7 +200,7 @@ class VolumeFinder:
 
         The first claim that fails on a row sets the row's flag and removes the row from `pending`.
         """
-        for claim in tied:
+        for claim in with_selected_node:
             self._check_provision(claim, pending.copy(), pending, flags)
         for match in matches:
             self._check_provision(match.claim, pending & (match.chosen == NONE), pending, flags)

@@ -3,7 +3,7 @@
 The volumes are determined in these steps:
 
     1 bound claims      their volumes must be reachable
-    2 tied claims       a claim that is being provisioned for a node fits only that node
+    2 selected nodes    a claim that is being provisioned for a node fits only that node
     3 matching          each other claim, smallest first, takes a volume that is reserved for it; if
                         there is none, the smallest free volume that fits
     4 provisioning      a claim without a match is provisioned if its class permits this on the node
@@ -87,18 +87,18 @@ class NodeVolumes(Struct, frozen=True):
     """Which nodes satisfy a pod's claims, and with which volumes.
 
     `flags[row]` holds the reasons for which the row is rejected, as bits; `flags` is None if all
-    rows fit. `matches` are in the order in which claims were matched. `tied` are the claims that
-    are being provisioned.
+    rows fit. `matches` are in the order in which claims were matched. `with_selected_node` are the
+    claims that are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None
     matches: tuple[VolumeMatch, ...] = ()
-    tied: tuple[PersistentVolumeClaim, ...] = ()
+    with_selected_node: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
         """Return the bindings and provisions for the node at `row`; the node must fit."""
         bindings = []
-        provisions = list(self.tied)
+        provisions = list(self.with_selected_node)
         for match in self.matches:
             volume = match.at(row)
             if volume is None:

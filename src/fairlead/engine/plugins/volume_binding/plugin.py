@@ -40,8 +40,8 @@ from fairlead.engine.plugins.volume_binding.node_volumes import (
 from fairlead.engine.plugins.volume_binding.pod_claims import PodClaims, read_claims
 from fairlead.engine.plugins.volume_binding.pre_bind import (
     BindingFailedError,
+    BindingIncompleteError,
     Decision,
-    NotYetError,
     VolumeBinder,
 )
 from fairlead.engine.plugins.volume_lookup.csi_node_columns import MIGRATED_PLUGINS
@@ -76,7 +76,7 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
 
 
 CHECK_EVERY: Final = seconds(1)
-_DOING: Final = "binding volumes"
+_BINDING_VOLUMES: Final = "binding volumes"
 _NO_ARGS: Final = VolumeBindingArgs()
 _WAIT: Final = Status(Code.WAIT)
 EVENTS: Final = frozenset(
@@ -228,8 +228,8 @@ class VolumeBinding:
             self._binder.commands(found.decision, node),
             interval=CHECK_EVERY,
             timeout=self._timeout,
-            on_timeout=f"{_DOING}: context deadline exceeded",
-            on_cancel=f"{_DOING}: context canceled",
+            on_timeout=f"{_BINDING_VOLUMES}: context deadline exceeded",
+            on_cancel=f"{_BINDING_VOLUMES}: context canceled",
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
@@ -238,10 +238,10 @@ class VolumeBinding:
         assert decision is not None
         try:
             self._binder.check(decision, pod, node)
-        except NotYetError:
+        except BindingIncompleteError:
             return _WAIT
         except BindingFailedError as cause:
-            return error(f"{_DOING}: {cause}")
+            return error(f"{_BINDING_VOLUMES}: {cause}")
         return None
 
 
@@ -270,12 +270,12 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
             limit, old_limit = volume_limit(new), volume_limit(old)
             return limit is not None and (old_limit is None or limit > old_limit)
         case CSIDriver() as old, CSIDriver() as new:
-            return _stops_counting(old, new) and _has_inline(pod, new.metadata.name)
+            return _disables_storage_capacity(old, new) and _has_inline(pod, new.metadata.name)
         case _:
             return True
 
 
-def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
+def _disables_storage_capacity(old: CSIDriver, new: CSIDriver) -> bool:
     return old.spec.storage_capacity and not new.spec.storage_capacity
 
 

@@ -18,8 +18,8 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
     WAIT_FOR_FIRST_CONSUMER,
     VolumeLookup,
     claim_not_found,
+    claim_not_owned,
     is_bound,
-    not_made_for,
 )
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -71,7 +71,7 @@ def _usable_claim(
     if claim.metadata.deletion_timestamp:
         return unresolvable(f'persistentvolumeclaim "{name}" is being deleted')
     if is_own and not is_made_for(claim, pod.pod):
-        return unresolvable(not_made_for(pod.namespace, name, pod.pod.metadata.name))
+        return unresolvable(claim_not_owned(pod.namespace, name, pod.pod.metadata.name))
     return claim
 
 

@@ -39,7 +39,7 @@ class Decision(Struct):
     claims: list[str]
 
 
-class NotYetError(Exception):
+class BindingIncompleteError(Exception):
     """Raised while a binding is not complete yet."""
 
 
@@ -95,8 +95,8 @@ class VolumeBinder:
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
         """Return normally if all bindings of `decision` are complete.
 
-        `node_name` is the node on which `pod` is placed. Raises NotYetError if a binding is not
-        complete yet, and BindingFailedError if it cannot complete.
+        `node_name` is the node on which `pod` is placed. Raises BindingIncompleteError if a binding
+        is not complete yet, and BindingFailedError if it cannot complete.
         """
         node = self._cluster.table.find(node_name)
         if node is None:
@@ -121,18 +121,18 @@ class VolumeBinder:
             raise BindingFailedError(f"failed to check binding: {reason}")
         shown_claim = self._claim(claim, "failed to check binding")
         if self._assumed.is_volume_assumed(volume.key):
-            raise NotYetError
+            raise BindingIncompleteError
         self._check_reach(shown, node)
         if shown.spec.claim_ref is None or not shown.spec.claim_ref.uid:
             raise BindingFailedError(f'ClaimRef got reset for pv "{volume.key}"')
         if not is_bound(shown_claim):
-            raise NotYetError
+            raise BindingIncompleteError
 
     def _check_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> None:
         shown = self._claim(claim, "failed to check provisioning pvc")
         name = claim.metadata.name
         if self._assumed.is_claim_assumed(claim.key):
-            raise NotYetError
+            raise BindingIncompleteError
         if not shown.metadata.annotations:
             raise BindingFailedError(f'selectedNode annotation reset for PVC "{name}"')
         if shown.metadata.annotations.get(SELECTED_NODE) != node.name:
@@ -141,17 +141,17 @@ class VolumeBinder:
         if shown.spec.volume_name:
             volume = self._lookup.volume(shown.spec.volume_name)
             if volume is None:
-                raise NotYetError
+                raise BindingIncompleteError
             self._check_reach(volume, node)
         if not is_bound(shown):
-            raise NotYetError
+            raise BindingIncompleteError
 
-    def _claim(self, claim: PersistentVolumeClaim, doing: str) -> PersistentVolumeClaim:
+    def _claim(self, claim: PersistentVolumeClaim, operation: str) -> PersistentVolumeClaim:
         meta = claim.metadata
         shown = self._lookup.claim(meta.namespace, meta.name)
         if shown is None:
             reason = f'could not find v1.PersistentVolumeClaim "{claim.key}"'
-            raise BindingFailedError(f"{doing}: {reason}")
+            raise BindingFailedError(f"{operation}: {reason}")
         return shown
 
     def _check_reach(self, volume: PersistentVolume, node: NodeInfo) -> None:

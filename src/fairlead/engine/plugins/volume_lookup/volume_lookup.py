@@ -67,7 +67,7 @@ def class_not_found(name: str) -> str:
     return f'storageclass.storage.k8s.io "{name}" not found'
 
 
-def not_made_for(namespace: str, claim: str, pod: str) -> str:
+def claim_not_owned(namespace: str, claim: str, pod: str) -> str:
     """Return the message that a pod does not own the claim of its ephemeral volume.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod

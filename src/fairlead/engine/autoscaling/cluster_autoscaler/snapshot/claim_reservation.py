@@ -14,7 +14,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     ClaimError,
     claims_of,
-    is_made_for,
+    is_for_pod,
 )
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.state.pod_info import PodInfo
@@ -47,7 +47,7 @@ def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim
     for claim in usable_claims(pod, related):
         status = claim.status
         others = tuple(one for one in status.reserved_for if one.uid != pod.metadata.uid)
-        keeps_devices = others and not is_made_for(claim, pod)
+        keeps_devices = others and not is_for_pod(claim, pod)
         allocation = status.allocation if keeps_devices else None
         yield replace(claim, status=replace(status, reserved_for=others, allocation=allocation))
 
