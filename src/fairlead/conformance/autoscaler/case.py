@@ -45,7 +45,7 @@ def _loops(case: Json) -> Json:
     for t_ms in times:
         world.advance(t_ms)
         record, entry = _run_loop(world, single=True)
-        world.advance(t_ms + record.took // NANOSECONDS_PER_MILLISECOND)
+        world.advance(t_ms + record.sleep_time // NANOSECONDS_PER_MILLISECOND)
         loops.append(entry)
         _take_log(world, entry)
     return {"loops": loops}

@@ -35,8 +35,8 @@ def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool
     contains the duration `took_ms`, if the loop took any time.
     """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
-    if record.took and not single:
-        entry["took_ms"] = record.took // NANOSECONDS_PER_MILLISECOND
+    if record.sleep_time and not single:
+        entry["took_ms"] = record.sleep_time // NANOSECONDS_PER_MILLISECOND
     if record.error:
         entry["error"] = record.error
     if record.unschedulable is not None:

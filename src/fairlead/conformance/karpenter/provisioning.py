@@ -13,8 +13,8 @@ from fairlead.conformance.karpenter.case import (
 from fairlead.conformance.karpenter.shown_claim import shown_claim, shown_text
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
-    Provisioned,
     Provisioner,
+    ProvisioningResult,
 )
 
 
@@ -29,7 +29,7 @@ def decide_provisioning(case: Json) -> Json:
     return found
 
 
-def shown_pass(result: Provisioned) -> Json:
+def shown_pass(result: ProvisioningResult) -> Json:
     """Return the result of a pass in the recorded form."""
     found: Json = {
         "queue": [shown_key(pod.metadata) for pod in result.queue],

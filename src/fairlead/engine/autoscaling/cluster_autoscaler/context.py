@@ -39,7 +39,8 @@ class AutoscalingContext(Struct):
     `priorities` returns the text of the priority expander's ConfigMap. `provider_names` maps the
     ids of node groups to the cloud provider's names for them; a group whose name equals its id is
     left out. Some nodes of the snapshot do not exist yet: `placeholders` maps the name of each of
-    these nodes to its node group. `grown` maps node groups to the time of their last increase.
+    these nodes to its node group. `scale_up_times` maps node groups to the time of their last
+    increase.
     """
 
     options: AutoscalingOptions
@@ -53,7 +54,7 @@ class AutoscalingContext(Struct):
     priorities: Callable[[], str | None] = lambda: None
     provider_names: Mapping[str, str] = field(default_factory=dict)
     placeholders: dict[str, str] = field(default_factory=dict)
-    grown: dict[str, Instant] = field(default_factory=dict)
+    scale_up_times: dict[str, Instant] = field(default_factory=dict)
 
     def group_of(self, node: Node) -> NodeGroup | None:
         """Return the node group of `node`; None if `node` is in no node group."""

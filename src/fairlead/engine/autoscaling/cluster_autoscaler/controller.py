@@ -152,7 +152,7 @@ class ClusterAutoscaler:
             changed = self._provider.adopt(changed)
         known = self.autoscaler.context.listers.find(changed)
         if known is None and isinstance(changed, Node) and not is_loaded:
-            is_own = self._provider.has_made(changed.spec.provider_id)
+            is_own = self._provider.has_created_node(changed.spec.provider_id)
             self.history.node_added(changed, now, is_own=is_own)
         if known is None or is_visible_change(known, changed):
             self.autoscaler.put(changed)
@@ -166,7 +166,7 @@ class ClusterAutoscaler:
         if isinstance(gone, Node):
             gone = self.autoscaler.context.listers.nodes.get(gone.metadata.name, gone)
             self.history.node_removed(gone, now)
-            self._provider.lose(gone)
+            self._provider.delete_machine_of(gone)
         self.autoscaler.remove(gone)
         self._wake(now)
 

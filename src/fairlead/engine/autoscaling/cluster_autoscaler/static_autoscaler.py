@@ -69,8 +69,8 @@ class LoopRecord(Struct):
 
     `unschedulable` are the pending pods of the loop; None if the loop ended before scale-up.
     `to_help` are the pods that need a new node: pending pods, and pods that will be evicted from
-    nodes that are being drained. `took` is the time in ns that upstream would have slept in the
-    loop. `error` is the text of the error that ended the loop, "" if there is none.
+    nodes that are being drained. `sleep_time` is the time in ns that upstream would have slept in
+    the loop. `error` is the text of the error that ended the loop, "" if there is none.
     """
 
     at: Instant
@@ -80,7 +80,7 @@ class LoopRecord(Struct):
     choices: Sequence[Choice] = ()
     scale_ups: list[ScaleUpStatus] = field(default_factory=list)
     scale_down: ScaleDownStatus = field(default_factory=ScaleDownStatus)
-    took: DurationNs = 0
+    sleep_time: DurationNs = 0
     error: str = ""
 
 
@@ -194,7 +194,7 @@ class StaticAutoscaler:
                 self.scale_down.run(
                     record.scale_down, nodes, deletions, now, is_forbidden=not may_scale_down
                 )
-                record.took = self.scale_down.took
+                record.sleep_time = self.scale_down.sleep_time
             if enforces_min_size:
                 self._enforce_min_size(record, templates, present, now)
 

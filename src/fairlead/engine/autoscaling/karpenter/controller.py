@@ -166,7 +166,7 @@ class Karpenter:
                     if self._context.served is not None or not isinstance(one, Unstructured):
                         self._see(one, now)
                 self._claims.continue_configured(now)
-                self._claims.finish_vanished(now)
+                self._claims.garbage_collect(now)
                 self._static.change(now)
             case ObjectChanged(changed):
                 self._see(changed, now)
@@ -287,7 +287,7 @@ class Karpenter:
         self.cluster.put(budget, now)
         if old is None or _read_of_budget(old) != _read_of_budget(budget):
             self._change(now)
-        if old is not None and _refuses(old) != _refuses(budget):
+        if old is not None and _eviction_conditions(old) != _eviction_conditions(budget):
             self._release_evictions(now, old, budget)
 
     def _release_evictions(self, now: Instant, *versions: PodDisruptionBudget) -> None:
@@ -326,7 +326,7 @@ class Karpenter:
             self._release_evictions(now, obj)
         if isinstance(obj, Node):
             self._discard_trigger(obj.metadata.name, now)
-            self._claims.lose_node(obj, now)
+            self._claims.see_deleted_node(obj, now)
         self._change(now)
 
     def _forget_resource(self, obj: Unstructured, now: Instant) -> None:
@@ -463,7 +463,7 @@ def _read_of_node(node: Node) -> tuple[object, ...]:
     return meta.labels, meta.annotations, node.spec.taints, node.status.allocatable, ready
 
 
-def _refuses(budget: PodDisruptionBudget) -> tuple[object, ...]:
+def _eviction_conditions(budget: PodDisruptionBudget) -> tuple[object, ...]:
     """Return the parts of `budget` that decide whether it refuses an eviction."""
     # upstream: pkg/registry/core/pod/storage/eviction.go:Create
     status = budget.status

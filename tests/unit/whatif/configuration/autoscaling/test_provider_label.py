@@ -78,7 +78,7 @@ def configured(found, make, write):
         file = write("types.csv" if isinstance(types, str) else "types.json", _text(types))
         config, notes = karpenter_config("dump", cluster, str(file))
         table = InstanceTypeTable(config.types, config.options.well_known_labels)
-        allowed = table.chosen(table.meeting(template_requirements(config.pools[0])))
+        allowed = table.chosen(table.compatible(template_requirements(config.pools[0])))
         return [one.name for one in allowed], [one for one in notes if key in one], config
 
     return read

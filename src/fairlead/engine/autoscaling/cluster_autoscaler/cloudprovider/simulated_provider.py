@@ -237,8 +237,8 @@ class SimulatedProvider:
         self._names: dict[str, str] = {}  # names of Nodes by providerID
         self._of_machine: dict[str, str] = {}
         self._zones: dict[str, str] = {}  # the zones of machines
-        self._gone: set[str] = set()
-        self._made: set[str] = set()  # the machines whose Nodes this provider created
+        self._deleted_instances: set[str] = set()
+        self._created_nodes: set[str] = set()  # the machines whose Nodes this provider created
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self.commands: list[Command] = []
 
@@ -259,7 +259,7 @@ class SimulatedProvider:
 
     def has_instance(self, provider_id: str) -> bool:
         """Return False if the machine `provider_id` was deleted, else True."""
-        return provider_id not in self._gone
+        return provider_id not in self._deleted_instances
 
     def node_price(self, node: Node) -> float | None:
         """Return the hourly price of nodes in the group of `node`; None if no price is known."""
@@ -289,7 +289,8 @@ class SimulatedProvider:
             group = next((one for one in self._groups.values() if one.spec.owns(node)), None)
             if group is not None and not self._is_machine(provider_id):
                 self._of_machine[provider_id] = group.id
-                self._gone.discard(provider_id)  # a Node of that name may have been deleted before
+                # a Node of that name may have been deleted before
+                self._deleted_instances.discard(provider_id)
                 group.machines[provider_id] = Instance(provider_id)
                 group.target += 1
                 self._zones[provider_id] = _zone_of(node.metadata.labels)
@@ -299,11 +300,11 @@ class SimulatedProvider:
         group = self.node_group_for(provider_id)
         return group is not None and provider_id in group.machines
 
-    def has_made(self, provider_id: str) -> bool:
+    def has_created_node(self, provider_id: str) -> bool:
         """Return whether this provider created the Node of the machine."""
-        return provider_id in self._made
+        return provider_id in self._created_nodes
 
-    def lose(self, node: Node) -> None:
+    def delete_machine_of(self, node: Node) -> None:
         """Remove the machine of the deleted Node `node`, and lower the target size of its group.
 
         If this provider created the Node, its CSINode and ResourceSlices are deleted.
@@ -313,8 +314,8 @@ class SimulatedProvider:
         group = self.node_group_for(provider_id)
         if group is not None and group.machines.pop(provider_id, None) is not None:
             group.target -= 1
-        if group is not None and provider_id in self._made:
-            self._made.discard(provider_id)
+        if group is not None and provider_id in self._created_nodes:
+            self._created_nodes.discard(provider_id)
             self.commands += group.spec.dependents.deletions(node.metadata.name)
 
     # --- machines --------------------------------------------------------------------------
@@ -410,7 +411,7 @@ class SimulatedProvider:
             "status": {**status, "conditions": [starting]},
         }
         self._names[provider_id] = name
-        self._made.add(provider_id)
+        self._created_nodes.add(provider_id)
         self.commands += group.spec.dependents.creations(name)
         self.commands.append(CreateObject(manifest))
 
@@ -419,7 +420,7 @@ class SimulatedProvider:
 
         The machine's Node is deleted later, when `group.spec.deletion_time` has passed.
         """
-        self._gone.add(provider_id)
+        self._deleted_instances.add(provider_id)
         name = self._names.get(provider_id)
         if name is not None:
             due = now + group.spec.deletion_time

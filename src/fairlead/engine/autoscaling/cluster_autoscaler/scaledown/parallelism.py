@@ -29,7 +29,7 @@ class NodeGroupView(Struct, frozen=True):
     batch_size: int = 0
 
 
-class Cropped(Struct):
+class CroppedNodes(Struct):
     """The nodes whose deletion starts in this loop, by group."""
 
     empty: list[NodeGroupView]
@@ -64,7 +64,7 @@ class _Budget(Struct):
 
 def crop_nodes(
     context: AutoscalingContext, chosen: NodesToDelete, deletions: DeletionsInProgress
-) -> Cropped:
+) -> CroppedNodes:
     """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
     Nodes are taken in four steps:
@@ -84,7 +84,7 @@ def crop_nodes(
         options.max_scale_down_parallelism - len(deletions.empty) - len(deletions.drained),
         options.max_drain_parallelism - len(deletions.drained),
     )
-    found = Cropped([], [])
+    found = CroppedNodes([], [])
     for group, nodes in whole_empty.items():
         drained = whole_drain.get(group, ())
         if not budget.take_whole(len(nodes), len(drained)):

@@ -121,7 +121,7 @@ class RemovalSimulator:
             snapshot.remove_pod(pod, name)
         snapshot.replace_node(with_taint(node, to_be_deleted_taint(now)))
         loose = [snapshot.pod_info(_unbound(pod.pod)) for pod in moving]
-        others = _Others(destinations, name)
+        others = _NamesExcept(destinations, name)
         placed = self._simulator.try_schedule(loose, others, break_on_failure=True)
         if len(placed) < len(loose):
             return False
@@ -133,18 +133,18 @@ def _unbound(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=""))
 
 
-class _Others(Collection[str]):
-    """The node names in `names`, without the name `left_out`."""
+class _NamesExcept(Collection[str]):
+    """The node names in `names`, without the name `excluded`."""
 
-    def __init__(self, names: Collection[str], left_out: str) -> None:
+    def __init__(self, names: Collection[str], excluded: str) -> None:
         self._names = names
-        self._left_out = left_out
+        self._excluded = excluded
 
     def __contains__(self, name: object) -> bool:
-        return name != self._left_out and name in self._names
+        return name != self._excluded and name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names if name != self._left_out)
+        return (name for name in self._names if name != self._excluded)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -28,7 +28,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker i
     DeletionsInProgress,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import (
-    Cropped,
+    CroppedNodes,
     crop_nodes,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import ScaleDownPlanner
@@ -46,7 +46,7 @@ class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
     The delays that apply to the whole cluster start at `last_scale_up` and `last_deletion`.
-    `took` is the time in ns for which upstream would have slept in the last `run`.
+    `sleep_time` is the time in ns for which upstream would have slept in the last `run`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ScaleDown:
         self.last_deletion: Instant = _LONG_AGO
         self._shrunk: dict[str, Instant] = {}
         self._failed: dict[str, Instant] = {}
-        self.took: DurationNs = 0
+        self.sleep_time: DurationNs = 0
 
     def run(
         self,
@@ -75,7 +75,7 @@ class ScaleDown:
         The result is written to `status`. If `is_forbidden` is set, no deletion starts in this
         loop.
         """
-        self.took = 0
+        self.sleep_time = 0
         candidates = self._planner.candidates(self._without_delayed(nodes, now), now)
         status.candidates = [node.metadata.name for node in candidates]
         self._planner.update(nodes, candidates, deletions, now)
@@ -122,7 +122,7 @@ class ScaleDown:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
         self._actuator.outcomes.clear()
         return (
-            (self._context.grown, options.scale_down_delay_after_add),
+            (self._context.scale_up_times, options.scale_down_delay_after_add),
             (self._shrunk, options.scale_down_delay_after_delete),
             (self._failed, options.scale_down_delay_after_failure),
         )
@@ -155,7 +155,7 @@ class ScaleDown:
         self._context.registry.recalculate()
         return started
 
-    def _described(self, chosen: Cropped) -> list[ScaleDownNode]:
+    def _described(self, chosen: CroppedNodes) -> list[ScaleDownNode]:
         empty = [ScaleDownNode(one.name) for view in chosen.empty for one in view.nodes]
         drain = [
             ScaleDownNode(one.name, tuple(self._evicted(one.name)))
@@ -171,7 +171,9 @@ class ScaleDown:
         pods = [] if info is None else [pod.pod for pod in snapshot.pods_on(info)]
         return [pod for pod in pods if not is_mirror_pod(pod) and not is_daemon_set_pod(pod)]
 
-    def _announce(self, chosen: Cropped, deleting: Sequence[ScaleDownNode], now: Instant) -> None:
+    def _announce(
+        self, chosen: CroppedNodes, deleting: Sequence[ScaleDownNode], now: Instant
+    ) -> None:
         drained = {one.name for view in chosen.drain for one in view.nodes}
         snapshot = self._context.snapshot
         for one in deleting:
@@ -206,7 +208,7 @@ class ScaleDown:
             and context.group_of(node) is not None
         ]
         for write in soft_taint_writes(autoscaled, unneeded, written, context.options):
-            self.took = write.delay
+            self.sleep_time = write.delay
             perform = partial(_perform, writer, write.name, add=write.add)
             if write.delay:
                 self._actuator.at(now + write.delay, perform)

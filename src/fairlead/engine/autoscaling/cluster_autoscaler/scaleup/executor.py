@@ -52,6 +52,6 @@ def execute_scale_ups(
             )
             raise ExecutionError(info.group, str(failure)) from failure
         context.registry.register_scale_up(group, increase, now)
-        context.grown[info.group] = now
+        context.scale_up_times[info.group] = now
         message = f"Scale-up: group {info.group} size set to {sizes}"
         events.on_status(NORMAL, "ScaledUpGroup", message)

@@ -71,7 +71,7 @@ class InstanceTypeTable:
         self._resources = {name: column for column, name in enumerate(names)}
         self.allocatable = self._amounts([one.allocatable for one in self.types])
         self.capacity = self._amounts([one.capacity for one in self.types])
-        self._sound: Mask = np.asarray((self.allocatable >= 0).all(axis=1), dtype=np.bool_)
+        self._nonnegative: Mask = np.asarray((self.allocatable >= 0).all(axis=1), dtype=np.bool_)
         keys = dict.fromkeys(key for one in types for key in one.requirements.labels)
         self._labels = {
             key: _Column(one.requirements.find(key) for one in self.types) for key in keys
@@ -82,7 +82,7 @@ class InstanceTypeTable:
         self._offering_labels: dict[str, _Column] = {}
         self._index_offerings()
         self.has_reserved = any(one.capacity_type == RESERVED for one in self._offerings)
-        self._met: dict[Requirements, Mask] = {}
+        self._compatible: dict[Requirements, Mask] = {}
         self._offered: dict[Requirements, Mask] = {}
         self._orders: dict[Requirements, list[float]] = {}
 
@@ -107,16 +107,16 @@ class InstanceTypeTable:
         """
         return self._resources.get(resource)
 
-    def meeting(self, requirements: Requirements) -> Mask:
+    def compatible(self, requirements: Requirements) -> Mask:
         """Return a mask of the types whose own requirements intersect `requirements`."""
-        found = self._met.get(requirements)
+        found = self._compatible.get(requirements)
         if found is None:
             found = self.all.copy()
             for one in requirements:
                 column = self._labels.get(one.key)
                 if column is not None:
                     found &= column.mask(one, _intersects)
-            self._met[requirements] = found
+            self._compatible[requirements] = found
         return found
 
     def offered(self, requirements: Requirements) -> Mask:
@@ -144,7 +144,7 @@ class InstanceTypeTable:
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
         """Return a mask of the types whose allocatable resources are at least `requests`."""
-        found = self._sound
+        found = self._nonnegative
         for name, amount in requests.items():
             column = self._resources.get(name)
             if column is not None:
@@ -207,7 +207,7 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
     return (
         requirement is None
         or one.has_intersection(requirement)
-        or (one.denies and requirement.denies)
+        or (one.allows_missing_label and requirement.allows_missing_label)
     )
 
 
@@ -219,5 +219,7 @@ def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool
     whether a node without the label satisfies `one`.
     """
     if requirement is None:
-        return one.denies
-    return requirement.has_intersection(one) or (one.denies and requirement.denies)
+        return one.allows_missing_label
+    return requirement.has_intersection(one) or (
+        one.allows_missing_label and requirement.allows_missing_label
+    )

@@ -24,7 +24,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 VALIDATION_DELAY_NS: Final[DurationNs] = seconds(15)
 
-Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
+DelayedCommands = Generator[DurationNs, Instant, list[DisruptionCommand]]
 """A generator that yields ns to wait, is resumed with the current time, and returns commands."""
 
 
@@ -58,7 +58,7 @@ class DisruptionMethod(Protocol):
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Yield the time in ns to wait before validation, then return the validated commands.
 
         `allowed` is the number of nodes that may be disrupted within budgets, by NodePool. The

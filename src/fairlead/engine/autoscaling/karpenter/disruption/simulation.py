@@ -49,7 +49,7 @@ KeepReason = str | SchedulingErrors
 """KeepReason: why a node is kept; upstream's text, or the errors from which it is made."""
 
 
-class Simulated(Struct, frozen=True):
+class SimulationResult(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
     `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
@@ -87,9 +87,9 @@ class _Inputs(Struct, frozen=True):
     The inputs were read at the time `read_at[1]`, when `cluster.version` was `read_at[0]`.
     `version` is a different number: `cluster.pass_version` at that time. `staying` are the nodes
     that are not being removed. `deleting` are the keys of the nodes that are being removed.
-    `pending` are the pods without a node, by key. `excused` are the pods that must leave the nodes
-    that are being removed. `tables` are the instance types of the usable NodePools, and `daemons`
-    are the DaemonSets' pods.
+    `pending` are the pods without a node, by key. `must_leave` are the pods that must leave the
+    nodes that are being removed. `tables` are the instance types of the usable NodePools, and
+    `daemons` are the DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]
@@ -97,7 +97,7 @@ class _Inputs(Struct, frozen=True):
     staying: Sequence[StateNode]
     deleting: frozenset[str]
     pending: Mapping[str, Pod]
-    excused: Mapping[str, Pod]
+    must_leave: Mapping[str, Pod]
     tables: Sequence[InstanceTypeTable]
     daemons: Sequence[Pod]
 
@@ -110,7 +110,7 @@ class _Inputs(Struct, frozen=True):
             self.version == other.version
             and self.daemons is other.daemons
             and _are_same(self.tables, other.tables)
-            and _are_same(list(self.excused.values()), list(other.excused.values()))
+            and _are_same(list(self.must_leave.values()), list(other.must_leave.values()))
         )
 
 
@@ -118,7 +118,7 @@ class _Known(Struct, frozen=True):
     """A result of `Simulator.simulate`; `own` are the candidates' pods when it was computed."""
 
     own: Sequence[Pod]
-    result: Simulated
+    result: SimulationResult
 
 
 class Simulator:
@@ -140,7 +140,7 @@ class Simulator:
         now: Instant,
         *,
         stops_early: bool = False,
-    ) -> Simulated | None:
+    ) -> SimulationResult | None:
         """Simulate a provisioning pass in which the nodes `candidates` are gone.
 
         Return None if a candidate is already being removed.
@@ -219,9 +219,9 @@ class Simulator:
         leaving: frozenset[str],
         *,
         stops_early: bool,
-    ) -> Simulated:
+    ) -> SimulationResult:
         result = self._provisioner.schedule(
-            [*inputs.pending.values(), *own, *inputs.excused.values()],
+            [*inputs.pending.values(), *own, *inputs.must_leave.values()],
             inputs.staying,
             strict_reservations=False,
             leaving=leaving,
@@ -229,14 +229,14 @@ class Simulator:
         )
         if result.misplaced is not None:
             state, key = result.misplaced
-            return Simulated((), (), {key: uninitialized_error(state)}, stopped=True)
+            return SimulationResult((), (), {key: uninitialized_error(state)}, stopped=True)
         errors = dict(result.errors)
         for node in result.existing:
             if not node.state.initialized:
                 text = uninitialized_error(node.state)
-                errors |= {one.key: text for one in node.pods if one.key not in inputs.excused}
+                errors |= {one.key: text for one in node.pods if one.key not in inputs.must_leave}
         running = {key: text for key, text in errors.items() if key not in inputs.pending}
-        return Simulated(tuple(result.requests), tuple(result.existing), running)
+        return SimulationResult(tuple(result.requests), tuple(result.existing), running)
 
 
 def uninitialized_error(state: StateNode) -> str:

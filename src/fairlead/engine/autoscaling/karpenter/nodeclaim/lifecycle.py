@@ -94,7 +94,7 @@ class NodeClaimLifecycle:
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
         self._node_info = config.node_info
         self._dependents = config.dependents
-        self._made: set[str] = set()  # the names of the Nodes that this object created
+        self._created_nodes: set[str] = set()  # the names of the Nodes that this object created
         self._starting: set[str] = set()  # the names of Nodes that are not initialized yet
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
@@ -229,7 +229,7 @@ class NodeClaimLifecycle:
                     self._dependents_of(claim.metadata.labels).creations(name)
                 )
                 self._context.commands.append(node_of(claim, now, self._node_info))
-                self._made.add(name)
+                self._created_nodes.add(name)
 
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage prevents the creation of the Node of `claim` at `now`.
@@ -355,18 +355,18 @@ class NodeClaimLifecycle:
         claims = self._context.cluster.node_claims.values()
         return next((one for one in claims if one.status.node_name == node_name), None)
 
-    def lose_node(self, node: Node, now: Instant) -> None:
+    def see_deleted_node(self, node: Node, now: Instant) -> None:
         """Remove the NodeClaim of a deleted Node, and the objects created with the Node."""
         name = node.metadata.name
         claim = self._claim_on(name)
         self._starting.discard(name)
-        if name in self._made:
-            self._made.discard(name)
+        if name in self._created_nodes:
+            self._created_nodes.discard(name)
             self._context.commands.extend(self._dependents_of(node.metadata.labels).deletions(name))
         if claim is not None:
             self._finish(claim, now)
 
-    def finish_vanished(self, now: Instant) -> None:
+    def garbage_collect(self, now: Instant) -> None:
         """Remove the loaded NodeClaims whose Nodes were deleted while Karpenter was not running."""
         # upstream: nodeclaim/garbagecollection/controller.go: Reconcile
         nodes = self._context.cluster.node_objects
@@ -392,7 +392,7 @@ class NodeClaimLifecycle:
             return
         is_rejected = reason in (FailureReason.INVALID, FailureReason.FORBIDDEN)
         if command.target.kind != "Node" or is_rejected:
-            self.lose_machine(name, message, now)
+            self.delete_unregistered(name, message, now)
         elif name in claims and not claims[name].metadata.deletion_timestamp:
             self._machines.register_again(name, now)
 
@@ -437,7 +437,7 @@ class NodeClaimLifecycle:
         is_marked = self._context.cluster.is_marked(claim.status.provider_id)
         return bool(claim.metadata.deletion_timestamp) or is_marked
 
-    def lose_machine(self, name: str, message: str, now: Instant) -> None:
+    def delete_unregistered(self, name: str, message: str, now: Instant) -> None:
         """Remove the NodeClaim `name` if it has no Node.
 
         The API server refused to create the NodeClaim or its Node; `message` says why.

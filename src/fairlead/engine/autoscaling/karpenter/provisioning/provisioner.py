@@ -91,7 +91,7 @@ NO_TYPES_BY_MIN_VALUES: Final = f"{NO_TYPES} due to minValues incompatibility"
 TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 
 
-class Provisioned(Struct):
+class ProvisioningResult(Struct):
     """The result of a provisioning pass.
 
     `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
@@ -187,7 +187,7 @@ class Provisioner:
         self._free: dict[str, _FreeResources] = {}
         self._pass_start: _PassStart | None = None
 
-    def provision(self, now: Instant) -> Provisioned:
+    def provision(self, now: Instant) -> ProvisioningResult:
         """Run one pass over the pending pods and the pods of nodes that are being removed."""
         pending, ignored = self.pending_pods()
         nodes = self._cluster.nodes(now)
@@ -229,7 +229,7 @@ class Provisioner:
         leaving: Collection[str] = frozenset(),
         only_new: bool = False,
         running: Collection[str] = frozenset(),
-    ) -> Provisioned:
+    ) -> ProvisioningResult:
         """Place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
@@ -240,12 +240,12 @@ class Provisioner:
         not initialized.
         """
         if not pods:
-            return Provisioned()
+            return ProvisioningResult()
         pools = self.usable_pools()
         if not pools:
             queue = PendingPodQueue(self.pending(pod) for pod in pods).ordered
-            return Provisioned(queue=[one.pod for one in queue], has_pools=False)
-        result = Provisioned()
+            return ProvisioningResult(queue=[one.pod for one in queue], has_pools=False)
+        result = ProvisioningResult()
         templates = self._templates(pools, result)
         pool_daemons = self._compared_daemons(templates)
         start = self._start(nodes, pools, pool_daemons.pods)
@@ -319,7 +319,7 @@ class Provisioner:
         known.nodes = nodes
         return known
 
-    def _take_result(self, found: PassResult, result: Provisioned) -> None:
+    def _take_result(self, found: PassResult, result: ProvisioningResult) -> None:
         result.queue = found.queue
         result.existing = found.existing
         result.errors = found.errors
@@ -347,7 +347,9 @@ class Provisioner:
         usable.sort(key=lambda pool: pool.name, reverse=True)
         return sorted(usable, key=lambda pool: -(pool.spec.weight or 0))
 
-    def _templates(self, pools: Sequence[NodePool], result: Provisioned) -> list[NodeClaimTemplate]:
+    def _templates(
+        self, pools: Sequence[NodePool], result: ProvisioningResult
+    ) -> list[NodeClaimTemplate]:
         templates: list[NodeClaimTemplate] = []
         for pool in pools:
             table = self.types_of(pool)
@@ -405,7 +407,9 @@ class Provisioner:
         They are the pods of `daemons()` with the changes that `_compared_daemons` explains.
         The result is the same list object until its pods change.
         """
-        return self._compared_daemons(self._templates(self.usable_pools(), Provisioned())).pods
+        return self._compared_daemons(
+            self._templates(self.usable_pools(), ProvisioningResult())
+        ).pods
 
     def _compared_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _PoolDaemons:
         """Compare the DaemonSets' pods with the pools in the order of `templates`.

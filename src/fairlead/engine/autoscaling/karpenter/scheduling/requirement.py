@@ -60,7 +60,7 @@ class LabelRequirement(Struct, frozen=True):
         return IN if self.values else DOES_NOT_EXIST
 
     @property
-    def denies(self) -> bool:
+    def allows_missing_label(self) -> bool:
         """Whether nodes without the label are accepted: True for NotIn and DoesNotExist."""
         return self.complement == bool(self.values)
 

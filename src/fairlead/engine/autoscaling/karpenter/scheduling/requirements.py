@@ -144,7 +144,7 @@ class Requirements:
         for key, one in required._by_key.items():
             existing = mine.get(key)
             if existing is None:
-                if key not in allow_undefined and not one.denies:
+                if key not in allow_undefined and not one.allows_missing_label:
                     return False
             elif not _agree(existing, one):
                 return False
@@ -154,7 +154,7 @@ class Requirements:
         return [
             key
             for key, one in required._by_key.items()
-            if key not in self._by_key and key not in allowed and not one.denies
+            if key not in self._by_key and key not in allowed and not one.allows_missing_label
         ]
 
     def _typo_hint(self, key: str, allowed: Collection[str]) -> str:
@@ -224,4 +224,6 @@ def has_preferred_node_affinity(pod: Pod) -> bool:
 
 
 def _agree(existing: LabelRequirement, incoming: LabelRequirement) -> bool:
-    return existing.has_intersection(incoming) or (incoming.denies and existing.denies)
+    return existing.has_intersection(incoming) or (
+        incoming.allows_missing_label and existing.allows_missing_label
+    )

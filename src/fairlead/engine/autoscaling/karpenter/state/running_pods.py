@@ -20,7 +20,7 @@ class RunningPods:
         """Group the pods on `nodes` by namespace. The pods must not change afterwards."""
         self._by_namespace: dict[str, list[Pod]] = {}
         for on_node in nodes:
-            for pod in on_node.lasting:
+            for pod in on_node.active:
                 self._by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
         self._by_key: dict[str, Pod] | None = None
         self._counts: dict[Hashable, Counter[str]] = {}

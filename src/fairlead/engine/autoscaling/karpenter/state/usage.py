@@ -37,7 +37,7 @@ class PodsOnNode(Struct, frozen=True, dict=True):
         return tuple(pod for pod in self.pods if not is_terminal(pod))
 
     @cached_property
-    def lasting(self) -> tuple[Pod, ...]:
+    def active(self) -> tuple[Pod, ...]:
         """The pods that have not terminated and are not terminating."""
         return tuple(pod for pod in self.running if not is_terminating(pod))
 

@@ -73,7 +73,7 @@ def surplus_claims(
     def rank(claim: NodeClaim) -> tuple[bool, bool, bool, float]:
         node = nodes.get(claim.name)
         pods = cluster.pods_on(node.node_name).pods if node is not None else ()
-        if all(_may_vanish(pod, now) for pod in pods):
+        if all(_need_not_be_rescheduled(pod, now) for pod in pods):
             return claim.is_true(LAUNCHED), False, False, 0.0
         protected = any(has_do_not_disrupt(pod, now) for pod in pods)
         cost = sum(map(eviction_cost, pods)) * lifetime_remaining(claim, now)
@@ -82,5 +82,5 @@ def surplus_claims(
     return sorted(active, key=rank)[:surplus]
 
 
-def _may_vanish(pod: Pod, now: Instant) -> bool:
+def _need_not_be_rescheduled(pod: Pod, now: Instant) -> bool:
     return is_owned_by(pod, "DaemonSet") and not has_do_not_disrupt(pod, now)

@@ -71,7 +71,7 @@ def test_a_node_that_is_created_again_belongs_to_its_machine():
     group = one.node_groups()[0]
     node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
     group.delete_nodes([node.spec.provider_id], 0)
-    one.lose(node)
+    one.delete_machine_of(node)
     one.adopt(node)
     assert group.target_size() == 1
     assert one.has_instance(node.spec.provider_id)
@@ -158,7 +158,7 @@ def test_a_node_deleted_by_others_lowers_the_target_size():
     node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
     one.adopt(decode_as(Node, {"metadata": {"name": "other", "labels": {"pool": "b"}}}))
     assert one.node_groups()[0].target_size() == 1
-    one.lose(node)
+    one.delete_machine_of(node)
     assert one.node_groups()[0].target_size() == 0
 
 

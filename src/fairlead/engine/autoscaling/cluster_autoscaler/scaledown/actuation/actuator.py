@@ -53,7 +53,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget 
     RemainingBudgets,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
-from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import Cropped
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import CroppedNodes
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -155,7 +155,7 @@ class Actuator:
         """
         self._failed_groups.clear()
 
-    def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
+    def start_deletion(self, chosen: CroppedNodes, now: Instant) -> list[str]:
         """Taint the `chosen` nodes and begin their deletion; return the names of these nodes.
 
         upstream: actuator.go: StartDeletion

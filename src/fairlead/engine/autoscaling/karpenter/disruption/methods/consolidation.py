@@ -39,14 +39,14 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import (
     VALIDATION_DELAY_NS,
+    DelayedCommands,
     DisruptionContext,
-    Waiting,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection import (
     QuickRejection,
     RejectionMemory,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, Simulated
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import KeepReason, SimulationResult
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
@@ -121,7 +121,9 @@ class Consolidation:
         self._rejections = RejectionMemory()
         self._search: QuickRejection | None = None  # None if no search is running
 
-    def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
+    def commands(
+        self, search: Search, now: Instant, reject: Reject = lambda *_: None
+    ) -> DelayedCommands:
         """Call `search`, yield the validation delay, return the command if it is still valid.
 
         `search` returns (the command or None, whether a budget excluded a candidate). If `search`
@@ -202,7 +204,7 @@ class Consolidation:
         self,
         candidates: Sequence[DisruptionCandidate],
         replacements: tuple[NodeClaimRequest, ...],
-        simulated: Simulated,
+        simulated: SimulationResult,
     ) -> DisruptionCommand:
         return DisruptionCommand(
             self._method, UNDERUTILIZED, tuple(candidates), replacements, simulated.placed

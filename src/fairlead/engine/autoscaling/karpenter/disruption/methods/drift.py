@@ -14,7 +14,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    DelayedCommands,
+    DisruptionContext,
+)
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.core.instant import Instant
 
@@ -63,7 +66,7 @@ class Drift:
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Return the result of `compute`, without waiting."""
         yield from ()
         return self.compute(candidates, allowed, now)

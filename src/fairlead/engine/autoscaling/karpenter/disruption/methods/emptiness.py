@@ -16,8 +16,8 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import (
     VALIDATION_DELAY_NS,
+    DelayedCommands,
     DisruptionContext,
-    Waiting,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import by_cost
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate_empty
@@ -74,7 +74,7 @@ class Emptiness:
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Yield the validation delay, then return the command for nodes that are still empty."""
         if self._memory.is_consolidated(self.name, now):
             return []

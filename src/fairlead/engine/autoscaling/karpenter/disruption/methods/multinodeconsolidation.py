@@ -21,7 +21,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    DelayedCommands,
+    DisruptionContext,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import (
     Consolidation,
     by_cost,
@@ -108,7 +111,7 @@ class MultiNodeConsolidation:
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Find a command, yield the validation delay, return the command if it is still valid."""
         return self._consolidation.commands(partial(self.find, candidates, allowed), now)
 

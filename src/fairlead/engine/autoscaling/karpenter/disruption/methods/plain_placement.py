@@ -103,7 +103,7 @@ class NodeRoom(Struct):
         return found
 
 
-class Placed(Struct, frozen=True):
+class PlacementResult(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
@@ -133,10 +133,10 @@ class PlainPlacement:
         self._common = common
         self._by_facts: dict[int, list[NodeRoom]] = {}
         self._with_room: set[str] = set()
-        self._known: dict[object, Placed] = {}
+        self._known: dict[object, PlacementResult] = {}
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
-    def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
+    def place(self, own: Sequence[PlainPods], leaving: set[str]) -> PlacementResult:
         """Place the common pods and the pods in `own`.
 
         Nodes whose keys are in `leaving` take no pods.
@@ -214,7 +214,7 @@ class PlainPlacement:
 
     def _place_counts(
         self, sizes: Sequence[tuple[Size, tuple[PodFacts, int]]], leaving: set[str]
-    ) -> Placed:
+    ) -> PlacementResult:
         left: list[tuple[PodFacts, int]] = []
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []
@@ -238,9 +238,9 @@ class PlainPlacement:
             if done < count:
                 left.append((facts, count - done))
                 left_places.append((size, done, count))
-        return Placed(tuple(left), tuple(left_places), tuple(starting))
+        return PlacementResult(tuple(left), tuple(left_places), tuple(starting))
 
-    def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> Placed:
+    def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> PlacementResult:
         """Place pods one by one. This is necessary if pods of one size have different facts."""
         left: list[tuple[PodFacts, int]] = []
         left_places: list[tuple[Size | None, int, int]] = []
@@ -266,7 +266,7 @@ class PlainPlacement:
             else:
                 left.append((facts, 1))
             left_places.append((None, place, place + 1))
-        return Placed(tuple(left), tuple(left_places), tuple(starting))
+        return PlacementResult(tuple(left), tuple(left_places), tuple(starting))
 
 
 def _fitting(free: Amounts, facts: PodFacts, most: int) -> int:

@@ -39,7 +39,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 )
 from fairlead.engine.autoscaling.karpenter.disruption.methods.plain_placement import (
     NodeRoom,
-    Placed,
+    PlacementResult,
     PlainPlacement,
     PlainPod,
     PlainPods,
@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.plain_placement im
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
     KeepReason,
     SchedulingErrors,
-    Simulated,
+    SimulationResult,
     uninitialized_error,
 )
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
@@ -301,7 +301,7 @@ class QuickRejection:
                 number = bisect_right(ends, place)
                 if number < len(starting) and starting[number][1] <= place:
                     errors[key] = uninitialized_error(starting[number][3])
-        return Simulated((), (), errors).problem()
+        return SimulationResult((), (), errors).problem()
 
     def _new_claims(
         self, candidates: Sequence[DisruptionCandidate], outcome: _Outcome
@@ -331,7 +331,7 @@ class _Outcome(Struct, frozen=True):
 
     placement: PlainPlacement
     own: list[PlainPods]
-    placed: Placed
+    placed: PlacementResult
 
     @property
     def sequence(self) -> Sequenced:

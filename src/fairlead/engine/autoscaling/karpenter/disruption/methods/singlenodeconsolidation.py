@@ -19,7 +19,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    DelayedCommands,
+    DisruptionContext,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import (
     Consolidation,
     by_cost,
@@ -102,7 +105,7 @@ class SingleNodeConsolidation:
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Find a command, yield the validation delay, return the command if it is still valid."""
         search = partial(self.first, candidates, allowed)
         return self._consolidation.commands(search, now, self._reject)

@@ -14,7 +14,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.method import (
+    DelayedCommands,
+    DisruptionContext,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import static_request
 from fairlead.engine.autoscaling.karpenter.state.pool_count import node_limit, pool_count
 from fairlead.engine.core.instant import Instant
@@ -67,7 +70,7 @@ class StaticDrift:
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
-    ) -> Waiting:
+    ) -> DelayedCommands:
         """Return the result of `compute`, without waiting."""
         yield from ()
         return self.compute(candidates, allowed, now)

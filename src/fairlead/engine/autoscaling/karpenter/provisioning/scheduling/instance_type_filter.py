@@ -24,7 +24,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 _MEGA_CPU_MILLI: Final = 1_000_000 * 1_000
 _TOO_LARGE: Final = "no instance type has enough resources"
 
-Remaining = tuple[Mask, dict[str, int]]
+RemainingTypes = tuple[Mask, dict[str, int]]
 """The remaining types, and {label: number of values left} for labels with unmet minValues."""
 
 
@@ -46,7 +46,7 @@ def filter_instance_types(
     requests: Mapping[str, int],
     *,
     relaxes_min_values: bool,
-) -> Remaining | FilterFailure:
+) -> RemainingTypes | FilterFailure:
     """Return the types in `options` that satisfy `requirements`, fit `requests`, and are offered.
 
     The result is (mask of the types, {label: number of values left}), or a FilterFailure if no type
@@ -55,7 +55,7 @@ def filter_instance_types(
     FilterFailure as well.
     """
     met, fits, offered = (
-        table.meeting(requirements),
+        table.compatible(requirements),
         table.fitting(requests),
         table.offered(requirements),
     )

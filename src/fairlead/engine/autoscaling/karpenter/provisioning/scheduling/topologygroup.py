@@ -18,7 +18,7 @@ from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodefilter import (
     EVERY_NODE,
     TopologyNodeFilter,
-    odd,
+    elements_of_odd_count,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
 
@@ -233,6 +233,7 @@ def _selector_identity(selector: LabelSelector | None) -> Hashable:
     if selector is None:
         return None
     expressions = frozenset(
-        (one.key, one.operator, odd(one.values)) for one in selector.match_expressions
+        (one.key, one.operator, elements_of_odd_count(one.values))
+        for one in selector.match_expressions
     )
     return expressions, frozenset(selector.match_labels.items())

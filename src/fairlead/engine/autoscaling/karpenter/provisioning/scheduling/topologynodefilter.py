@@ -46,11 +46,16 @@ class TopologyNodeFilter:
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
-        alternatives = odd(
+        alternatives = elements_of_odd_count(
             frozenset((one.key, one.min_values) for one in requirements)
             for requirements in self.alternatives
         )
-        identity = alternatives, self.honors_taints, self.honors_affinity, odd(self.tolerations)
+        identity = (
+            alternatives,
+            self.honors_taints,
+            self.honors_affinity,
+            elements_of_odd_count(self.tolerations),
+        )
         object.__setattr__(self, "matches_all", matches_all)
         object.__setattr__(self, "identity", identity)
 
@@ -89,7 +94,7 @@ def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeF
     )
 
 
-def odd(elements: Iterable[Hashable]) -> frozenset[Hashable]:
+def elements_of_odd_count(elements: Iterable[Hashable]) -> frozenset[Hashable]:
     """Return the elements that occur an odd number of times."""
     given = tuple(elements)
     if len(given) < 2:
