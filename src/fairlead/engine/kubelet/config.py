@@ -38,7 +38,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     If `start_delays` returns a time for a pod, this time replaces `start_delay`. If
     `removal_delays` returns a time for a pod, the pod is removed that long after the kubelet
-    observes the deletion request; this replaces `stop` and `removal_delay`. If `tends_pods` is
+    observes the deletion request; this replaces `stop` and `removal_delay`. If `manages_pods` is
     False, another program starts and stops pods.
 
     The first of these times that is not None determines how long a pod runs: `input_duration`
@@ -77,7 +77,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
     removal_delays: Callable[[Pod], DurationNs | None] | None = None
-    tends_pods: bool = True
+    manages_pods: bool = True
     accepts_pods: bool = False
     applies_readiness_gates: bool = False
     waits_for_claims: bool = False

@@ -69,7 +69,7 @@ class Act(StrEnum):
     REMOVE = "remove"
 
 
-class Due(Struct, frozen=True):
+class NextAct(Struct, frozen=True):
     """A kubelet's next act on a pod, and its time.
 
     If the act is END, `why` states why the pod ends: completed or deadline.
@@ -88,7 +88,7 @@ def next_act(
     terminating_at: Instant,
     config: KubeletConfig,
     ready_at: Instant | None = None,
-) -> Due | None:
+) -> NextAct | None:
     """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
     `bound_at` and `terminating_at` are the times at which the kubelet observed the binding and the
@@ -96,19 +96,19 @@ def next_act(
     which it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
-        return Due(Act.REMOVE, removal_due(pod, terminating_at, config))
+        return NextAct(Act.REMOVE, removal_due(pod, terminating_at, config))
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
-            return Due(Act.ACCEPT, bound_at)
+            return NextAct(Act.ACCEPT, bound_at)
         if fails_to_start(pod) or (config.never_starts is not None and config.never_starts(pod)):
             return deadline_due(pod, bound_at, config)
-        start = Due(Act.START, bound_at + start_delay_of(pod, config))
+        start = NextAct(Act.START, bound_at + start_delay_of(pod, config))
         return earlier(start, deadline_due(pod, bound_at, config))
     if pod.status.phase != "Running":
         return None
     due = earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
-        return earlier(due, Due(Act.OBSERVE, started_at))
+        return earlier(due, NextAct(Act.OBSERVE, started_at))
     return due
 
 
@@ -153,14 +153,14 @@ def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def earlier(first: Due | None, second: Due | None) -> Due | None:
+def earlier(first: NextAct | None, second: NextAct | None) -> NextAct | None:
     """Return the act that is due earlier; `first` if both are due at the same time."""
     if first is None or second is None:
         return first or second
     return second if second.at < first.at else first
 
 
-def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
+def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> NextAct | None:
     """Return the kubelet's act that reports the containers of the running `pod` as ready.
 
     `ready_at` is the time at which the containers become ready (None: never). Returns None if
@@ -170,15 +170,15 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
         return None
     if is_readiness_current(pod, applies_readiness_gates=config.applies_readiness_gates):
         return None
-    return Due(Act.READY, ready_at)
+    return NextAct(Act.READY, ready_at)
 
 
-def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
+def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> NextAct | None:
     """Return the act that ends `pod`, which began to run at `started_at`.
 
     Returns None if the pod runs until it is deleted.
     """
-    completed: Due | None = None
+    completed: NextAct | None = None
     duration = run_duration(pod)
     if duration is None and RUN_DURATION not in pod.metadata.annotations:
         duration = config.input_duration if reads_to_the_end(pod) else None
@@ -187,11 +187,11 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
         if duration is None and pod.spec.restart_policy != "Always":
             duration = config.job_duration
     if duration is not None:
-        completed = Due(Act.END, started_at + duration, "completed")
+        completed = NextAct(Act.END, started_at + duration, "completed")
     return earlier(completed, deadline_due(pod, started_at, config))
 
 
-def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due | None:
+def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> NextAct | None:
     """Return the act that ends `pod` at its deadline; None if it has no deadline.
 
     The deadline is spec.activeDeadlineSeconds after status.startTime (or `accepted_at` if the start
@@ -204,7 +204,7 @@ def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due |
         return None
     since = start_time(pod)
     counted_from = accepted_at if since is None else since
-    return Due(Act.END, counted_from + seconds(pod.spec.active_deadline_seconds), "deadline")
+    return NextAct(Act.END, counted_from + seconds(pod.spec.active_deadline_seconds), "deadline")
 
 
 def reads_to_the_end(pod: Pod) -> bool:

@@ -57,7 +57,7 @@ from fairlead.engine.kubelet.pod_admission import ADMITTED, Admission, PodReject
 from fairlead.engine.kubelet.pod_lifecycle import (
     STARTABLE_PHASES,
     Act,
-    Due,
+    NextAct,
     earlier,
     grace_period,
     has_ready_containers,
@@ -92,7 +92,7 @@ WHY_REMOVED: Final = "terminated"
 _TOGETHER: Final = (Act.READY, Act.RESTART)
 
 
-class _Stopping(Struct, frozen=True):
+class _PodStop(Struct, frozen=True):
     """A pod that the kubelet itself stops; `status` is written when the pod has stopped (`at`)."""
 
     at: Instant
@@ -119,11 +119,11 @@ class _PodWorker(Struct):
     started_at: Instant
     terminating_at: Instant
     ready_at: Instant | None = None
-    pending: Due | None = None
-    sent: Due | None = None
+    pending: NextAct | None = None
+    sent: NextAct | None = None
     is_admitted: bool = False
     rejection: PodRejection | None = None
-    stopping: _Stopping | None = None
+    stopping: _PodStop | None = None
     is_lost: bool = False
     deferral: Condition | None = None
     is_attach_error_reported: bool = False
@@ -131,7 +131,7 @@ class _PodWorker(Struct):
 
 class _Timer(Struct, frozen=True):
     worker: _PodWorker
-    due: Due
+    due: NextAct
 
 
 class PodWorkers(Struct):
@@ -154,7 +154,7 @@ class PodWorkers(Struct):
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
     # Timers that expired while the kubelet of the node did not work, by node.
-    _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
+    _suspended: dict[str, list[_Timer]] = field(default_factory=dict)
     # Pods that a kubelet has not seen because it does not work, by node.
     _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
     # Workers of pods whose next act is not END, by pod key. If a worker has no pending act, its
@@ -206,7 +206,7 @@ class PodWorkers(Struct):
                 self._expired.appendleft(timer)
                 break
             if not self.is_reporting(timer.worker.node):
-                self._frozen.setdefault(timer.worker.node, []).append(timer)
+                self._suspended.setdefault(timer.worker.node, []).append(timer)
                 continue
             if act is Act.START and (errors := self._mount_errors(timer.worker, now)):
                 commands += errors
@@ -224,10 +224,11 @@ class PodWorkers(Struct):
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
         """Load the pods of `loaded` that need no action yet (`is_settled`); return the others.
 
-        The caller must pass the returned pods to `see`. If `config.tends_pods` is False, or if pods
-        were loaded or seen before, no pod is loaded here, and all pods of `loaded` are returned.
+        The caller must pass the returned pods to `see`. If `config.manages_pods` is False, or if
+        pods were loaded or seen before, no pod is loaded here, and all pods of `loaded` are
+        returned.
         """
-        if not self.config.tends_pods or self._workers or self._settled:
+        if not self.config.manages_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
         self._settled = loaded.bound.copy()
@@ -275,7 +276,7 @@ class PodWorkers(Struct):
         make room for the new pod, also return events about the other pods. `terminating_at`, the
         time at which the termination began, matters only for a new pod that is already terminating.
         """
-        if not pod.spec.node_name or not self.config.tends_pods:
+        if not pod.spec.node_name or not self.config.manages_pods:
             return []
         key = pod.key
         worker = self._find(key)
@@ -301,7 +302,7 @@ class PodWorkers(Struct):
         Also decide whether to admit the pods that the kubelet has not seen; return the events of
         pods that stop to make room for them.
         """
-        self._expired.extend(self._frozen.pop(node, ()))
+        self._expired.extend(self._suspended.pop(node, ()))
         commands: list[Command] = []
         for worker in self._unseen.pop(node, ()):
             if self._workers.get(worker.ref.key) is worker:
@@ -341,7 +342,7 @@ class PodWorkers(Struct):
         if pod.status.phase != "Running":
             worker.bound_at = now
         elif pod.spec.restart_policy == "Never" and not is_static(pod):
-            worker.stopping = _Stopping(now, pod_status.lost(worker.ref, pod))
+            worker.stopping = _PodStop(now, pod_status.lost(worker.ref, pod))
         else:
             worker.is_lost = bool(pod.spec.containers)
             worker.started_at = now + start_delay_of(pod, self.config)
@@ -369,8 +370,8 @@ class PodWorkers(Struct):
             return
         if reason is FailureReason.NOT_FOUND:
             return
-        if worker.sent is not None and _is_by_kubelet(command, worker.sent):
-            again = Due(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
+        if worker.sent is not None and _is_command_of(command, worker.sent):
+            again = NextAct(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
             worker.sent, worker.pending = None, again
             worker.is_lost |= again.act is Act.RESTART
             self._timers.add(again.at, _Timer(worker, again))
@@ -433,7 +434,7 @@ class PodWorkers(Struct):
     def _release(self, holder: Pod, now: Instant) -> None:
         """Start the pods that wait for volumes of `holder`, a pod that was deleted or has ended."""
         if self._volumes is not None and not self.is_reporting(holder.spec.node_name):
-            self._volumes.lose(holder, now)
+            self._volumes.delay_detach(holder, now)
         for key, worker in self._awaiting.pop(holder.key, {}).items():
             if self._workers.get(key) is worker:
                 worker.bound_at = now
@@ -492,18 +493,18 @@ class PodWorkers(Struct):
             if pod.status.phase == "Running":
                 worker.bound_at = max(now, worker.bound_at) + stopping_time(pod, self.config)
             status = pod_status.preempted(victim.ref)
-            victim.stopping = _Stopping(worker.bound_at, status)
+            victim.stopping = _PodStop(worker.bound_at, status)
             self._plan(victim)
             what = pod_status.PREEMPTING, pod_status.PREEMPTED_MESSAGE
             commands.append(_event(victim.ref, "Warning", *what))
         return commands
 
-    def _next_act(self, worker: _PodWorker) -> Due | None:
+    def _next_act(self, worker: _PodWorker) -> NextAct | None:
         pod, never_stops = worker.pod, self.config.never_stops
         if never_stops is not None and not worker.is_lost and never_stops(pod):
             return None
         if worker.rejection is not None and _awaits_admission(pod):
-            return Due(Act.REJECT, worker.bound_at + start_delay_of(pod, self.config))
+            return NextAct(Act.REJECT, worker.bound_at + start_delay_of(pod, self.config))
         due = next_act(
             pod,
             bound_at=worker.bound_at,
@@ -515,12 +516,12 @@ class PodWorkers(Struct):
         if worker.is_lost and pod.status.phase == "Running" and not is_terminating(pod):
             # One write reports the restart and, if the pod was ready, that it is ready again.
             at = worker.started_at if worker.ready_at is None else worker.ready_at
-            due = earlier(Due(Act.RESTART, at), due)
+            due = earlier(NextAct(Act.RESTART, at), due)
         if self._is_room_for_resize(worker):
-            due = earlier(Due(Act.OBSERVE, worker.started_at), due)
+            due = earlier(NextAct(Act.OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
             return due
-        stop = Due(Act.STOP, worker.stopping.at)
+        stop = NextAct(Act.STOP, worker.stopping.at)
         return earlier(stop, due) if is_terminating(pod) else stop
 
     def _plan(self, worker: _PodWorker) -> None:
@@ -656,7 +657,7 @@ class PodWorkers(Struct):
         )
         if worker.pod.status.phase != "Running":
             return [event, failure]
-        worker.stopping = _Stopping(now + stopping_time(worker.pod, self.config), failure)
+        worker.stopping = _PodStop(now + stopping_time(worker.pod, self.config), failure)
         worker.sent = None
         self._plan(worker)
         return [event]
@@ -710,7 +711,7 @@ def _was_ready(worker: _PodWorker) -> bool:
     return found is not None and not found.reason
 
 
-def _is_pending_already(due: Due, pending: Due | None) -> bool:
+def _is_pending_already(due: NextAct, pending: NextAct | None) -> bool:
     """Return whether `pending`, the act for which the pod waits, makes the act `due` unnecessary.
 
     This is the case if both are the same act at the same time. It is also the case if both are
@@ -722,7 +723,7 @@ def _is_pending_already(due: Due, pending: Due | None) -> bool:
     return due.at == pending.at or (due.act is Act.REMOVE and due.at > pending.at)
 
 
-def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
+def _is_command_of(command: PatchStatus | DeleteObject, sent: NextAct) -> bool:
     return isinstance(command, DeleteObject) == (sent.act is Act.REMOVE)
 
 

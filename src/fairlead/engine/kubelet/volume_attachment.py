@@ -64,7 +64,7 @@ class SingleNodeVolumes(Struct):
             return 0
         return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
 
-    def lose(self, pod: Pod, now: Instant) -> None:
+    def delay_detach(self, pod: Pod, now: Instant) -> None:
         """Record that the volumes of `pod` stay attached for DETACH_TIMEOUT after `now`.
 
         The node of `pod` is lost. Does nothing if the pod is not Running, or if the node has the

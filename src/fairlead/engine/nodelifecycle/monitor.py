@@ -157,7 +157,7 @@ class Monitor:
         if self._zones.zone_of(name) != zone:
             self._stop_requeuing(name)
         found = examine(record.health, node, record.renewals, now, self._config)
-        record.health, record.through = found.health, now
+        record.health, record.last_pass = found.health, now
         self._count(node, zone, is_ready=found.current == TRUE)
         commands = self._mark_unknown(node, zone, found, now)
         commands += self._notify_mode(node, zone, found, now)

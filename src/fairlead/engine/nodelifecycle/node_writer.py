@@ -71,7 +71,7 @@ class NodeWriter:
         pending = self._pending.setdefault(name, _PendingEdits())
         waiting = list(pending.edits)[0 if pending.sent is None else 1 :]
         pending.edits.extend(e for e in edits if not (isinstance(e, LEVEL) and e in waiting))
-        return self._go_on(name, now) if pending.sent is None else []
+        return self._next_commands(name, now) if pending.sent is None else []
 
     def is_marking_unknown(self, name: str) -> bool:
         """Return whether an edit is pending that sets the node's conditions to Unknown."""
@@ -86,7 +86,9 @@ class NodeWriter:
         Call this method after a new node version or a command outcome.
         """
         pending = self._pending.get(name)
-        return self._go_on(name, now) if pending is not None and pending.sent is None else []
+        return (
+            self._next_commands(name, now) if pending is not None and pending.sent is None else []
+        )
 
     def forget(self, name: str) -> None:
         """Drop all edits of the deleted node `name`."""
@@ -114,7 +116,7 @@ class NodeWriter:
         pending.edits.popleft()
         return EditOutcome(command.target.name, edit, failure)
 
-    def _go_on(self, name: str, now: Instant) -> list[Command]:
+    def _next_commands(self, name: str, now: Instant) -> list[Command]:
         pending, node = self._pending[name], self._find(name)
         while node is not None and pending.edits:
             if (

@@ -115,7 +115,7 @@ class ControlPlane:
             ServiceCidrs(storage),
             *controllers,
         )
-        has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
+        has_kubelets = config.kubelet.manages_pods and "kubelet" not in without
         self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
         self._world.show_all(now)
         # First run only the controllers `own`: they create the objects that clients rely on, before

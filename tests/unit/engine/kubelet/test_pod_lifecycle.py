@@ -14,7 +14,7 @@ from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.pod_lifecycle import (
     Act,
-    Due,
+    NextAct,
     deletion_requested_at,
     next_act,
     removal_due,
@@ -51,30 +51,30 @@ def act_of(one, config=None):
 @pytest.mark.parametrize(
     ("case", "one", "expected"),
     [
-        ("a pending pod starts", pod("Pending"), Due(Act.START, NOW + seconds(0.647))),
-        ("a pod without a phase starts", pod(""), Due(Act.START, NOW + seconds(0.647))),
+        ("a pending pod starts", pod("Pending"), NextAct(Act.START, NOW + seconds(0.647))),
+        ("a pod without a phase starts", pod(""), NextAct(Act.START, NOW + seconds(0.647))),
         ("a running pod runs for ever", pod(), None),
         ("a finished pod stays", pod("Failed"), None),
         ("an unknown pod stays", pod("Unknown"), None),
         (
             "a pod with a duration completes",
             pod(annotations={"fairlead.dev/run-duration": "1m30s"}),
-            Due(Act.END, NOW + seconds(90), "completed"),
+            NextAct(Act.END, NOW + seconds(90), "completed"),
         ),
         (
             "a deadline counts from startTime",
             pod(deadline=120),
-            Due(Act.END, seconds(900 + 120), "deadline"),
+            NextAct(Act.END, seconds(900 + 120), "deadline"),
         ),
         (
             "the earlier of duration and deadline wins",
             pod(annotations={"fairlead.dev/run-duration": "5s"}, deadline=120),
-            Due(Act.END, NOW + seconds(5), "completed"),
+            NextAct(Act.END, NOW + seconds(5), "completed"),
         ),
         (
             "a terminating pod goes away even before it started",
             pod("Pending", terminating=True, grace=7),
-            Due(Act.REMOVE, NOW + seconds(7)),
+            NextAct(Act.REMOVE, NOW + seconds(7)),
         ),
     ],
 )
@@ -192,7 +192,7 @@ def test_a_pod_that_waits_for_standard_input_ends_without_input(restart, once, l
     meta = {"name": "p", "namespace": "ns", "uid": "u"}
     one = decode_as(Pod, {"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
     due = act_of(one, KubeletConfig(input_duration=seconds(2)))
-    assert due == (Due(Act.END, NOW + seconds(2), "completed") if listens else None)
+    assert due == (NextAct(Act.END, NOW + seconds(2), "completed") if listens else None)
     assert act_of(one) is None
 
 
@@ -213,5 +213,7 @@ def test_pods_that_end_by_themselves_end_after_the_job_duration(restart, annotat
     meta = {"name": "p", "namespace": "ns", "uid": "u", "annotations": annotations}
     one = decode_as(Pod, {"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
     due = act_of(one, KubeletConfig(job_duration=seconds(5)))
-    assert due == (None if expected is None else Due(Act.END, NOW + seconds(expected), "completed"))
+    assert due == (
+        None if expected is None else NextAct(Act.END, NOW + seconds(expected), "completed")
+    )
     assert annotation_problems(one) == ()

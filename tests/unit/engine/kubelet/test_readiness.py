@@ -9,7 +9,7 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.pod_lifecycle import Act, Due, has_ready_containers, next_act
+from fairlead.engine.kubelet.pod_lifecycle import Act, NextAct, has_ready_containers, next_act
 from fairlead.engine.kubelet.pod_status import is_readiness_current, readiness
 
 NOW = seconds(1_000)
@@ -93,7 +93,7 @@ def test_readiness_gates_are_ignored_if_configured():
 def test_current_readiness_conditions_are_not_written_again(case, conditions, gates, is_current):
     one = pod(*conditions, gates=gates)
     assert is_readiness_current(one, applies_readiness_gates=True) is is_current, case
-    due = Due(Act.READY, NOW) if conditions and not is_current else None
+    due = NextAct(Act.READY, NOW) if conditions and not is_current else None
     assert act_of(one) == due, case
 
 
@@ -120,4 +120,4 @@ def test_the_observed_generation_is_written_only_if_a_component_reads_it(
     generation, observed, looks, acts
 ):
     one = pod(row("Ready", "True"), generation=generation, observed=observed)
-    assert act_of(one, looks=looks) == (Due(Act.OBSERVE, NOW) if acts else None)
+    assert act_of(one, looks=looks) == (NextAct(Act.OBSERVE, NOW) if acts else None)

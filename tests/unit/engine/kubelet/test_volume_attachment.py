@@ -81,7 +81,7 @@ def test_volumes_of_a_driver_that_attaches_nothing_are_free():
 def test_a_lost_pod_uses_its_volume_until_a_timeout(lost, taints, wait):
     found = volumes(taints=taints)
     assert found.free_at(NEW) == 0
-    found.lose(lost, NOW)
+    found.delay_detach(lost, NOW)
     assert found.free_at(NEW) == (0 if wait is None else NOW + wait)
 
 
@@ -93,7 +93,7 @@ def test_an_event_names_the_volume_and_the_pod_that_uses_it():
 
 def test_an_event_says_that_a_volume_is_still_attached_to_a_lost_node():
     found = volumes()
-    found.lose(pod("old", "a"), NOW)
+    found.delay_detach(pod("old", "a"), NOW)
     assert found.attach_error(NEW, NOW).note == (
         'Multi-Attach error for volume "pv" Volume is already exclusively attached to one node '
         "and can't be attached to another"

@@ -33,7 +33,7 @@ from fairlead.worlds.local.controllers.reactive_controller import changes
 # In the recordings, a script replaced the kubelets. RecordedKubelet repeats the work of the script,
 # so Fairlead's own kubelets manage only the nodes.
 CONFIG: Final = EngineConfig(
-    kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
+    kubelet=KubeletConfig(manages_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),
     pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),
 )

@@ -75,7 +75,7 @@ class _Timer(Struct, eq=False):
     is_cancelled: bool = False
 
 
-class _Try(Struct):
+class _Deletion(Struct):
     """A deletion that is in flight or waits for its next try."""
 
     command: DeleteObject
@@ -112,7 +112,7 @@ class TaintEviction:
         self._timers: dict[str, _Timer] = {}  # by pod key
         self._due: TimerQueue[_Timer] = TimerQueue()
         self._remembered: dict[str, None] = {}  # keys of pods evicted by a timer (1.16)
-        self._tries: dict[ObjectRef, _Try] = {}
+        self._deletions: dict[ObjectRef, _Deletion] = {}
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -152,8 +152,8 @@ class TaintEviction:
             if not timer.is_cancelled:
                 commands += self._fire(timer)
         for ref in self._retries.pop_due(now):
-            if ref in self._tries:
-                commands.append(self._tries[ref].command)
+            if ref in self._deletions:
+                commands.append(self._deletions[ref].command)
         return commands
 
     # --- observations --------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class TaintEviction:
         why = f"taint {', '.join(map(_name, taints))}" if taints else "taint"
         delete = DeleteObject(ref, why=why)
         if not is_terminating(pod):
-            self._tries[ref] = _Try(delete, pod.spec.node_name, why)
+            self._deletions[ref] = _Deletion(delete, pod.spec.node_name, why)
         yield delete
 
     def _event(self, regarding: ObjectRef, note: str) -> RecordEvent:
@@ -279,18 +279,18 @@ class TaintEviction:
         return RecordEvent(regarding, "Normal", EVENT_REASON, "", note, source)
 
     def _see_deleted(self, command: DeleteObject, now: Instant) -> None:
-        done = self._tries.get(command.target)
+        done = self._deletions.get(command.target)
         if done is not None and done.command == command:
-            del self._tries[command.target]
+            del self._deletions[command.target]
             self._reporter.report(PodEvicted(command.target, done.node, done.why, now))
 
     def _see_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
         """Retry a deletion that failed, up to TRIES_MAX tries; give up if the pod is gone."""
-        done = self._tries.get(command.target)
+        done = self._deletions.get(command.target)
         if done is None or done.command != command:
             return
         if reason in GONE or done.tries == TRIES_MAX:
-            del self._tries[command.target]
+            del self._deletions[command.target]
             return
         done.tries += 1
         self._retries.add(now + RETRY_AFTER, command.target)

@@ -22,10 +22,10 @@ class NodeRecord(Struct):
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
     lease. `registered` is the Node as found by the pass that registered it. `health` is the saved
-    health after all passes up to `through`.
+    health after all passes up to `last_pass`.
     """
 
-    through: Instant
+    last_pass: Instant
     node: Node | None = None
     renewals: Renewals | None = None
     registered: Node | None = None
@@ -68,7 +68,7 @@ class NodeHealthMap:
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
         """Update the record of `name` as if all passes up to `last_pass` had run; return it."""
         record = self[name]
-        if last_pass > record.through:
+        if last_pass > record.last_pass:
             record.health = caught_up(record.health, record.renewals, last_pass, self._passes)
-            record.through = last_pass
+            record.last_pass = last_pass
         return record

@@ -120,14 +120,14 @@ class PreemptionExecution:
             return []
         removing = self._phase > len(self.lower_nominated)
         if isinstance(outcome, CommandSucceeded) and removing:
-            return self._go_on(command, uid)
+            return self._next_commands(command, uid)
         if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
             self.must_retry = True
             self.failed = self.failed or removing
         del self._outstanding[uid]
         return self._advance()
 
-    def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
+    def _next_commands(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
         """Return the next commands after `command` succeeded for the victim with `uid`.
 
         If `command` patched the victim's status, the result deletes the victim. If `command`
