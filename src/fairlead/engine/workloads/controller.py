@@ -291,7 +291,7 @@ class Workloads:
 
     def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
         """Store the newest version of `owner`; return (pod set key, whether its rule changed)."""
-        pods = self._introduce(owner)
+        pods = self._pod_set_of(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
         self._status.learn(pods.key, owner)
@@ -299,7 +299,7 @@ class Workloads:
         rule = self._rules.rule_of(owner, pods, before)
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
-    def _introduce(self, owner: Owner) -> PodSet:
+    def _pod_set_of(self, owner: Owner) -> PodSet:
         """Return the pod set of `owner`, created if missing."""
         meta = owner.metadata
         if meta.uid:
@@ -351,7 +351,7 @@ class Workloads:
         """Store nodes, claims, pods and revisions; index the pods by their owner references."""
         for one in others:
             if is_owner(one):
-                self._introduce(one)
+                self._pod_set_of(one)
         for one in others:
             if isinstance(one, Node):
                 self._nodes[one.metadata.name] = one
@@ -384,7 +384,7 @@ class Workloads:
             case "ReplicaSet":
                 return self._rollouts.created(target, now)
             case "PersistentVolumeClaim":
-                return self._pod_sets.claim_answered(target, None, "", now)
+                return self._pod_sets.handle_claim_outcome(target, None, "", now)
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
@@ -414,7 +414,7 @@ class Workloads:
             case "Pod":
                 return self._pod_sets.not_created(target, reason, message, now)
             case "PersistentVolumeClaim":
-                return self._pod_sets.claim_answered(target, reason, message, now)
+                return self._pod_sets.handle_claim_outcome(target, reason, message, now)
             case "ReplicaSet":
                 return self._rollouts.not_created(target, reason, message, now)
             case _ if target.kind == CONTROLLER_REVISION:

@@ -25,7 +25,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 
 BURST_MAX: Final = 200
 RETRIES_MAX: Final = 15
-REST: Final[DurationNs] = seconds(1)
+BURST_DELAY: Final[DurationNs] = seconds(1)
 
 
 Key = tuple[str, str]  # namespace, name
@@ -143,8 +143,11 @@ class Retries(Struct):
             self._due.add(now + self.config.retry_after(failures), key)
 
     def pause(self, key: Key, now: Instant) -> None:
-        """Schedule the next sync of `key`, which has reached the write limit, at `now` + REST."""
-        self._due.add(now + REST, key)
+        """Schedule the next sync of `key`, which has reached the write limit.
+
+        The sync is due BURST_DELAY after `now`.
+        """
+        self._due.add(now + BURST_DELAY, key)
 
     def reset(self, key: Key) -> None:
         """Record that all writes of a sync of `key` succeeded, or that its object was deleted."""

@@ -7,7 +7,7 @@ import pytest
 from fairlead.engine.core.command import DeleteObject, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.work_queue import BURST_MAX, REST, WorkQueue
+from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, WorkQueue
 
 A, B = ("default", "a"), ("default", "b")
 NOW = seconds(100)
@@ -120,4 +120,4 @@ def test_a_key_written_too_often_at_one_instant_is_delayed(queue):
     queue.add(A)
     queue.add(B)
     assert list(queue.pop_due(NOW)) == [B]
-    assert list(queue.pop_due(NOW + REST)) == [A]
+    assert list(queue.pop_due(NOW + BURST_DELAY)) == [A]

@@ -65,7 +65,7 @@ GONE_MAX: Final = 500
 Owners = tuple[OwnerReference, ...]
 
 
-_Alike = Replicas | tuple[ApiObject]
+_LoadedObjects = Replicas | tuple[ApiObject]
 
 
 class _Dependent(Struct):
@@ -108,7 +108,7 @@ class GarbageCollector(Struct):
     # The next two fields are about loaded objects that are not indexed yet: `_loaded` maps each uid
     # to the key of the owner, `_loaded_of` maps the key of an owner to the objects.
     _loaded: dict[str, str] = field(default_factory=dict)
-    _loaded_of: dict[str, list[_Alike]] = field(default_factory=dict)
+    _loaded_of: dict[str, list[_LoadedObjects]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     # uids of owners that were observed to be deleted
     _gone: dict[str, None] = field(default_factory=dict)
@@ -224,7 +224,7 @@ class GarbageCollector(Struct):
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners whose dependents are indexed
         for some in loaded.grouped:
-            alike: _Alike = some if isinstance(some, Replicas) else (some,)
+            alike: _LoadedObjects = some if isinstance(some, Replicas) else (some,)
             meta = alike[0].metadata
             if self._are_listed_only(alike):
                 key = meta.owner_references[0].uid or _owner_keys(meta)[0]
@@ -241,7 +241,7 @@ class GarbageCollector(Struct):
                 ending += alike
         return [command for one in ending for command in self._end(one)]
 
-    def _are_listed_only(self, alike: _Alike) -> bool:
+    def _are_listed_only(self, alike: _LoadedObjects) -> bool:
         """Return whether `alike` (loaded replicas or one object) need not be indexed yet."""
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
@@ -458,11 +458,11 @@ class GarbageCollector(Struct):
         return "Foreground" if FOREGROUND in dependent.finalizers else "Background"
 
 
-def _uids_of(alike: _Alike) -> Sequence[str]:
+def _uids_of(alike: _LoadedObjects) -> Sequence[str]:
     return alike.uids if isinstance(alike, Replicas) else [one.metadata.uid for one in alike]
 
 
-def _refs_of(alike: _Alike) -> Iterable[ObjectRef]:
+def _refs_of(alike: _LoadedObjects) -> Iterable[ObjectRef]:
     if not isinstance(alike, Replicas):
         return map(object_ref, alike)
     first = object_ref(alike[0])

@@ -29,7 +29,7 @@ from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.identity import owner_key
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule, is_unknown_owner
-from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
+from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLimiter
 
 DEPLOYMENT: Final = "Deployment"
 # With maxSurge 1, a rollout takes two writes for each replica; if API clients are served, also two
@@ -158,7 +158,7 @@ class Rollouts(Struct):
         """
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
-            self.run_at(rollout.key, now + REST)
+            self.run_at(rollout.key, now + BURST_DELAY)
             return []
         commands = self.sync.sync(rollout, now, is_loaded=is_loaded)
         self._burst_limiter.record(rollout.key, now, len(commands))

@@ -65,8 +65,8 @@ class RolloutOutput(Protocol):
         """
         ...
 
-    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Return the commands that record the creation of the ReplicaSet `made`."""
+    def created(self, rollout: Rollout, replica_set: ReplicaSet, now: Instant) -> list[Command]:
+        """Return the commands that record the creation of the ReplicaSet `replica_set`."""
         ...
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
@@ -152,11 +152,11 @@ class RolloutWriter(Struct, frozen=True):
             )
         return self.writer.write(rollout.ref, deployment.status, status)
 
-    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
+    def created(self, rollout: Rollout, replica_set: ReplicaSet, now: Instant) -> list[Command]:
         """Write the Progressing condition and the Deployment's new revision."""
-        cause = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
+        cause = ("NewReplicaSetCreated", f'Created new replica set "{replica_set.metadata.name}"')
         status = progress_status(rollout.deployment, "True", cause, now)
-        return self._write(rollout, status, revision_of(made))
+        return self._write(rollout, status, revision_of(replica_set))
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
         """Set the Progressing condition to False, with `note` as its message."""
@@ -215,7 +215,7 @@ class NoRolloutOutput:
         """Return no commands."""
         return []
 
-    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
+    def created(self, rollout: Rollout, replica_set: ReplicaSet, now: Instant) -> list[Command]:
         """Return no commands."""
         return []
 

@@ -70,13 +70,13 @@ class RolloutSync(Struct, frozen=True):
             return written + (steps or [])
         return steps + self.output.write(rollout, now, is_scaling=_is_scaled(rollout, new, old))
 
-    def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Continue the sync that created the ReplicaSet `made`."""
+    def created(self, rollout: Rollout, replica_set: ReplicaSet, now: Instant) -> list[Command]:
+        """Continue the sync that created the ReplicaSet `replica_set`."""
         # upstream: sync.go:getNewReplicaSet
         self.view.find_current(rollout, is_loaded=False)
-        name, size = made.metadata.name, made.spec.replicas
+        name, size = replica_set.metadata.name, replica_set.spec.replicas
         commands = self.events.record(scaled(rollout.ref, name, 0, size)) if size else []
-        commands += self.output.created(rollout, made, now)
+        commands += self.output.created(rollout, replica_set, now)
         new, old = self.view.states(rollout, now)
         return commands + (self._steps(rollout, new, old) or [])
 

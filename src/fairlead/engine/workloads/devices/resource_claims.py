@@ -79,7 +79,9 @@ class ResourceClaims:
         self._pods: dict[str, Pod] = {}  # pods that may use claims, by uid
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}
-        self._made: dict[tuple[str, str], str] = {}  # (pod uid, pod claim name) -> claim
+        self._generated_claims: dict[
+            tuple[str, str], str
+        ] = {}  # (pod uid, pod claim name) -> claim
         self._creating: dict[tuple[str, str], CreateObject] = {}
         self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
         self._written: dict[str, str] = {}  # claim -> last version that was handled
@@ -99,7 +101,7 @@ class ResourceClaims:
             case ObjectsLoaded():
                 return self._load(stimulus)
             case CommandFailed(CreateObject() as command, message=message):
-                return self._not_made(command, message, now)
+                return self._creation_failed(command, message, now)
             case CommandFailed(PatchStatus(target)) if target.kind == "Pod":
                 self._reported.pop(target.uid, None)
                 return []
@@ -154,7 +156,7 @@ class ResourceClaims:
         if owner:
             self._used_by.setdefault(owner, {})[claim.key] = None
         if owner and name is not None:
-            self._made[owner, name] = claim.key
+            self._generated_claims[owner, name] = claim.key
             self._creating.pop((owner, name), None)
             self._failures.pop(owner, None)
         for consumer in claim.status.reserved_for:
@@ -187,7 +189,7 @@ class ResourceClaims:
                 self._deleting.pop(gone.key, None)
                 self._deallocated.pop(gone.key, None)
                 owner, name = owner_of(gone), gone.metadata.annotations.get(POD_CLAIM_NAME, "")
-                self._made.pop((owner, name), None)
+                self._generated_claims.pop((owner, name), None)
             case ResourceClaimTemplate():
                 self._templates.pop(gone.key, None)
             case _:
@@ -212,17 +214,17 @@ class ResourceClaims:
         for wanted in pod.spec.resource_claims:
             if not wanted.resource_claim_template_name or wanted.name in reported:
                 continue
-            claim = self._claims.get(self._made.get((uid, wanted.name), ""))
+            claim = self._claims.get(self._generated_claims.get((uid, wanted.name), ""))
             if claim is not None:
                 known[wanted.name] = claim.metadata.name
             else:
-                commands += self._make(pod, wanted)
+                commands += self._create_claim(pod, wanted)
         if known != reported and known != self._reported.get(uid):
             self._reported[uid] = known
             commands.append(status_of_pod(pod, known))
         return commands
 
-    def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
+    def _create_claim(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
         """Yield the creation of claim `wanted`.
 
         Yields nothing if the creation is already in flight, or if the template does not exist.
@@ -236,7 +238,7 @@ class ResourceClaims:
             )
             yield command
 
-    def _not_made(self, command: CreateObject, message: str, now: Instant) -> list[Command]:
+    def _creation_failed(self, command: CreateObject, message: str, now: Instant) -> list[Command]:
         """Schedule a retry of the failed creation of a claim; return the event about the pod."""
         found = (key for key, known in self._creating.items() if known is command)
         if (key_of_claim := next(found, None)) is None:

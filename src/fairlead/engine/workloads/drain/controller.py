@@ -62,7 +62,7 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
-class Blocked(Struct, frozen=True):
+class DrainBlocker(Struct, frozen=True):
     """A pod that blocks the drain of `node`.
 
     `message` is from the last refused eviction, and `since` is the time of the first refused
@@ -88,7 +88,7 @@ class _Drain(Struct):
     marks_end: bool
     spares_protected: bool
     waiting: dict[str, ObjectRef] = field(default_factory=dict)
-    refused: dict[str, Blocked] = field(default_factory=dict)
+    refused: dict[str, DrainBlocker] = field(default_factory=dict)
 
 
 class Drain:
@@ -168,7 +168,7 @@ class Drain:
         return tuple(self._drains)
 
     @property
-    def blocked(self) -> tuple[Blocked, ...]:
+    def blocked(self) -> tuple[DrainBlocker, ...]:
         """The pods that block drains in progress."""
         return tuple(one for drain in self._drains.values() for one in drain.refused.values())
 
@@ -325,7 +325,7 @@ class Drain:
             return
         before = drain.refused.get(ref.key)
         since = now if before is None else before.since
-        drain.refused[ref.key] = Blocked(drain.node, ref, message, since)
+        drain.refused[ref.key] = DrainBlocker(drain.node, ref, message, since)
         if reason is FailureReason.TOO_MANY_REQUESTS:
             self._retries.add(now + RETRY_AFTER, (drain, ref))
 

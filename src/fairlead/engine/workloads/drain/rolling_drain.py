@@ -106,7 +106,7 @@ class RollingDrains:
     def __init__(self) -> None:
         self._groups: dict[str, _Group] = {}  # by annotation value
         self._text_of: dict[str, str] = {}  # node -> annotation value
-        self._back: TimerQueue[tuple[_Group, str]] = TimerQueue()
+        self._returns: TimerQueue[tuple[_Group, str]] = TimerQueue()
         self._retries: TimerQueue[PatchObject] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -127,17 +127,17 @@ class RollingDrains:
 
     def next_deadline(self) -> Instant | None:
         """Return the next time at which a node returns to service or a change is retried."""
-        return earliest(self._back.next_due(), self._retries.next_due())
+        return earliest(self._returns.next_due(), self._retries.next_due())
 
     def is_waiting(self) -> bool:
         """Return whether an empty node is down and will return to service."""
-        return self._back.next_due() is not None
+        return self._returns.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """End the rolling drain of nodes whose time `away` has passed; retry refused changes."""
         back = [
-            _return(name, was_cordoned=group.begun[name])
-            for group, name in self._back.pop_due(now)
+            _end_drain(name, was_cordoned=group.begun[name])
+            for group, name in self._returns.pop_due(now)
             if name in group.begun and self._group_of(name) is group
         ]
         retried = (patch for patch in self._retries.pop_due(now) if self._is_needed(patch))
@@ -174,7 +174,7 @@ class RollingDrains:
                 del group.begun[name]
                 return [*commands, *self._begin(group)]
             group.empty.add(name)
-            self._back.add(now + group.options.away, (group, name))
+            self._returns.add(now + group.options.away, (group, name))
         return commands
 
     def _join(self, node: Node, text: str) -> list[Command]:
@@ -209,7 +209,7 @@ class RollingDrains:
         return commands
 
 
-def _return(name: str, *, was_cordoned: bool) -> PatchObject:
+def _end_drain(name: str, *, was_cordoned: bool) -> PatchObject:
     spec = {} if was_cordoned else {"unschedulable": None}
     return _patch(name, {DRAIN: None, IN_TURN: None}, spec)
 

@@ -197,7 +197,7 @@ class ServiceEndpoints:
         key = _service_key(one)
         state = self._states.get(key) if key is not None else None
         if isinstance(one, EndpointSlice):
-            self._leave_to_others(one, key)
+            self._remove_from_former_services(one, key)
             self._see_orphan(one, is_orphan=key is None)
         if key is None:
             return
@@ -223,7 +223,7 @@ class ServiceEndpoints:
         if key in self._states:
             self._queue.add(key)
 
-    def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
+    def _remove_from_former_services(self, one: EndpointSlice, key: Key | None) -> None:
         """Remove the slice `one` from the records of all Services except the Service `key`.
 
         `key` names the Service to which the slice belongs now. It is None if this controller does

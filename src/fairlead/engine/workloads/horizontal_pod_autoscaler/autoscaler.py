@@ -102,7 +102,7 @@ class _Skip(Struct, frozen=True):
     replicas: int
 
 
-class _Pending(Struct, frozen=True):
+class _PendingRescale(Struct, frozen=True):
     """A scale patch in flight, with the status to be written after the patch succeeds."""
 
     command: PatchObject
@@ -129,7 +129,7 @@ class Autoscaler:
         -1,
         [],
     )  # (generation of the selectors, keys of the autoscalers that select the same pods)
-    pending: _Pending | None = None
+    pending: _PendingRescale | None = None
     history: ScaleHistory = field(init=False)
     _metrics: tuple[Metric, ...] = ()
     _readings: PodReadings = field(default_factory=PodReadings)
@@ -299,7 +299,7 @@ class Autoscaler:
     ) -> list[Command]:
         rescale = Rescale(draft.now, self.ref, scale.ref, scale.replicas, replicas, why)
         command = PatchObject(scale.ref, scale.patch_to(replicas), "scale")
-        self.pending = _Pending(command, rescale, draft, metrics)
+        self.pending = _PendingRescale(command, rescale, draft, metrics)
         return [command]
 
     def scaled(self) -> list[Command]:

@@ -57,7 +57,7 @@ TOO_FEW: Final = (
     "the desired replica count is less than the minimum replica count",
 )
 
-Words = tuple[str, str]  # reason, message
+ReasonMessage = tuple[str, str]  # reason, message
 
 
 class NormalizedReplicas(Struct, frozen=True):
@@ -68,9 +68,9 @@ class NormalizedReplicas(Struct, frozen=True):
     """
 
     replicas: int
-    able: Words
+    able: ReasonMessage
     is_limited: bool
-    limit: Words
+    limit: ReasonMessage
 
 
 class _ScaleEvent(Struct, frozen=True):
@@ -160,7 +160,7 @@ class ScaleHistory(Struct):
         current: int,
         desired: int,
         now: Instant,
-    ) -> tuple[int, Words]:
+    ) -> tuple[int, ReasonMessage]:
         if desired > current:
             limit = max(current, self._limit(behavior.scale_up, current, now, sign=1))
             words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
@@ -194,7 +194,9 @@ class ScaleHistory(Struct):
         return max(proposed) if takes_highest else min(proposed)
 
 
-def _limited(current: int, desired: int, spec: HorizontalPodAutoscalerSpec) -> tuple[int, Words]:
+def _limited(
+    current: int, desired: int, spec: HorizontalPodAutoscalerSpec
+) -> tuple[int, ReasonMessage]:
     """Return (limited number of replicas, reason and message of ScalingLimited).
 
     `desired` is limited as for an autoscaler without spec.behavior: to minReplicas, to maxReplicas,

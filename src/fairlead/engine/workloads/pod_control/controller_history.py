@@ -30,7 +30,7 @@ from fairlead.engine.core.command import Command, CreateObject, DeleteObject, Ob
 from fairlead.engine.workloads.identity import template_hash
 from fairlead.engine.workloads.pod_control.pod_template import read_template, same_template
 
-Revised = StatefulSet | DaemonSet
+RevisionOwner = StatefulSet | DaemonSet
 
 REVISION_LABEL: Final = "controller-revision-hash"
 # Label of a StatefulSet's revisions with the hash; a DaemonSet's revisions have REVISION_LABEL.
@@ -52,7 +52,7 @@ class History(Struct):
     with another name.
     """
 
-    owner: Revised
+    owner: RevisionOwner
     views: dict[str, ControllerRevision] = field(default_factory=dict)
     templates: dict[str, Json] = field(default_factory=dict)
     update: str = ""
@@ -80,7 +80,7 @@ class History(Struct):
         if name not in (self.update, self.current):
             self.templates.pop(name, None)
 
-    def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
+    def resolve(self, owner: RevisionOwner, pods: Iterable[Pod]) -> None:
         """Set `update` to the name of the revision of the owner's current template.
 
         If no known revision has this template, the name is new. `pods` contains one entry for each
@@ -160,7 +160,7 @@ class History(Struct):
     def _new_name(self, template: Json) -> str:
         return self._prefix + template_hash(template, self.collisions)
 
-    def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
+    def _trusted(self, owner: RevisionOwner, pods: Iterable[Pod]) -> str:
         """Return the name of the template's revision from the owner's status or labels of `pods`.
 
         Returns "" if neither contains the name, or if the status is older than the owner's
@@ -244,7 +244,7 @@ class Histories(Struct):
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
     _orphans: dict[str, dict[str, ControllerRevision]] = field(default_factory=dict)
 
-    def of(self, key: str, owner: Revised) -> History:
+    def of(self, key: str, owner: RevisionOwner) -> History:
         """Return the history of `owner`, created if missing."""
         history = self._by_owner.get(key)
         if history is None:
@@ -316,7 +316,7 @@ def _template_in(view: ControllerRevision) -> Json:
     return {key: part for key, part in template.items() if key != "$patch"}
 
 
-def _reference(owner: Revised) -> Json:
+def _reference(owner: RevisionOwner) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": type(owner).__name__,

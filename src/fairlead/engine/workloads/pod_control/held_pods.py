@@ -75,7 +75,7 @@ class HeldPods(Struct):
                 held.errors.append(f"pvc {one.target.name} is being deleted")
         return missing
 
-    def answered(self, claim: str, error: str) -> list[HeldPod]:
+    def handle_claim_outcome(self, claim: str, error: str) -> list[HeldPod]:
         """Record the answer to the creation of the claim with the key `claim`.
 
         `error` is "" if the creation succeeded. Returns the pods that waited for the claim.

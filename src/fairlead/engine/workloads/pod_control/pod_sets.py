@@ -43,7 +43,7 @@ from fairlead.engine.workloads.pod_control.pod_set import (
 from fairlead.engine.workloads.pod_control.pod_template import PodFactory
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Plan
 from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, UnknownOwnerRule
-from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
+from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLimiter
 
 
 class PodSets(Struct):
@@ -259,15 +259,15 @@ class PodSets(Struct):
         # deletes or orphans the pods immediately.
         kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
         if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
-            self._rest(pods, now)
+            self._delay(pods, now)
             return []
         allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.creations_expected))
         created = plan.create[:allowed]
         self._burst_limiter.record(pods.key, now, len(created))
         return [one for desired in created for one in self._create(pods, desired, now)]
 
-    def _rest(self, pods: PodSet, now: Instant) -> None:
-        pods.retry_at = now + REST
+    def _delay(self, pods: PodSet, now: Instant) -> None:
+        pods.retry_at = now + BURST_DELAY
         self._retries.add(pods.retry_at, pods.key)
 
     def _create(self, pods: PodSet, desired: DesiredPod, now: Instant) -> list[Command]:
@@ -310,7 +310,7 @@ class PodSets(Struct):
         self.mark_changed(key)
         return events + self.reconcile(key, None, now)
 
-    def claim_answered(
+    def handle_claim_outcome(
         self, claim: ObjectRef, reason: FailureReason | None, message: str, now: Instant
     ) -> list[Command]:
         """Handle the answer to the creation of a pod's claim; `reason` is None for a success.
@@ -319,7 +319,7 @@ class PodSets(Struct):
         """
         error = f"failed to create PVC {claim.name}: {message}" if reason else ""
         commands: list[Command] = []
-        for held in self.held.answered(claim.key, error):
+        for held in self.held.handle_claim_outcome(claim.key, error):
             pod = held.creation.target
             if reason is not FailureReason.ALREADY_EXISTS:
                 owner = self.sets[self._creating[pod.namespace, pod.name]].ref

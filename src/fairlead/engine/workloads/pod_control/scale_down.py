@@ -30,7 +30,7 @@ class _Candidate(Struct, frozen=True):
     """A pod with the values that the comparison uses; an unknown instant is None."""
 
     pod: Pod
-    standing: tuple[bool, int, bool, int, int]  # a smaller value is deleted first
+    rank: tuple[bool, int, bool, int, int]  # a smaller value is deleted first
     ready_at: Instant | None
     restarts: tuple[int, int]
     created_at: Instant | None
@@ -86,7 +86,7 @@ def _first(candidates: list[_Candidate], count: int, now: Instant | None) -> lis
 def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Candidate:
     ready = condition(pod, "Ready")
     is_up = ready is not None and ready.status == "True"
-    standing = (
+    rank = (
         pod.spec.node_name != "",
         PHASE_ORDER.get(pod.status.phase, 0),
         is_up,
@@ -95,7 +95,7 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
     )
     ready_at = _instant(ready.last_transition_time) if ready is not None and is_up else None
     return _Candidate(
-        pod, standing, ready_at, _restarts(pod), _instant(pod.metadata.creation_timestamp)
+        pod, rank, ready_at, _restarts(pod), _instant(pod.metadata.creation_timestamp)
     )
 
 
@@ -114,9 +114,9 @@ def _restarts(pod: Pod) -> tuple[int, int]:
 
 
 def _compare(one: _Candidate, other: _Candidate, now: Instant | None) -> int:
-    if one.standing != other.standing:
-        return -1 if one.standing < other.standing else 1
-    if one.standing[2] and one.ready_at != other.ready_at:
+    if one.rank != other.rank:
+        return -1 if one.rank < other.rank else 1
+    if one.rank[2] and one.ready_at != other.ready_at:
         return _by_time(one, other, (one.ready_at, other.ready_at), now)
     if one.restarts != other.restarts:
         return -1 if one.restarts > other.restarts else 1

@@ -82,13 +82,15 @@ class UnknownOwnerRule(Struct, frozen=True):
         pod of this name exists.
         """
         slots = list(pods.replacements) if slot is None else [slot]
-        return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
+        return Plan(
+            create=tuple(desired for one in slots for desired in self._desired_pods(pods, one))
+        )
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
         """Return no changes, because no decision depends on the readiness of pods."""
         return NOTHING
 
-    def _wishes(self, pods: PodSet, slot: str) -> list[DesiredPod]:
+    def _desired_pods(self, pods: PodSet, slot: str) -> list[DesiredPod]:
         if slot and pods.holds(slot):
             return []
         return [

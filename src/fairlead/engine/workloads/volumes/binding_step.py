@@ -66,14 +66,14 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
     if claim.metadata.deletion_timestamp:
         return None
     if claim.spec.volume_name:
-        return _toward_named(index, claim)
+        return _bind_step(index, claim)
     meant = [one for one in index.volumes_of(claim) if satisfies(one, claim)]
     if meant:
         return BindingStep(StepKind.BIND, claim, meant[0])
     storage_class = index.class_of(claim)
     if storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
         is_chosen = SELECTED_NODE in claim.metadata.annotations
-        return _toward_new(claim, storage_class) if is_chosen else None
+        return _provision_step(claim, storage_class) if is_chosen else None
     free = index.best_free(claim)
     if free is not None:
         return BindingStep(StepKind.BIND, claim, free)
@@ -81,10 +81,10 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
         default = index.default_class()
         if default is not None:
             return BindingStep(StepKind.SET_CLASS, claim, storage_class=default)
-    return _toward_new(claim, storage_class)
+    return _provision_step(claim, storage_class)
 
 
-def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
+def _bind_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """Return the step that binds `claim` to the volume in its volumeName.
 
     Returns None if the claim is already bound or cannot be bound to the volume.
@@ -97,7 +97,7 @@ def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingSt
     return BindingStep(StepKind.BIND, claim, volume) if is_ours else None
 
 
-def _toward_new(
+def _provision_step(
     claim: PersistentVolumeClaim, storage_class: StorageClass | None
 ) -> BindingStep | None:
     if storage_class is None or storage_class.provisioner in NO_PROVISIONER:

@@ -55,7 +55,7 @@ class ClaimCreator:
         self._index = index
         self._output = output
         self._sets: dict[str, StatefulSet] = {}
-        self._being_made: dict[str, Pod | None] = {}  # by claim, the pod that needs it
+        self._creating: dict[str, Pod | None] = {}  # by claim, the pod that needs it
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
         # by claim of a StatefulSet whose creation is in flight, the StatefulSet and its pod's name
         self._of_sets: dict[str, tuple[ObjectRef, str]] = {}
@@ -65,7 +65,7 @@ class ClaimCreator:
         if isinstance(obj, StatefulSet):
             self._sets[obj.metadata.uid] = obj
         elif isinstance(obj, PersistentVolumeClaim):
-            self._being_made.pop(obj.key, None)
+            self._creating.pop(obj.key, None)
             self._refused.pop(obj.key, None)
 
     def see_refusal(self, claim: str) -> bool:
@@ -73,7 +73,7 @@ class ClaimCreator:
 
         Returns True if a pod still needs the claim, so that the creation must be repeated later.
         """
-        pod = self._being_made.pop(claim, None)
+        pod = self._creating.pop(claim, None)
         if pod is not None:
             self._refused[claim] = pod
         return pod is not None
@@ -101,23 +101,23 @@ class ClaimCreator:
             case StatefulSet():
                 self._sets.pop(gone.metadata.uid, None)
             case PersistentVolumeClaim():
-                self._being_made.pop(gone.key, None)
+                self._creating.pop(gone.key, None)
             case _:
                 pass
 
     def _forget_pod(self, gone: Pod) -> None:
         """Stop repeating the creations of a deleted pod's claims."""
-        for key, pod in self._being_made.items():
+        for key, pod in self._creating.items():
             if pod is not None and pod.metadata.uid == gone.metadata.uid:
-                self._being_made[key] = None
+                self._creating[key] = None
         for key in [key for key, pod in self._refused.items() if pod.key == gone.key]:
             del self._refused[key]
 
-    def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
+    def missing_objects(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
         """Return commands that create the storage objects that the dump `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
-            self._being_made[command.target.key] = None
+            self._creating[command.target.key] = None
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
@@ -129,7 +129,7 @@ class ClaimCreator:
             return
         if is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
-        yield from self._made(ephemeral_claims(pod), pod)
+        yield from self._creations(ephemeral_claims(pod), pod)
         names = dict.fromkeys(named_claims(pod))
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
@@ -137,11 +137,11 @@ class ClaimCreator:
                 continue
             # upstream: stateful_pod_control.go:createMissingPersistentVolumeClaims
             claims = claims_of_set(owner, pod.metadata.name)
-            for one in self._made((one for one in claims if one.target.name in names), pod):
+            for one in self._creations((one for one in claims if one.target.name in names), pod):
                 self._of_sets[one.target.key] = (object_ref(owner), pod.metadata.name)
                 yield one
 
-    def answered(self, claim: ObjectRef, error: str) -> Iterator[Command]:
+    def creation_event(self, claim: ObjectRef, error: str) -> Iterator[Command]:
         """Yield the event about the creation of `claim` if `claim` belongs to a StatefulSet.
 
         `error` is the API server's error message, "" if the creation succeeded.
@@ -151,7 +151,7 @@ class ClaimCreator:
             owner, pod = found
             yield from self._output.created(claim_created(owner, claim.name, pod, error))
 
-    def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
+    def _creations(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield the creations in `wanted` that must be sent now.
 
         A creation is not sent if its claim exists, or if the creation was sent before. If the claim
@@ -164,8 +164,8 @@ class ClaimCreator:
             if key in self._refused:
                 self._refused[key] = pod
                 continue
-            is_new = key not in self._being_made
-            self._being_made[key] = pod
+            is_new = key not in self._creating
+            self._creating[key] = pod
             if is_new:
                 yield one
 

@@ -99,7 +99,7 @@ class ClaimEvents:
 
         Returns [] if writes are needed, but were already returned for this version of the claim.
         """
-        commands = losses(index, claim)
+        commands = set_lost(index, claim)
         if not commands:
             self._lost.pop(claim.key, None)
             return None
@@ -255,7 +255,7 @@ def _event(
     )
 
 
-def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
+def set_lost(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
     """Return the writes that set `claim` to Lost.
 
     Returns [] if the claim still has its volume or is already Lost.

@@ -107,7 +107,7 @@ class Volumes:
         ] = {}  # by identity of the command: (command, claim key)
         self._outstanding: dict[str, int] = {}
         self._failed: dict[str, None] = {}
-        self._taken: dict[str, BindingStep] = {}
+        self._executed: dict[str, BindingStep] = {}
 
     # --- stimuli ------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Volumes:
             del self._planned[key]
             step = next_step(self._index, claim)
             if step is not None and step.kind is kind:
-                commands += self._take(step)
+                commands += self._execute(step)
             else:
                 commands += self._sync(claim, now)
         for name in self._volume_timers.pop_due(now):
@@ -195,7 +195,7 @@ class Volumes:
                 objects += pods
         commands: list[Command] = []
         if not self._is_complete:
-            commands += self._creator.missing_claims(objects)
+            commands += self._creator.missing_objects(objects)
         for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
             for one in objects:
                 if isinstance(one, kind) and (self._is_complete or not self._is_orphan(one)):
@@ -255,7 +255,7 @@ class Volumes:
         """
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
-        self._untake(gone.key)
+        self._undo(gone.key)
         self._output.forget(gone)
         volumes = self._index.volumes_of(gone)
         bound = (one for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid)
@@ -278,13 +278,13 @@ class Volumes:
             return []
         lost = self._output.lost(self._index, claim)
         if lost is not None:
-            self._untake(key)
+            self._undo(key)
             return lost
         step = next_step(self._index, claim)
         events = self._output.next_step(self._index, claim, step)
-        return [*events, *self._go_on(claim, step, now)]
+        return [*events, *self._schedule(claim, step, now)]
 
-    def _go_on(
+    def _schedule(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
         """Execute `step`, schedule it after its delay, or record that the claim waits."""
@@ -292,18 +292,18 @@ class Volumes:
         is_others = step is not None and (
             step.kind is StepKind.PROVISION and not self._config.provisions
         )
-        if step is None or is_others or step == self._taken.get(key):
+        if step is None or is_others or step == self._executed.get(key):
             self._planned.pop(key, None)
             if not is_bound(claim):
                 self._waiting[key] = None
             return []
         self._waiting.pop(key, None)
-        before = self._taken.get(key)
+        before = self._executed.get(key)
         is_half_done = before is not None and before.kind is step.kind is StepKind.BIND
         delay = 0 if is_half_done else self._delay(step.kind)
         if not delay:
             self._planned.pop(key, None)
-            return self._take(step)
+            return self._execute(step)
         if self._planned.get(key) is not step.kind:
             self._plan(key, step.kind, now + delay)
         return []
@@ -323,9 +323,9 @@ class Volumes:
 
     # --- binding steps ---------------------------------------------------------------------
 
-    def _take(self, step: BindingStep) -> list[Command]:
+    def _execute(self, step: BindingStep) -> list[Command]:
         key, commands = step.claim.key, commands_of(self._index, step)
-        self._taken[key] = step
+        self._executed[key] = step
         if step.volume is not None and self._index.is_free(step.volume, step.claim):
             self._index.assume_volume(step.volume, step.claim)
         if commands:
@@ -333,14 +333,14 @@ class Volumes:
             self._in_flight |= {id(command): (command, key) for command in commands}
         return [*commands, *self._output.provisioned(step, commands)]
 
-    def _untake(self, key: str) -> None:
-        step = self._taken.pop(key, None)
+    def _undo(self, key: str) -> None:
+        step = self._executed.pop(key, None)
         if step is not None and step.volume is not None:
             self._index.restore_volume(step.volume)
 
     def _claim_event(self, command: Command, error: str = "") -> Iterator[Command]:
         if isinstance(command, CreateObject):
-            yield from self._creator.answered(command.target, error)
+            yield from self._creator.creation_event(command.target, error)
 
     def _handle_outcome(
         self, command: Command, now: Instant, *, failed: bool = False
@@ -361,7 +361,7 @@ class Volumes:
         del self._outstanding[key]
         claim = self._index.claims.get(key)
         if self._failed.pop(key, "") is None:
-            self._untake(key)
+            self._undo(key)
             self._plan(key, StepKind.RETRY, now + self._config.retry_after)
             return []
         return [] if claim is None else self._sync(claim, now)
