@@ -226,7 +226,7 @@ class DisplacementGraph:
         has doubled. A starving workload is reported each time that its number of displacements
         exceeds a multiple of `starving_after`.
         """
-        cycle = self._closes(displacement)
+        cycle = self._find_cycle(displacement)
         self._remember(displacement)
         times = self._times.pop(displacement.victim, 0) + 1
         self._times[displacement.victim] = times
@@ -247,7 +247,7 @@ class DisplacementGraph:
             if not self._gains[by]:
                 del self._gains[by]
 
-    def _closes(self, newest: Displacement) -> Cycle | None:
+    def _find_cycle(self, newest: Displacement) -> Cycle | None:
         if newest.by == newest.victim:
             return None
         path = self._path(newest.victim, newest.by)

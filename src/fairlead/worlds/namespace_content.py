@@ -19,7 +19,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.suspension import WebhookCalls
 from fairlead.engine.core.command import DeleteCollection
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
+from fairlead.engine.core.stimulus import CollectionDeleted, RemainingObjects
 
 
 def delete_collection(
@@ -46,7 +46,7 @@ def delete_collection(
             finalizers = Counter(
                 finalizer for obj in left for finalizer in obj["metadata"].get("finalizers") or ()
             )
-            remaining.append(Remaining(f"{kind.plural}.{kind.group}", len(left), finalizers))
+            remaining.append(RemainingObjects(f"{kind.plural}.{kind.group}", len(left), finalizers))
     return CollectionDeleted(command, tuple(remaining), grace_period_s)
 
 

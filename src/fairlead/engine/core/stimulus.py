@@ -163,7 +163,7 @@ class ExtenderAnswered(Struct, frozen=True):
 CallOutcome = ExtenderAnswered | CommandFailed  # the possible outcomes of a CallExtender
 
 
-class Remaining(Struct, frozen=True):
+class RemainingObjects(Struct, frozen=True):
     """The objects of one resource that remain after a deletion.
 
     `resource` is `plural.group`, and the group is empty for the core API (`pods.`). `finalizers`
@@ -182,7 +182,7 @@ class CollectionDeleted(Struct, frozen=True):
     """
 
     command: DeleteCollection
-    remaining: tuple[Remaining, ...]
+    remaining: tuple[RemainingObjects, ...]
     grace_period_s: int
 
 

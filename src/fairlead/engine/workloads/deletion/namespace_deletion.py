@@ -36,7 +36,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
-    Remaining,
+    RemainingObjects,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -151,7 +151,7 @@ class NamespaceDeletion(Struct):
             commands.append(FinalizeNamespace(_ref(namespace)))
         return commands
 
-    def _report(self, namespace: Namespace, remaining: tuple[Remaining, ...]) -> Command:
+    def _report(self, namespace: Namespace, remaining: tuple[RemainingObjects, ...]) -> Command:
         """Return the write of the namespace's conditions, which list the `remaining` content."""
         stated = dict(_CLEAR)
         if remaining:
