@@ -18,7 +18,7 @@ from fairlead.api.quantity import parse_quantity
 
 QOS_CLASSES: Final = ("BestEffort", "Burstable", "Guaranteed")
 
-_DECISIVE: Final = ("cpu", "memory")
+_SUPPORTED_QOS_COMPUTE_RESOURCES: Final = ("cpu", "memory")
 _CONTAINERS: Final = ("containers", "initContainers")
 
 
@@ -29,7 +29,7 @@ def qos_class(spec: Json) -> str:
     guaranteed = True
     for resources in _resources(spec):
         limited = _amounts(resources, "limits")
-        guaranteed = guaranteed and len(limited) == len(_DECISIVE)
+        guaranteed = guaranteed and len(limited) == len(_SUPPORTED_QOS_COMPUTE_RESOURCES)
         for total, part in ((requests, _amounts(resources, "requests")), (limits, limited)):
             for name, nano in part.items():
                 total[name] = total.get(name, 0) + nano
@@ -54,7 +54,11 @@ def _amounts(resources: Json, of: str) -> dict[str, int]:
     `of` is the field of `resources` to read: `requests` or `limits`.
     """
     amounts = resources.get(of) or {}
-    found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
+    found = {
+        name: parse_quantity(amounts[name]).nano
+        for name in _SUPPORTED_QOS_COMPUTE_RESOURCES
+        if name in amounts
+    }
     return {name: nano for name, nano in found.items() if nano > 0}
 
 

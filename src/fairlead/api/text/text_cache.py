@@ -14,37 +14,37 @@ from typing import Final, ParamSpec, TypeVar, cast
 CHARACTERS_MAX: Final = 256
 _POSITIONAL: Final = Parameter.POSITIONAL_OR_KEYWORD
 
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 
 def text_cache(
     maxsize: int, characters_max: int = CHARACTERS_MAX
-) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+) -> Callable[[Callable[Parameters, Answer]], Callable[Parameters, Answer]]:
     """Return a decorator that caches at most `maxsize` results of a function.
 
     A call is not cached if a positional text argument is longer than `characters_max`.
     """
 
-    def remembering(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-        remembered = lru_cache(maxsize)(function)
+    def decorator(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+        cached = lru_cache(maxsize)(function)
         if [one.kind for one in signature(function).parameters.values()] == [_POSITIONAL]:
-            return cast("Callable[Given, Answer]", _of_one(function, remembered, characters_max))
+            return cast("Callable[Parameters, Answer]", _of_one(function, cached, characters_max))
 
         @wraps(function)
-        def answer(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        def answer(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
             for given in args:
                 if isinstance(given, str) and len(given) > characters_max:
                     return function(*args, **kwargs)
-            return remembered(*args, **kwargs)  # type: ignore[arg-type] # our arguments are hashable
+            return cached(*args, **kwargs)  # type: ignore[arg-type] # our arguments are hashable
 
         return answer
 
-    return remembering
+    return decorator
 
 
 def _of_one(
-    function: Callable[..., Answer], remembered: Callable[..., Answer], characters_max: int
+    function: Callable[..., Answer], cached: Callable[..., Answer], characters_max: int
 ) -> Callable[[Hashable], Answer]:
     """Return the cached version of a function that has one parameter.
 
@@ -55,6 +55,6 @@ def _of_one(
     def answer(given: Hashable) -> Answer:
         if isinstance(given, str) and len(given) > characters_max:
             return function(given)
-        return remembered(given)
+        return cached(given)
 
     return answer
