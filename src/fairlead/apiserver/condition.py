@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 
-_OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
+_REPLACED_FIELDS: Final = ("reason", "message", "observedGeneration")
 
 
 def with_conditions(
@@ -26,7 +26,7 @@ def with_conditions(
         place = _place(merged, change["type"])
         before = merged[place] if place < len(merged) else {}
         after = dict(before)
-        for key in _OF_ITS_TIME:
+        for key in _REPLACED_FIELDS:
             after.pop(key, None)
         after |= {key: value for key, value in change.items() if value}
         if before.get("status") != change["status"]:

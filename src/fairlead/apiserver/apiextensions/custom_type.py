@@ -20,7 +20,7 @@ from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_
 from fairlead.apiserver.apiextensions.schema.pruning import pruned_and_defaulted, pruned_object
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
-    NOWHERE,
+    NIL_PATH,
     duplicate_item_causes,
     member_path,
     value_causes,
@@ -117,7 +117,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         try:
             schema_causes = list(bounded(value_causes(self.schema, obj, "", before)))
         except OutOfBudgetError:
-            yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NOWHERE)
+            yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NIL_PATH)
             return
         found = [*bounded(embedded_object_causes(self.schema, obj, "")), *schema_causes]
         yield from found
@@ -126,7 +126,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         if not self.schema.has_rules:
             return
         if any(cause.reason in _BLOCKING for cause in found):
-            yield Cause("FieldValueInvalid", f"Invalid value: null: {_RULES_SKIPPED}", NOWHERE)
+            yield Cause("FieldValueInvalid", f"Invalid value: null: {_RULES_SKIPPED}", NIL_PATH)
             return
         yield from broken_rules(self.schema, obj, ABSENT if old is None else old, "")
 

@@ -31,15 +31,15 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _STICKY_S: Final = 10_800
-_OUTWARD: Final = ("NodePort", "LoadBalancer")
+_EXTERNALLY_ACCESSIBLE: Final = ("NodePort", "LoadBalancer")
 
 
 def _service_spec(spec: Json) -> Json:
     spec = _with_affinity(spec)
     type_ = spec["type"]
-    if type_ in _OUTWARD or (type_ == "ClusterIP" and spec.get("externalIPs")):
+    if type_ in _EXTERNALLY_ACCESSIBLE or (type_ == "ClusterIP" and spec.get("externalIPs")):
         spec = filled(spec, {"externalTrafficPolicy": "Cluster"})
-    if type_ in (*_OUTWARD, "ClusterIP"):
+    if type_ in (*_EXTERNALLY_ACCESSIBLE, "ClusterIP"):
         spec = filled(spec, {"internalTrafficPolicy": "Cluster"})
     if type_ == "LoadBalancer":
         spec = filled(spec, {"allocateLoadBalancerNodePorts": True})

@@ -94,7 +94,7 @@ class Documents:
         document = self._document(path)
         if document is None:
             return None
-        if request.method != "GET" and self._is_only_got(path):
+        if request.method != "GET" and self._allows_only_get(path):
             raise no_method()
         if path in (("api",), ("apis",)):
             clause = _aggregated_clause(accept)
@@ -137,10 +137,10 @@ class Documents:
             if path == ("version",):
                 require_produced(accept, (JSON,))
             return JSON
-        is_routed = self._is_only_got(path)
+        is_routed = self._allows_only_get(path)
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
-    def _is_only_got(self, path: Path) -> bool:
+    def _allows_only_get(self, path: Path) -> bool:
         """Return whether the path allows only GET; documents at other paths ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director. Other paths are served by
         # kube-aggregator/pkg/apiserver/handler_apis.go and

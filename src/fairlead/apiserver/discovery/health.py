@@ -47,10 +47,10 @@ _HOOKS: Final = (
     "poststarthook/apiservice-openapiv3-controller",
 )
 STORAGE: Final = "etcd"
-_ALIVE: Final = ("ping", "log", "loopback-serving-certificate", STORAGE, *_HOOKS)
+_LIVEZ_CHECKS: Final = ("ping", "log", "loopback-serving-certificate", STORAGE, *_HOOKS)
 CHECKS: Final = {
-    "healthz": _ALIVE,
-    "livez": _ALIVE,
+    "healthz": _LIVEZ_CHECKS,
+    "livez": _LIVEZ_CHECKS,
     "readyz": ("ping", "log", "informer-sync", *_HOOKS, "shutdown"),
 }
 

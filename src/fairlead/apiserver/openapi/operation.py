@@ -16,7 +16,7 @@ from fairlead.apiserver.openapi import parameter
 from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
 # Group, version and kind of a body, if they differ from those of the subject.
-About = tuple[str, str, str]
+GroupVersionKind = tuple[str, str, str]
 
 JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -31,7 +31,7 @@ _PATCHES: Final = (
     "application/strategic-merge-patch+json",
 )
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
-_SAID: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+_DESCRIPTIONS: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
 _WATCH_EVENT: Final = f"{META}.WatchEvent"
 _STATUS: Final = f"{META}.Status"
 _DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
@@ -88,7 +88,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     media_types: tuple[str, ...] = READ,
     query: tuple[str, ...] = (),
     body: Json | None = None,
-    about: About | None = None,
+    about: GroupVersionKind | None = None,
 ) -> Json:
     """Return an operation; `action` is its x-kubernetes-action, and `name` is its operationId.
 
@@ -119,10 +119,10 @@ def responses(definitions: Iterable[tuple[str, str]], media_types: tuple[str, ..
     content can have any of `media_types`.
     """
     made: Json = {
-        code: {"description": _SAID[code], "content": content(definition, media_types)}
+        code: {"description": _DESCRIPTIONS[code], "content": content(definition, media_types)}
         for code, definition in definitions
     }
-    return {**made, "401": {"description": _SAID["401"]}}
+    return {**made, "401": {"description": _DESCRIPTIONS["401"]}}
 
 
 def content(definition: str, media_types: Iterable[str]) -> Json:
@@ -199,7 +199,7 @@ def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
 
 
 def get_operation(
-    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: GroupVersionKind | None = None
 ) -> Json:
     """Return the operation that gets an object, or its subresource `part`.
 
@@ -217,7 +217,7 @@ def get_operation(
 
 
 def update_operation(
-    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: GroupVersionKind | None = None
 ) -> Json:
     """Return the operation that updates an object, or its subresource `part`.
 
@@ -237,7 +237,7 @@ def update_operation(
 
 
 def patch_operation(
-    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: GroupVersionKind | None = None
 ) -> Json:
     """Return the operation that patches an object, or its subresource `part`.
 
@@ -258,7 +258,7 @@ def patch_operation(
     )
 
 
-def post_operation(subject: Subject, part: str, definition: str, about: About) -> Json:
+def post_operation(subject: Subject, part: str, definition: str, about: GroupVersionKind) -> Json:
     """Return the operation that creates the subresource `part`, such as a binding.
 
     `definition` is the type of the body and of the response; `about` is the operation's (group,

@@ -20,7 +20,7 @@ from fairlead.apiserver.registry.served_kinds import ServedKinds
 _ANY_BODY: Final = ("*/*",)
 # Keywords of custom resource schemas that v2 does not support, and `default`, which upstream
 # prunes (kube-openapi, pkg/handler/default_pruning.go).
-_UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
+_PRUNED_KEYWORDS: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
 def swagger(registry: ServedKinds) -> Json:
@@ -116,7 +116,7 @@ def _schema(schema: Any) -> Any:
         return [_schema(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _schema(value) for key, value in schema.items() if key not in _UNSPEAKABLE}
+    made = {key: _schema(value) for key, value in schema.items() if key not in _PRUNED_KEYWORDS}
     if isinstance(schema.get("properties"), dict):  # property names may equal keywords
         made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
     reference = made.get("$ref")

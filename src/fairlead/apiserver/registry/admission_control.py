@@ -33,8 +33,8 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.suspension import SuspendableMethod, WebhookCalls
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
-# The kinds of objects that `judges_users` looks for.
-JUDGING: Final = (
+# The kinds of objects that `has_dynamic_admission` looks for.
+DYNAMIC_ADMISSION_KINDS: Final = (
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_ADMISSION_POLICY_BINDING,
@@ -168,6 +168,6 @@ class AdmissionControl:
                 yield from checked
 
 
-def judges_users(storage: Storage) -> bool:
+def has_dynamic_admission(storage: Storage) -> bool:
     """Return whether a webhook or policy binding exists (its verdict may depend on the user)."""
-    return any(map(storage.count, JUDGING))
+    return any(map(storage.count, DYNAMIC_ADMISSION_KINDS))

@@ -39,7 +39,7 @@ from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.plugins.service_account import VOLUME_PREFIX
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
-from fairlead.apiserver.registry.admission_control import AdmissionControl, judges_users
+from fairlead.apiserver.registry.admission_control import AdmissionControl, has_dynamic_admission
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.snapshot_load import DEFAULT_NAMESPACE
 from fairlead.apiserver.storage.storage import Storage, StoredChange
@@ -186,7 +186,7 @@ class PodCopies:
             return False
         if stored["spec"].get("nodeName") or stored["status"].get("conditions"):
             return False
-        return not judges_users(self._storage) and not self._storage.count(RESOURCE_QUOTA)
+        return not has_dynamic_admission(self._storage) and not self._storage.count(RESOURCE_QUOTA)
 
     def _see(self, _: StoredChange) -> None:
         self._templates.clear()

@@ -94,7 +94,7 @@ _SHARED: Final = (
 # of every kind that `StoredForm` recognizes. A cache of checked names would not help, because each
 # name occurs once.
 _usual_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
-_SURE_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
+_INT64_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
 
 class StoredForm:
@@ -363,7 +363,7 @@ def _is_version(text: str) -> bool:
     """Return whether loading would keep the resourceVersion `text`."""
     if not text.isdecimal():
         return False
-    is_short = len(text) <= _SURE_DIGITS and text.isascii()
+    is_short = len(text) <= _INT64_DIGITS and text.isascii()
     return is_short or parse_int64(text) is not None
 
 

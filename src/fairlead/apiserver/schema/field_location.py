@@ -39,7 +39,7 @@ class FieldLocation:
         """The path of the value, such as `spec.containers[0].name`."""
         text = "".join(
             f"[{location.step}]" if isinstance(location.step, int) else f".{location.step}"
-            for location in self._way()
+            for location in self._path_from_root()
         )
         return text.removeprefix(".")
 
@@ -51,7 +51,7 @@ class FieldLocation:
         struct's name.
         """
         names: list[str] = []
-        for location in self._way():
+        for location in self._path_from_root():
             if location.owner is not None:
                 field = str(location.step)
                 embedded = embedded_in(location.owner, field)
@@ -71,10 +71,12 @@ class FieldLocation:
     @property
     def struct(self) -> str:
         """The name of the type that declares the field, without its version; "" at the root."""
-        owners = [location.owner for location in self._way() if location.owner is not None]
+        owners = [
+            location.owner for location in self._path_from_root() if location.owner is not None
+        ]
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
-    def _way(self) -> list[FieldLocation]:
+    def _path_from_root(self) -> list[FieldLocation]:
         """Return the locations on the path, from the child of the root to this location."""
         way: list[FieldLocation] = []
         location = self

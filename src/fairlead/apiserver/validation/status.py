@@ -32,7 +32,7 @@ from fairlead.apiserver.validation.meta.ip import check_ip, is_ip
 REPLICAS: Final = "cannot be greater than status.replicas"
 READY: Final = "cannot be greater than readyReplicas"
 READY_STATUS: Final = "cannot be greater than status.readyReplicas"
-_TRUTHS: Final = ("False", "True", "Unknown")
+_CONDITION_STATUSES: Final = ("False", "True", "Unknown")
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_FORM: Final = (
     "a condition reason must start with alphabetic character, optionally followed by a string of "
@@ -186,8 +186,8 @@ def check_status_conditions(field: str, conditions: Iterable[Json]) -> Causes:
 
 def _check_condition(at: str, condition: Json) -> Causes:
     truth, reason = condition.get("status", ""), condition.get("reason", "")
-    if truth not in _TRUTHS:
-        yield not_supported(f"{at}.status", truth, _TRUTHS)
+    if truth not in _CONDITION_STATUSES:
+        yield not_supported(f"{at}.status", truth, _CONDITION_STATUSES)
     generation = condition.get("observedGeneration") or 0
     if generation < 0:
         why = "must be greater than or equal to zero"

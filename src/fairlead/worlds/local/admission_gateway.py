@@ -19,7 +19,7 @@ from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.admission_control import judges_users
+from fairlead.apiserver.registry.admission_control import has_dynamic_admission
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.suspension import (
@@ -69,7 +69,7 @@ class AdmissionGateway:
         and IPs yet; `inputs` are the values from which `PodDetails` would make them. Returns None
         if the write must go through webhooks and policies, or cannot be described.
         """
-        if judges_users(self._store.storage):
+        if has_dynamic_admission(self._store.storage):
             return None
         return self._copies.described_report(command, inputs, now)
 
@@ -93,7 +93,7 @@ class AdmissionGateway:
         IP. `report` is the description that `described_report` returned for a kubelet's status
         write; None if there is no description.
         """
-        if not judges_users(self._store.storage):
+        if not has_dynamic_admission(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)
         user = sender_of(issued, self._store)
         steps = self._steps(issued, detailed, now, user)

@@ -29,7 +29,10 @@ from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
 from fairlead.apiserver.registry import api_server
-from fairlead.apiserver.registry.admission_control import JUDGING, judges_users
+from fairlead.apiserver.registry.admission_control import (
+    DYNAMIC_ADMISSION_KINDS,
+    has_dynamic_admission,
+)
 from fairlead.apiserver.registry.snapshot_load import Content
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
@@ -71,7 +74,7 @@ from fairlead.worlds.simulation.pod_status_write import PodStatusWrites, is_of_r
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_JUDGING: Final = frozenset(kind.resource for kind in JUDGING)
+_DYNAMIC_ADMISSION_RESOURCES: Final = frozenset(kind.resource for kind in DYNAMIC_ADMISSION_KINDS)
 _COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
 
@@ -144,8 +147,8 @@ class SimulatedWorld:
         self._pod_status_writes = PodStatusWrites(storage, self._pod_views, self._quotas)
         self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
-        # The result of `judges_users` for the store; None if it must be determined again.
-        self._judges_users: bool | None = None
+        # The result of `has_dynamic_admission` for the store; None if it must be determined again.
+        self._has_dynamic_admission: bool | None = None
         self.store.subscribe(self._changes.append)
 
     @property
@@ -162,7 +165,7 @@ class SimulatedWorld:
         self._ids.skip(views.uids)
         self.admission.observed.observe(views)
         self._pod_views.load(views)
-        self._judges_users = None
+        self._has_dynamic_admission = None
         self._pending_stimuli.append(ObjectsLoaded(views))
 
     def at(self, due: Instant, act: Act) -> None:
@@ -191,7 +194,7 @@ class SimulatedWorld:
 
         The user is a cluster administrator if admission checks users; otherwise there is no user.
         """
-        return Write(user=ADMIN) if judges_users(self.store.storage) else PLAIN
+        return Write(user=ADMIN) if has_dynamic_admission(self.store.storage) else PLAIN
 
     # --- World -----------------------------------------------------------------------------
 
@@ -236,20 +239,20 @@ class SimulatedWorld:
         return bool(self._due)
 
     def _apply(self, issued: Issued, now: Instant) -> None:
-        if self._judges_users is None:
-            self._judges_users = judges_users(self.store.storage)
+        if self._has_dynamic_admission is None:
+            self._has_dynamic_admission = has_dynamic_admission(self.store.storage)
         command = issued.command
-        if type(command) is PatchStatus and not self._judges_users:
+        if type(command) is PatchStatus and not self._has_dynamic_admission:
             pod = self._pod_status_writes.perform(command, now)
             if pod is not None:
                 self.last_change = now
                 changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged
                 self._pending_stimuli += (changed(pod), CommandSucceeded(command, issued.issuer))
                 return
-        if type(command) is CreateObject and not self._judges_users and _is_lease(command):
+        if type(command) is CreateObject and not self._has_dynamic_admission and _is_lease(command):
             outcome = self._lease_copies.perform(command, now, issued.issuer)
         else:
-            user = sender_of(issued, self.store) if self._judges_users else None
+            user = sender_of(issued, self.store) if self._has_dynamic_admission else None
             write = PLAIN if user is None else Write(user=user)
             outcome = perform(
                 self.store, command, now, lambda *_: write, self._quotas, issued.issuer
@@ -279,8 +282,10 @@ class SimulatedWorld:
         if self._changes:
             if not all(map(_is_heartbeat, self._changes)):
                 self.last_change = now
-            if not _JUDGING.isdisjoint(change.kind.resource for change in self._changes):
-                self._judges_users = None
+            if not _DYNAMIC_ADMISSION_RESOURCES.isdisjoint(
+                change.kind.resource for change in self._changes
+            ):
+                self._has_dynamic_admission = None
             self._pending_stimuli.extend(map(self._stimulus_of, net_changes(self._changes)))
             self._changes.clear()
 

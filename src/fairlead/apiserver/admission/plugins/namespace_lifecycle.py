@@ -14,9 +14,9 @@ from fairlead.apiserver.error import Cause, forbidden, not_found
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
 
-IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+IMMORTAL_NAMESPACES: Final = frozenset(("default", "kube-system", "kube-public"))
 # Every server creates these namespaces. upstream: pkg/controlplane/controller/systemnamespaces
-SYSTEM_NAMESPACES: Final = IMMORTAL | {"kube-node-lease"}
+SYSTEM_NAMESPACES: Final = IMMORTAL_NAMESPACES | {"kube-node-lease"}
 IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"
 # upstream: lifecycle/admission.go:accessReviewResources
 _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
@@ -38,14 +38,14 @@ class NamespaceLifecycle:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse objects in a missing namespace, and new objects in a terminating namespace.
 
-        Also refuses to delete a namespace in `IMMORTAL`. All other deletions and all
+        Also refuses to delete a namespace in `IMMORTAL_NAMESPACES`. All other deletions and all
         LocalSubjectAccessReviews are admitted. Raises ApiError 404 if the namespace is missing, and
         ApiError 403 for any other refusal.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}
         if kind is NAMESPACE:
-            if attributes.operation is Operation.DELETE and meta["name"] in IMMORTAL:
+            if attributes.operation is Operation.DELETE and meta["name"] in IMMORTAL_NAMESPACES:
                 raise forbidden(NAMESPACE, "", meta["name"], IMMORTAL_REFUSAL)
             return obj
         if not kind.namespaced or kind.kind in _REVIEWS or attributes.operation is Operation.DELETE:

@@ -46,7 +46,7 @@ from fairlead.apiserver.suspension import WebhookCalls, run_to_end
 from fairlead.apiserver.webhook_client_config import WebhookClientConfig
 
 TIMEOUT_S_DEFAULT: Final = 10
-_HARMLESS: Final = ("None", "NoneOnDryRun")
+_DRY_RUN_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
 CODE_MAX: Final = 599  # there is no status line for a higher code
@@ -221,7 +221,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
     Raises ApiError for a denial, and for a failed call that is not ignored.
     """
     write = attributes.write
-    if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
+    if write.dry_run and hook.webhook.get("sideEffects") not in _DRY_RUN_SIDE_EFFECTS:
         raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
     try:
         response = yield from _call(hook, attributes, storage)

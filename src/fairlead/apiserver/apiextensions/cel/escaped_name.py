@@ -16,7 +16,7 @@ RESERVED: Final = frozenset(
         "void", "while",
     }
 )  # fmt: skip
-_SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ESCAPES: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
 def spelled(name: str) -> str:
@@ -26,4 +26,4 @@ def spelled(name: str) -> str:
     if _IDENTIFIER.fullmatch(name) and "__" not in name:
         return name
     text = name.replace("__", "__underscores__")
-    return "".join(_SPELLED.get(character, character) for character in text)
+    return "".join(_ESCAPES.get(character, character) for character in text)

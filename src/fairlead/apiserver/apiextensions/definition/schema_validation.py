@@ -36,7 +36,7 @@ from fairlead.apiserver.apiextensions.definition.structural_validation import (
 from fairlead.apiserver.apiextensions.schema.pruning import pruned_value
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
-    NOWHERE,
+    NIL_PATH,
     duplicate_item_causes,
     value_causes,
 )
@@ -374,5 +374,5 @@ def _causes_of_default(raw: Json, path: str) -> Iterator[Cause]:
         yield invalid(path, "", OUT_OF_BUDGET)
         return
     for cause in causes_found:
-        subpath = "" if cause.field in ("", NOWHERE) else f".{cause.field}".replace(".[", "[")
+        subpath = "" if cause.field in ("", NIL_PATH) else f".{cause.field}".replace(".[", "[")
         yield Cause(cause.reason, cause.message, f"{path}{subpath}")

@@ -80,7 +80,7 @@ VALIDATION_COST_MAX: Final = 500_000_000
 ALTERNATIVE_COST: Final = 4_000  # the cost of one schema in anyOf, oneOf, allOf or not
 _PATH_CHARACTERS_PER_UNIT: Final = 8  # this number of path characters costs one unit
 # The field of errors that do not concern a single field.
-NOWHERE: Final = "<nil>"
+NIL_PATH: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
 _RANGES: Final = {
     "int32": (-(2**31), 2**31 - 1),
@@ -174,7 +174,7 @@ def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
     if (isinstance(value, float) and not value.is_integer()) or not minimum <= value <= maximum:
         format_text = f"with format {name}" if name else "(default format)"
         text = f'Invalid value: "": Checked value must be of type integer {format_text} in {path}'
-        yield Cause("FieldValueInvalid", text, NOWHERE)
+        yield Cause("FieldValueInvalid", text, NIL_PATH)
 
 
 def _keyword_causes(
@@ -295,7 +295,7 @@ def _matching_count(
 
 
 def _junction_cause(path: str, problem: str) -> Cause:
-    return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {problem}', NOWHERE)
+    return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {problem}', NIL_PATH)
 
 
 def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:

@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.scalar import TypeMismatchError
 STRICT: Final = "Strict"
 WARN: Final = "Warn"
 IGNORE: Final = "Ignore"
-_EVERYWHERE: Final = ("apiVersion", "kind", "metadata")
+_COMMON_FIELDS: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_of_kind(kind: Kind) -> Schema | None:
@@ -87,7 +87,7 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []
-    return [f'unknown field "{key}"' for key in sorted(obj) if key not in _EVERYWHERE]
+    return [f'unknown field "{key}"' for key in sorted(obj) if key not in _COMMON_FIELDS]
 
 
 def strict_error(notes: Sequence[str]) -> str:

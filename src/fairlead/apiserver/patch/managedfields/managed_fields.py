@@ -40,7 +40,7 @@ UPDATE: Final = "Update"
 SETS_MAX: Final = 512
 SET_BYTES_MAX: Final = 1 << 14
 UPDATERS_MAX: Final = 10  # upstream: fieldmanager.go:DefaultMaxUpdateManagers
-_ANCIENT: Final = "ancient-changes"
+_OLD_UPDATES_MANAGER_NAME: Final = "ancient-changes"
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -374,7 +374,7 @@ def _capped(managed: ManagedFields) -> ManagedFields:
         first = oldest.setdefault(owner.api_version, owner)
         if first is owner:
             continue
-        ancient = ManagerIdentifier(_ANCIENT, UPDATE, owner.api_version)
+        ancient = ManagerIdentifier(_OLD_UPDATES_MANAGER_NAME, UPDATE, owner.api_version)
         known = capped.get(ancient) or capped.pop(first)
         entry = managed[owner]
         # Updaters are visited by age, so the joined entry has the time of its youngest part.

@@ -22,7 +22,7 @@ Presence = Callable[[Any], FieldSet]
 
 # Schemas may be recursive. Those of custom resources come and go, so the cache is bounded.
 TYPES_MAX: Final = 20_000
-_MADE: Final[dict[Schema, Presence]] = {}
+_CACHE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
@@ -30,20 +30,20 @@ def presence_of(schema: Schema) -> Presence:
 
     The function raises ItemKeyError.
     """
-    made = _MADE.get(schema)
+    made = _CACHE.get(schema)
     if made is not None:
         return made
-    if len(_MADE) > TYPES_MAX:
-        _MADE.clear()
+    if len(_CACHE) > TYPES_MAX:
+        _CACHE.clear()
     return _presence(schema)
 
 
 def _presence(schema: Schema) -> Presence:
-    made = _MADE.get(schema)
+    made = _CACHE.get(schema)
     if made is not None:
         return made
     if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
-        _MADE[schema] = _leaf
+        _CACHE[schema] = _leaf
         return _leaf
     if schema.type is Type.LIST:
         return _of_list(schema)
@@ -73,7 +73,7 @@ def _of_object(schema: Schema) -> Presence:
             made[element] = inner(item) if inner and item else LEAF
         return made
 
-    _MADE[schema] = presence
+    _CACHE[schema] = presence
     for key, field in schema.fields.items():
         rows[key] = field_element(key), _inner_presence(field.schema)
     rest = _inner_presence(schema.items or ANYTHING)
@@ -89,7 +89,7 @@ def _of_map(schema: Schema) -> Presence:
             made[field_element(key)] = inner(item) if inner and item else LEAF
         return made
 
-    _MADE[schema] = presence
+    _CACHE[schema] = presence
     inner = _inner_presence(schema.items)
     return presence
 
@@ -104,6 +104,6 @@ def _of_list(schema: Schema) -> Presence:
             made[element] = LEAF if element in made or not (inner and item) else inner(item)
         return made
 
-    _MADE[schema] = presence
+    _CACHE[schema] = presence
     inner = _inner_presence(schema.items)
     return presence

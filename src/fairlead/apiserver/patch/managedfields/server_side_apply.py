@@ -58,7 +58,7 @@ from fairlead.apiserver.schema.gojson.json_text import parse_json
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"
-_BEFORE: Final = "before-first-apply"
+_BEFORE_APPLY_MANAGER_NAME: Final = "before-first-apply"
 _PATCH_OBJECT: Final = "failed to create typed patch object ({})"
 _LIVE_OBJECT: Final = "failed to create typed live object ({})"
 _NEW_OBJECT: Final = (
@@ -206,7 +206,9 @@ def _entries_before_first_apply(
     resource: TrackedResource, live: Json, request: ApplyRequest, timestamp: str
 ) -> ManagedFields:
     """Return one entry that owns all fields of `live`, an object without managedFields."""
-    owner = ManagerIdentifier(_BEFORE, UPDATE, request.config["apiVersion"], request.subresource)
+    owner = ManagerIdentifier(
+        _BEFORE_APPLY_MANAGER_NAME, UPDATE, request.config["apiVersion"], request.subresource
+    )
     return entries_after_update(resource, empty(resource.schema), live, {}, owner, timestamp)
 
 

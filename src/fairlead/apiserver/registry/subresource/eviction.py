@@ -42,7 +42,7 @@ _TARGETED: Final = {
     "message": "Eviction API: evicting",
 }
 _SINGULAR: Final = "poddisruptionbudget.policy"  # the name in upstream's errors
-_UNGUARDED_PHASES: Final = ("Succeeded", "Failed", "Pending")
+_PHASES_THAT_IGNORE_PDB: Final = ("Succeeded", "Failed", "Pending")
 # upstream: component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
 _EXHAUSTED: Final = {
     "type": "DisruptionAllowed",
@@ -73,7 +73,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
     """
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid or None, resource_version=resource_version or None)
-    if not _is_unguarded(pod):
+    if not _can_ignore_pdb(pod):
         _charge_budget(store, pod, now, dry_run=dry_run)
     if dry_run:
         return pod
@@ -106,9 +106,9 @@ def budgets_of(store: Store, pod: Json) -> list[Json]:
     ]
 
 
-def _is_unguarded(pod: Json) -> bool:
+def _can_ignore_pdb(pod: Json) -> bool:
     phase = pod["status"].get("phase")
-    return phase in _UNGUARDED_PHASES or bool(pod["metadata"].get("deletionTimestamp"))
+    return phase in _PHASES_THAT_IGNORE_PDB or bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _charge_budget(store: Store, pod: Json, now: int, *, dry_run: bool) -> None:

@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.meta.field import (
 
 _COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating")
 _ENDS: Final = ("Complete", "Failed")
-_LASTING: Final = ("Failed", "Complete", "FailureTarget")
+_TERMINAL_CONDITIONS: Final = ("Failed", "Complete", "FailureTarget")
 
 
 class _StatusChange:
@@ -37,7 +37,7 @@ class _StatusChange:
         self.spec: Json = new["spec"]
         self.before: Json = old.get("status") or {}
         self.after: Json = new.get("status") or {}
-        self.had, self.has = _truths(self.before), _truths(self.after)
+        self.had, self.has = _true_conditions(self.before), _true_conditions(self.after)
 
     @property
     def is_finished(self) -> bool:
@@ -73,7 +73,7 @@ def check_job_status(old: Json, new: Json) -> Causes:
     yield from _check_indexes(change)
     yield from _check_pods(change)
     yield from _check_success(change)
-    yield from _check_undone(change)
+    yield from _check_reverted(change)
 
 
 def _none_if_empty(value: Any) -> Any:
@@ -81,7 +81,7 @@ def _none_if_empty(value: Any) -> Any:
     return None if value in (0, [], {}) else value
 
 
-def _truths(status: Json) -> list[str]:
+def _true_conditions(status: Json) -> list[str]:
     """Return the types of the conditions whose status is "True"."""
     conditions = status.get("conditions") or ()
     return [one.get("type", "") for one in conditions if one.get("status") == "True"]
@@ -208,8 +208,8 @@ def _check_success(change: _StatusChange) -> Causes:
         yield _conditions(why)
 
 
-def _check_undone(change: _StatusChange) -> Causes:
-    for kind in _LASTING:
+def _check_reverted(change: _StatusChange) -> Causes:
+    for kind in _TERMINAL_CONDITIONS:
         if kind in change.had and kind not in change.has:
             yield _conditions(f"cannot disable the terminal {kind}=True condition")
     spec = change.spec
@@ -228,10 +228,10 @@ def _check_undone(change: _StatusChange) -> Causes:
         yield required("status.startTime", "startTime cannot be removed for unsuspended job")
     if "SuccessCriteriaMet" in change.had and "SuccessCriteriaMet" not in change.has:
         yield _conditions("cannot disable the SuccessCriteriaMet=True condition")
-    if "Complete" in change.had and _lately(change, "SuccessCriteriaMet"):
+    if "Complete" in change.had and _is_added(change, "SuccessCriteriaMet"):
         why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
         yield _conditions(why)
 
 
-def _lately(change: _StatusChange, kind: str) -> bool:
+def _is_added(change: _StatusChange, kind: str) -> bool:
     return kind in change.has and kind not in change.had

@@ -38,7 +38,7 @@ RESOURCES: Final = (
     "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu",
     "requests.ephemeral-storage", "requests.memory",
 )  # fmt: skip
-_HUGE: Final = ("requests.hugepages-", "limits.hugepages-")
+_HUGEPAGES_PREFIXES: Final = ("requests.hugepages-", "limits.hugepages-")
 _CPU_DIVISORS: Final = ("1m", "1")
 _BYTE_DIVISORS: Final = (
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
@@ -126,10 +126,14 @@ def check_resource_reference(field: str, reference: Json, *, of_volume: bool) ->
         yield required(f"{field}.containerName")
     elif not resource:
         yield required(f"{field}.resource")
-    elif resource not in RESOURCES and not resource.startswith(_HUGE):
+    elif resource not in RESOURCES and not resource.startswith(_HUGEPAGES_PREFIXES):
         yield not_supported(f"{field}.resource", resource, RESOURCES)
     divisor = parse_quantity(reference.get("divisor") or "0")
-    type_ = "hugepages" if resource.startswith(_HUGE) else _DIVIDED.get(resource.partition(".")[2])
+    type_ = (
+        "hugepages"
+        if resource.startswith(_HUGEPAGES_PREFIXES)
+        else _DIVIDED.get(resource.partition(".")[2])
+    )
     known = _CPU_DIVISORS if type_ == "cpu" else _BYTE_DIVISORS
     if type_ is not None and divisor.nano and canonical(divisor) not in known:
         values = " and ".join(known) if type_ == "cpu" else ", ".join(known)

@@ -36,7 +36,7 @@ _COUNTED: Final = (
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _UNSUPPORTED: Final = "unsupported scope"
 _UNKNOWN_OPERATOR: Final = "not a valid selector operator"
-_CLASSED: Final = ".storageclass.storage.k8s.io/"
+_STORAGE_CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
 _NO_VALUES: Final = (
     "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
 )
@@ -86,7 +86,7 @@ def check_amount(field: str, name: str, text: str) -> Causes:
 
 
 def _is_extended(name: str) -> bool:
-    return name.startswith("requests.") and "/" in name and _CLASSED not in name
+    return name.startswith("requests.") and "/" in name and _STORAGE_CLASS_SUFFIX not in name
 
 
 def _check_name(field: str, name: str) -> Causes:

@@ -36,13 +36,13 @@ NONE: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
 BALANCED: Final = "LoadBalancer"
 AFFINITY_MAX_S: Final = 86_400
-ONLY_OUTWARD: Final = "may only be set for externally-accessible services"
+ONLY_EXTERNALLY_ACCESSIBLE: Final = "may only be set for externally-accessible services"
 SET_ONCE: Final = "may not change once set"
 ONLY_BALANCED: Final = "may only be used when `type` is 'LoadBalancer'"
 SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
-_OUTWARD: Final = ("NodePort", BALANCED)
+_EXTERNALLY_ACCESSIBLE: Final = ("NodePort", BALANCED)
 
 
 def check_service(obj: Json) -> Causes:
@@ -94,7 +94,7 @@ def _check_name(spec: Json) -> Causes:
     or an ipFamilyPolicy. A Service of type NodePort or LoadBalancer must not be headless.
     """
     type_ = spec.get("type", "")
-    if type_ in _OUTWARD and is_headless(spec):
+    if type_ in _EXTERNALLY_ACCESSIBLE and is_headless(spec):
         why = f"may not be set to 'None' for {type_} services"
         yield invalid("spec.clusterIPs[0]", NONE, why)
     if type_ != EXTERNAL_NAME:
@@ -250,9 +250,11 @@ def _check_source_ranges(obj: Json, spec: Json, type_: str) -> Causes:
 
 def _check_policies(spec: Json, type_: str) -> Causes:
     outside = spec.get("externalTrafficPolicy", "")
-    is_outward = type_ in _OUTWARD or (type_ == "ClusterIP" and spec.get("externalIPs"))
-    if outside and not is_outward:
-        yield invalid("spec.externalTrafficPolicy", outside, ONLY_OUTWARD)
+    is_externally_accessible = type_ in _EXTERNALLY_ACCESSIBLE or (
+        type_ == "ClusterIP" and spec.get("externalIPs")
+    )
+    if outside and not is_externally_accessible:
+        yield invalid("spec.externalTrafficPolicy", outside, ONLY_EXTERNALLY_ACCESSIBLE)
     else:
         yield from check_fields("spec", _SPEC, spec, "externalTrafficPolicy")
     port = spec.get("healthCheckNodePort") or 0

@@ -47,7 +47,7 @@ from fairlead.cel.cost.expression_estimate import estimated_cost
 from fairlead.cel.device import device_size, read_selector
 from fairlead.cel.error import ExpressionError
 
-_ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_EXACTLY_ONE_REQUIRED: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _ONE_ATTRIBUTE: Final = (
     'exactly one of "matchAttribute" or "distinctAttribute" is required,'
     " but multiple fields are set"
@@ -109,26 +109,26 @@ def _check_request(field: str, request: Json) -> Causes:
     exactly, first = request.get("exactly"), request.get("firstAvailable") or []
     if first:
         yield from check_fields(field, "resource.v1.DeviceRequest", request, "firstAvailable")
-        yield from _check_named(f"{field}.firstAvailable", first, _check_wish)
+        yield from _check_named(f"{field}.firstAvailable", first, _check_exact_request)
     if exactly is not None:
-        yield from _check_wish(f"{field}.exactly", exactly)
+        yield from _check_exact_request(f"{field}.exactly", exactly)
     if exactly is None and not first:
-        yield required(field, _ONE_WAY)
+        yield required(field, _EXACTLY_ONE_REQUIRED)
     elif exactly is not None and first:
-        yield invalid(field, None, f"{_ONE_WAY}, but multiple fields are set")
+        yield invalid(field, None, f"{_EXACTLY_ONE_REQUIRED}, but multiple fields are set")
 
 
-def _check_wish(field: str, wish: Json) -> Causes:
-    yield from check_fields(field, "resource.v1.ExactDeviceRequest", wish, "deviceClassName")
-    yield from check_selectors(f"{field}.selectors", wish.get("selectors") or [])
-    mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
+def _check_exact_request(field: str, request: Json) -> Causes:
+    yield from check_fields(field, "resource.v1.ExactDeviceRequest", request, "deviceClassName")
+    yield from check_selectors(f"{field}.selectors", request.get("selectors") or [])
+    mode, count = request.get("allocationMode", ""), request.get("count", 0)
     if mode == "All" and count:
         why = "must not be specified when allocationMode is 'All'"
         yield invalid(f"{field}.count", count, why)
     elif mode == "ExactCount" and count <= 0:
         yield invalid(f"{field}.count", count, "must be greater than zero")
-    yield from check_fields(field, "resource.v1.ExactDeviceRequest", wish, "allocationMode")
-    for index, toleration in enumerate(wish.get("tolerations") or ()):
+    yield from check_fields(field, "resource.v1.ExactDeviceRequest", request, "allocationMode")
+    for index, toleration in enumerate(request.get("tolerations") or ()):
         yield from _check_toleration(f"{field}.tolerations[{index}]", toleration)
 
 
@@ -231,7 +231,7 @@ _NOT_ALLOCATED: Final = "must be an allocated device in the claim"
 _INTERFACE_ADDRESS: Final = (
     "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
 )
-_LATE: Final = (
+_NO_NEW_ENTRIES: Final = (
     "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 )
 
@@ -247,7 +247,7 @@ def check_claim_status(old: Json, new: Json) -> Causes:
     elif new["metadata"].get("deletionTimestamp"):
         had = before.get("reservedFor") or []
         if any(user not in had for user in reserved):
-            yield forbidden(_RESERVED, _LATE)
+            yield forbidden(_RESERVED, _NO_NEW_ENTRIES)
     if after.get("allocation") is None:
         return
     if before.get("allocation") is not None:

@@ -13,7 +13,7 @@ from fairlead.apiserver.apiextensions.custom_type import CustomType
 from fairlead.apiserver.apiextensions.definition.rule_cost import ExpressionLengthBudget
 from fairlead.apiserver.apiextensions.definition.status import with_stored_versions
 from fairlead.apiserver.apiextensions.definition.validation import causes
-from fairlead.apiserver.apiextensions.schema.value_validation import NOWHERE
+from fairlead.apiserver.apiextensions.schema.value_validation import NIL_PATH
 from fairlead.apiserver.apiextensions.served_kind import custom_type
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
@@ -61,7 +61,7 @@ class DefinedTypes:
         for path, _ in notes.found:
             raise resource.refuse("unknown field", field=path)
         for cause in found.causes(obj, old):
-            field = "" if cause.field == NOWHERE else cause.field
+            field = "" if cause.field == NIL_PATH else cause.field
             raise resource.refuse(cause.message, field=field)
 
     def _type_of(self, resource: Manifest) -> CustomType | None:

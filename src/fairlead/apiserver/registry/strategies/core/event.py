@@ -23,7 +23,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 # --- validation ----------------------------------------------------------------------------------
 
-ELSEWHERE: Final = "does not match event.namespace"
+NAMESPACE_MISMATCH: Final = "does not match event.namespace"
 TEXT_MAX: Final = 128
 NOTE_MAX: Final = 1024
 _TYPES: Final = ("Normal", "Warning")
@@ -66,7 +66,7 @@ def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
     place = obj["metadata"].get("namespace", "")
     theirs = (obj.get("involvedObject") or {}).get("namespace", "")
     if (theirs and theirs != place) or (not theirs and place not in for_cluster):
-        yield invalid("involvedObject.namespace", theirs, ELSEWHERE)
+        yield invalid("involvedObject.namespace", theirs, NAMESPACE_MISMATCH)
 
 
 def _check_series(obj: Json, controller: str) -> Causes:

@@ -27,8 +27,8 @@ from fairlead.apiserver.validation.core.limit_range import check_limit_range
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
-_KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
-_KEPT_APART: Final = (
+_ENFORCE_MOUNTABLE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
+_MOUNTABLE_SECRETS_DEPRECATED: Final = (
     "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
 )
 
@@ -57,8 +57,8 @@ def _account_warnings(old: Json | None, new: Json) -> Iterator[str]:
     before, after = (
         (one["metadata"].get("annotations") or {}) if one else {} for one in (old, new)
     )
-    if _KEPT_TO_SECRETS in after and _KEPT_TO_SECRETS not in before:
-        yield f"metadata.annotations[{_KEPT_TO_SECRETS}]: {_KEPT_APART}"
+    if _ENFORCE_MOUNTABLE_SECRETS in after and _ENFORCE_MOUNTABLE_SECRETS not in before:
+        yield f"metadata.annotations[{_ENFORCE_MOUNTABLE_SECRETS}]: {_MOUNTABLE_SECRETS_DEPRECATED}"
 
 
 def _secret_warnings(_: Json | None, secret: Json) -> Iterator[str]:

@@ -30,7 +30,7 @@ from fairlead.apiserver.validation.meta.field import invalid as refused
 PORTS: Final = range(30_000, 32_768)
 # The node ports that a dry run returns, none of which can be allocated. upstream:
 # portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService
-TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
+DRY_RUN_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
 HEADLESS: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
 FAMILY: Final = "IPv4"
@@ -91,7 +91,7 @@ def addressed(
     spec = {**service["spec"], **_families(service, before or {})}
     address = _address(service, storage, before or {}, dry_run=dry_run)
     spec |= {"clusterIP": address, "clusterIPs": [address]}
-    free = TRIED_PORTS if dry_run else PORTS
+    free = DRY_RUN_PORTS if dry_run else PORTS
     if spec.get("type") in ON_NODES:
         spec["ports"] = _ports({**service, "spec": spec}, others, free)
     if has_health_check(spec):

@@ -79,7 +79,7 @@ SEARCH_TEXT_MAX: Final = 2048
 _POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
 # Fields that share a Linux namespace of the node: JSON name, and upstream's spelling in errors.
-_HOST_SPACES: Final = (
+_HOST_NAMESPACES: Final = (
     ("hostNetwork", "hostNetwork"),
     ("hostPID", "HostPID"),
     ("hostIPC", "HostIPC"),
@@ -371,7 +371,7 @@ def _check_own_users(field: str, spec: Json) -> Causes:
 
     The pod has `hostUsers: false`, so it must not have hostNetwork, hostPID or hostIPC.
     """
-    for key, shown in _HOST_SPACES:
+    for key, shown in _HOST_NAMESPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")
 

@@ -30,7 +30,7 @@ NOT_CHANGEABLE: Final = (
     "to 1 if it was previously negative)"
 )
 NO_OTHER_CONTAINERS: Final = "pod updates may not add or remove containers"
-ONLY_NEARER: Final = "must be less than or equal to previous value"
+NOT_ABOVE_PREVIOUS: Final = "must be less than or equal to previous value"
 ONLY_MORE: Final = "existing toleration can not be modified except its tolerationSeconds"
 ONLY_MORE_LABELS: Final = (
     "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -76,7 +76,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
     elif had is not None and wants is None:
         yield invalid(field, None, "must not update from a positive integer to nil value")
     elif had is not None and wants > had:
-        yield invalid(field, wants, ONLY_NEARER)
+        yield invalid(field, wants, NOT_ABOVE_PREVIOUS)
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:

@@ -46,7 +46,7 @@ CLAIM_IS_FIXED: Final = (
     "bound claims"
 )
 BELOW_CAPACITY: Final = "field can not be less than status.capacity"
-_GROWN_WITH: Final = "controllerExpandSecretRef"
+_CONTROLLER_EXPAND_REF: Final = "controllerExpandSecretRef"
 VOLUME_IS_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
 _NOT_SOURCE: Final = (
     "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName",
@@ -206,9 +206,9 @@ def _unexpanded(old: Json, new: Json) -> Json:
     The caller compares the result with `old`. So an update that adds this field is allowed.
     """
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
-    if had is None or wants is None or had.get(_GROWN_WITH) is not None:
+    if had is None or wants is None or had.get(_CONTROLLER_EXPAND_REF) is not None:
         return new
-    csi = {key: value for key, value in wants.items() if key != _GROWN_WITH}
+    csi = {key: value for key, value in wants.items() if key != _CONTROLLER_EXPAND_REF}
     return {**new, "spec": {**new["spec"], "csi": csi}}
 
 

@@ -30,7 +30,7 @@ FIELDS: Final = (
 _PROJECTED: Final = (
     "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle",
 )  # fmt: skip
-_TWICE: Final = "conflicting duplicate paths"
+_CONFLICTING_PATHS: Final = "conflicting duplicate paths"
 
 
 def _check_file_path(field: str, path: str) -> Causes:
@@ -99,7 +99,7 @@ def check_projected(field: str, projected: Json) -> Causes:
                 yield from _check_projection(field, where, key, source[key])
                 for path, shown in _written(key, source[key]):
                     if path in paths:
-                        yield invalid(field, shown, _TWICE)
+                        yield invalid(field, shown, _CONFLICTING_PATHS)
                     paths[path] = None
         if sum(source.get(key) is not None for key in _PROJECTED) > 1:
             yield forbidden(where, "may not specify more than 1 volume type per source")

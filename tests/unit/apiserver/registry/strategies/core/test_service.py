@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.registry.strategies.core.service import with_kept_addresses
 from fairlead.apiserver.registry.strategies.core.service_allocation import (
-    TRIED_PORTS,
+    DRY_RUN_PORTS,
     with_addresses,
 )
 from fairlead.apiserver.storage.storage import Storage
@@ -80,7 +80,7 @@ def test_a_dry_run_shows_addresses_that_are_not_allocated():
     spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}
     tried = with_addresses(service(spec), Storage(), dry_run=True)["spec"]
     assert tried["clusterIP"] == "10.96.0.0"
-    assert [port["nodePort"] for port in tried["ports"]] == [*TRIED_PORTS[:2]]
+    assert [port["nodePort"] for port in tried["ports"]] == [*DRY_RUN_PORTS[:2]]
     wanted = {**spec, "clusterIP": "10.96.7.7", "ports": [{"port": 80, "nodePort": 30_005}]}
     tried = with_addresses(service(wanted), Storage(), dry_run=True)["spec"]
     assert (tried["clusterIP"], tried["ports"][0]["nodePort"]) == ("10.96.7.7", 30_005)
