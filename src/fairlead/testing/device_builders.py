@@ -42,7 +42,7 @@ def make_device_taint_rule(
     return built(DeviceTaintRule, "resource.k8s.io/v1beta2", obj)
 
 
-def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
+def make_pod_resource_claims(*claims: str, templates: Iterable[str] = ()) -> Json:
     """Return a pod spec, for `make_pod`, that uses ResourceClaims and claim templates by name."""
     named = [{"name": f"c{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
     made = [
@@ -116,7 +116,7 @@ def _selector(expression: str) -> Json:
     return {"cel": {"expression": expression}}
 
 
-def asking(
+def make_device_request(
     name: str = "r",
     *expressions: str,
     count: int = 1,
@@ -133,8 +133,11 @@ def asking(
     return {"name": name, "exactly": wanted}
 
 
-def either(name: str, *alternatives: Json) -> Json:
-    """Return a request for the first available alternative; `asking` builds an alternative."""
+def make_first_available(name: str, *alternatives: Json) -> Json:
+    """Return the request `name` for the first available one of `alternatives`.
+
+    `make_device_request` builds an alternative.
+    """
     flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
     return {"name": name, "firstAvailable": flat}
 
@@ -160,7 +163,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
     if terminating:
         metadata["deletionTimestamp"] = _STAMP
     devices = {
-        "requests": list(requests) or [asking()],
+        "requests": list(requests) or [make_device_request()],
         "constraints": list(constraints),
         "config": list(config),
     }
@@ -168,7 +171,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
     return built(ResourceClaim, "resource.k8s.io/v1", obj)
 
 
-def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
+def make_claim_status(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
     """Return the status of a claim to which `devices` of the pool of `node` are allocated.
 
     All devices are allocated for the request `r`. `reserved_for` contains the uids of the pods that

@@ -27,7 +27,7 @@ FAST: Final = "fast"
 _STAMP: Final = "2026-01-01T00:00:00Z"
 
 
-def claiming(*names: str) -> Json:
+def make_claim_volumes(*names: str) -> Json:
     """Return a pod spec, for `make_pod`, that uses the claims `names`."""
     volumes = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}

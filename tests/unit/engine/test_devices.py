@@ -15,12 +15,12 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import (
-    allocated,
+    make_claim_status,
     make_device,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -78,7 +78,7 @@ def test_a_pod_waits_until_a_device_is_released():
     """Its condition has upstream's message."""
     claims = [make_resource_claim(name) for name in ("c", "d", "e")]
     world = World(*claims).create(
-        *(pod(f"p{i}", wanting(c.metadata.name)) for i, c in enumerate(claims))
+        *(pod(f"p{i}", make_pod_resource_claims(c.metadata.name)) for i, c in enumerate(claims))
     )
     assert {world.node_of("p0"), world.node_of("p1"), world.node_of("p2")} == {"a", "b", ""}
     assert world.why("p2") == (
@@ -95,7 +95,7 @@ def test_a_pod_waits_until_a_device_is_released():
 def test_pods_that_share_a_claim_run_on_the_same_node():
     """The node has the device."""
     world = World(make_resource_claim("c"))
-    world.create(*(pod(f"p{i}", wanting("c")) for i in range(5)))
+    world.create(*(pod(f"p{i}", make_pod_resource_claims("c")) for i in range(5)))
     assert len({world.node_of(f"p{i}") for i in range(5)}) == 1
     status = world.store.get(CLAIM, "default", "c")["status"]
     assert [one["name"] for one in status["reservedFor"]] == [f"p{i}" for i in range(5)]
@@ -103,9 +103,9 @@ def test_pods_that_share_a_claim_run_on_the_same_node():
 
 def test_an_unused_allocation_on_a_cordoned_node_is_moved():
     """The first attempt deallocates the claim, the second one allocates it again."""
-    world = World(make_resource_claim("c", status=allocated("a", "gpu-0")))
+    world = World(make_resource_claim("c", status=make_claim_status("a", "gpu-0")))
     world.at(START, lambda s, now: s.patch(NODE, "", "a", {"spec": {"unschedulable": True}}, now))
-    world.create(pod("p", wanting("c")))
+    world.create(pod("p", make_pod_resource_claims("c")))
     assert world.node_of("p") == "b"
     assert world.devices("c") == ["b/gpu-0"]
     notes = [json.loads(line).get("note", "") for line in world.log]
@@ -114,7 +114,7 @@ def test_an_unused_allocation_on_a_cordoned_node_is_moved():
 
 def test_a_pod_is_retried_after_its_claim_was_deleted_during_the_binding():
     """The pod waits for its claim."""
-    world = World().create(pod("p", wanting("c")))
+    world = World().create(pod("p", make_pod_resource_claims("c")))
     assert world.node_of("p") == ""
     world.at(world.now, lambda s, now: s.create(manifest(make_resource_claim("c")), now))
     assert world.after(60).node_of("p")
@@ -151,7 +151,7 @@ def test_devices_of_a_generated_claim_are_free_at_once_when_its_pod_is_deleted()
     }
     world = World()
     world.at(world.now, lambda store, now: store.create(template, now))
-    world.create(*(pod(f"p{i}", wanting(templates=["t"])) for i in range(3)))
+    world.create(*(pod(f"p{i}", make_pod_resource_claims(templates=["t"])) for i in range(3)))
     (waiting,) = (f"p{i}" for i in range(3) if not world.node_of(f"p{i}"))
     gone = "p0" if waiting != "p0" else "p1"
     world.at(world.now, lambda store, now: store.delete(POD, "default", gone, now))
@@ -167,7 +167,7 @@ def test_a_pod_is_bound_when_its_device_is_attached():
     world = World(make_resource_claim("c"), make_slice("b", [device], driver="fabric.example.com"))
     world.store.delete(find_kind("resourceslice"), "", "gpu.example.com-a", world.now)
     world.store.delete(find_kind("resourceslice"), "", "gpu.example.com-b", world.now)
-    world.create(pod("p", wanting("c")))
+    world.create(pod("p", make_pod_resource_claims("c")))
     assert world.node_of("p") == ""
     claim = world.store.get(CLAIM, "default", "c")
     assert claim["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -186,7 +186,7 @@ def test_a_pod_is_bound_when_its_device_is_attached():
 def test_a_pod_of_a_tainted_device_is_deleted():
     """Devices without taints stay available to other pods."""
     world = World(make_resource_claim("c"))
-    world.create(pod("p", wanting("c")))
+    world.create(pod("p", make_pod_resource_claims("c")))
     node = world.node_of("p")
     taint = {"key": "broken", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
     tainted = manifest(make_slice(node, [make_device("gpu-0") | {"taints": [taint]}]))

@@ -15,13 +15,18 @@ from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import (
-    allocated,
+    make_claim_status,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
-from fairlead.testing.storage_builders import claiming, make_claim, make_storage_class, make_volume
+from fairlead.testing.storage_builders import (
+    make_claim,
+    make_claim_volumes,
+    make_storage_class,
+    make_volume,
+)
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_767_225_600)
@@ -103,13 +108,17 @@ def with_devices(nodes):
 
 def test_each_member_gets_its_own_device():
     claims = [make_resource_claim(f"c{i}") for i in range(2)]
-    world = World(*with_devices("ab"), *claims, *gang("g", wanting("c0"), wanting("c1"))).after(60)
+    world = World(
+        *with_devices("ab"),
+        *claims,
+        *gang("g", make_pod_resource_claims("c0"), make_pod_resource_claims("c1")),
+    ).after(60)
     assert sorted(world.placed.values()) == ["a", "b"]
 
 
 def test_a_gang_with_a_device_too_few_does_not_start_at_all():
     claims = [make_resource_claim(f"c{i}") for i in range(3)]
-    specs = [wanting(f"c{i}") for i in range(3)]
+    specs = [make_pod_resource_claims(f"c{i}") for i in range(3)]
     world = World(*with_devices("ab"), *claims, *gang("g", *specs)).after(60)
     assert world.placed == {}
     assert all("status" not in c or "allocation" not in c["status"] for c in world.claims)
@@ -120,7 +129,7 @@ def test_a_gang_with_a_device_too_few_does_not_start_at_all():
 
 def test_no_member_is_bound_before_all_volumes_are_bound():
     volume_claims = [make_claim(f"v{i}") for i in range(2)]
-    specs = [claiming("v0"), claiming("v1"), {}]
+    specs = [make_claim_volumes("v0"), make_claim_volumes("v1"), {}]
     objects = [make_node("a"), make_storage_class(), *volume_claims, *gang("g", *specs)]
     world = World(*objects, provision_s=5).after(60)
     assert sorted(world.placed) == ["g-0", "g-1", "g-2"]
@@ -130,7 +139,7 @@ def test_no_member_is_bound_before_all_volumes_are_bound():
 
 
 def test_a_required_member_deleted_during_provisioning_fails_the_gang():
-    specs = [claiming("v0"), {}, {}]
+    specs = [make_claim_volumes("v0"), {}, {}]
     objects = [make_node("a"), make_storage_class(), make_claim("v0"), *gang("g", *specs)]
     world = World(*objects, provision_s=30).after(5)
     assert world.placed == {}
@@ -143,7 +152,7 @@ def test_a_required_member_deleted_during_provisioning_fails_the_gang():
 
 
 def test_a_surplus_member_deleted_during_provisioning_does_not_fail_the_gang():
-    specs = [claiming("v0"), {}, {}]
+    specs = [make_claim_volumes("v0"), {}, {}]
     gangs = gang("g", *specs, minimum=2)
     world = World(make_node("a"), make_storage_class(), make_claim("v0"), *gangs, provision_s=30)
     world.after(5).do(
@@ -161,21 +170,25 @@ def test_members_of_a_gang_get_different_volumes():
     nodes = [make_node(n, labels={"kubernetes.io/hostname": n}) for n in "ab"]
     static = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     claims = [make_claim(f"v{i}") for i in range(2)]
-    specs = [claiming("v0"), claiming("v1")]
+    specs = [make_claim_volumes("v0"), make_claim_volumes("v1")]
     world = World(*nodes, static, *volumes, *claims, *gang("g", *specs)).after(60)
     assert sorted(world.placed.values()) == ["a", "b"]
 
 
 def test_a_gang_may_share_a_claim_that_is_allocated():
-    claim = make_resource_claim("c", status=allocated("a", "gpu-0"))
-    world = World(*with_devices("ab"), claim, *gang("g", *[wanting("c")] * 3)).after(60)
+    claim = make_resource_claim("c", status=make_claim_status("a", "gpu-0"))
+    world = World(
+        *with_devices("ab"), claim, *gang("g", *[make_pod_resource_claims("c")] * 3)
+    ).after(60)
     assert world.placed == {"g-0": "a", "g-1": "a", "g-2": "a"}
 
 
 def test_a_gang_cannot_share_a_claim_that_is_not_allocated():
     """As for single pods, devices are allocated for one pod at a time."""
     claim = make_resource_claim("c")
-    world = World(*with_devices("ab"), claim, *gang("g", *[wanting("c")] * 2)).after(60)
+    world = World(
+        *with_devices("ab"), claim, *gang("g", *[make_pod_resource_claims("c")] * 2)
+    ).after(60)
     assert world.placed == {}
     conditions = world.store.get(POD, "default", "g-1")["status"]["conditions"]
     assert "c is in the process of being allocated" in conditions[0]["message"]

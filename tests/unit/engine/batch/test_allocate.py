@@ -17,8 +17,8 @@ from fairlead.testing.batch_builders import (
 )
 from fairlead.testing.builders import make_node
 from fairlead.testing.storage_builders import (
-    claiming,
     make_claim,
+    make_claim_volumes,
     make_storage_class,
     make_volume,
 )
@@ -293,14 +293,14 @@ def test_a_gang_with_a_bound_volume_is_bound(harness):
         make_volume("v", claim="default/c"),
         make_claim("c", volume="v", bound=True),
     )
-    harness.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    harness.put(make_node("n1"), make_gang("g", 1, spec=make_claim_volumes("c")))
     assert harness.run().bound == {"g-0": "n1"}
 
 
 def test_volumes_are_provisioned_before_the_bind(harness):
     """The provisioning happens first, because a bound pod would wait for its volume forever."""
     harness.put(make_storage_class(), make_claim("c"))
-    harness.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    harness.put(make_node("n1"), make_gang("g", 1, spec=make_claim_volumes("c")))
     found = harness.run()
     assert found.bound == {}
     (patch,) = [c for c in found.commands if isinstance(c, PatchObject)]

@@ -12,13 +12,13 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.kubelet.volume_attachment import DETACH_TIMEOUT, SingleNodeVolumes
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.testing.storage_builders import DRIVER, claiming, make_claim, make_volume
+from fairlead.testing.storage_builders import DRIVER, make_claim, make_claim_volumes, make_volume
 
 NOW = seconds(1_000)
 
 
 def pod(name, node, phase="Running"):
-    return make_pod(name, node=node, spec=claiming("data"), status={"phase": phase})
+    return make_pod(name, node=node, spec=make_claim_volumes("data"), status={"phase": phase})
 
 
 NEW = pod("new", "b", "Pending")

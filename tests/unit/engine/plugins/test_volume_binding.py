@@ -11,9 +11,9 @@ from fairlead.engine.core.status import SKIP, Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.plugins.volume_binding.plugin import VolumeBindingArgs
 from fairlead.testing.storage_builders import (
-    claiming,
     make_capacity,
     make_claim,
+    make_claim_volumes,
     make_csi_driver,
     make_csi_node,
     make_storage_class,
@@ -38,7 +38,7 @@ def plugin(scene):
 
 def volumes_by_node(scene, plugin, *claims):
     """Return {node: "claim=volume claim!" or reason}, where `!` marks a claim to be provisioned."""
-    pod = scene.incoming(**claiming(*claims))
+    pod = scene.incoming(**make_claim_volumes(*claims))
     state = scene.started(plugin, pod)
     found = scene.verdicts(plugin, pod, state)
     for name, reason in found.items():
@@ -63,7 +63,10 @@ EPHEMERAL = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}
     ("objects", "spec", "reason"),
     [
         pytest.param(
-            [], claiming("c"), 'persistentvolumeclaim "c" not found', id="a claim that is not there"
+            [],
+            make_claim_volumes("c"),
+            'persistentvolumeclaim "c" not found',
+            id="a claim that is not there",
         ),
         pytest.param(
             [],
@@ -80,13 +83,13 @@ EPHEMERAL = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}
         ),
         pytest.param(
             [make_claim("c", phase="Lost", volume="v")],
-            claiming("c"),
+            make_claim_volumes("c"),
             'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
             id="a lost claim",
         ),
         pytest.param(
             [make_claim("c", terminating=True)],
-            claiming("c"),
+            make_claim_volumes("c"),
             'persistentvolumeclaim "c" is being deleted',
             id="a claim on its way out",
         ),
@@ -122,7 +125,7 @@ def test_an_unusable_claim_makes_the_pod_unschedulable(objects, spec, reason, sc
 def test_unbound_claims_that_make_the_pod_unschedulable(claim, classes, scene, plugin):
     """Another controller must bind these claims first."""
     scene.tell(claim, *classes)
-    answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**make_claim_volumes("c")))
     assert answer.message == "pod has unbound immediate PersistentVolumeClaims"
 
 

@@ -24,9 +24,9 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.builders import make_node
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.storage_builders import (
-    claiming,
     make_capacity,
     make_claim,
+    make_claim_volumes,
     make_csi_driver,
     make_storage_class,
     make_volume,
@@ -267,7 +267,7 @@ def test_results_for_all_nodes_equal_those_of_single_nodes(seed, new_scene):
 
 def compare(scene, names):
     plugin, related = scene.plugin("VolumeBinding"), scene.cluster.related
-    pod, state = scene.incoming(**claiming(*names)), CycleState()
+    pod, state = scene.incoming(**make_claim_volumes(*names)), CycleState()
     answer = plugin.pre_filter(state, pod)
     if answer is SKIP or isinstance(answer, Status):
         return

@@ -11,8 +11,8 @@ from fairlead.engine.core.status import Code
 from fairlead.engine.framework.interface import Preparation
 from fairlead.testing.builders import make_node
 from fairlead.testing.storage_builders import (
-    claiming,
     make_claim,
+    make_claim_volumes,
     make_csi_node,
     make_storage_class,
     make_volume,
@@ -28,7 +28,7 @@ class Placing:
 
     def __init__(self, scene, *names, pod="incoming"):
         self.scene, self.plugin = scene, scene.plugin("VolumeBinding")
-        self.pod = scene.pod(pod, **claiming(*names))
+        self.pod = scene.pod(pod, **make_claim_volumes(*names))
         self.state = scene.started(self.plugin, self.pod)
 
     def reserve(self, node="a"):
@@ -70,7 +70,9 @@ def versioned(one, version):
 
 def verdicts(scene, *names):
     """Return the verdict of VolumeBinding on each node for a pod with these claims."""
-    return scene.verdicts(scene.plugin("VolumeBinding"), scene.incoming("next", **claiming(*names)))
+    return scene.verdicts(
+        scene.plugin("VolumeBinding"), scene.incoming("next", **make_claim_volumes(*names))
+    )
 
 
 # --- assumptions --------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.storage_builders import (
     DRIVER,
-    claiming,
     make_attachment,
     make_claim,
+    make_claim_volumes,
     make_csi_node,
     make_storage_class,
     make_volume,
@@ -50,11 +50,11 @@ def use(scene, pod, *claims, node="n"):
     """Add a pod with bound claims to the node."""
     for claim in claims:
         bound(scene, claim)
-    return scene.pod(pod, node, **claiming(*claims))
+    return scene.pod(pod, node, **make_claim_volumes(*claims))
 
 
 def verdict(scene, plugin, *claims):
-    found = scene.verdicts(plugin, scene.incoming(**claiming(*claims)))
+    found = scene.verdicts(plugin, scene.incoming(**make_claim_volumes(*claims)))
     return found if found == SKIPPED else found["n"]
 
 
@@ -90,7 +90,7 @@ def test_a_volume_already_used_on_the_node_does_not_count_again(scene, plugin):
     """The number of pods and claims that use the volume does not matter."""
     limit(scene, 1)
     use(scene, "x", "c1")
-    scene.pod("y", "n", **claiming("c1"))
+    scene.pod("y", "n", **make_claim_volumes("c1"))
     bound(scene, "same", handle="v-c1")
     assert verdict(scene, plugin, "c1") == ""
     assert verdict(scene, plugin, "same") == ""
@@ -101,7 +101,7 @@ def test_a_claim_without_a_volume_counts_under_its_class(scene, plugin):
     limit(scene, 1)
     scene.tell(make_storage_class(), make_claim("c1"), make_claim("c2"))
     scene.tell(make_claim("stray", of_class="gone"))
-    scene.pod("x", "n", **claiming("c1"))
+    scene.pod("x", "n", **make_claim_volumes("c1"))
     assert verdict(scene, plugin, "c1") == ""
     assert verdict(scene, plugin, "c2") == TOO_MANY
     assert verdict(scene, plugin, "stray") == ""
@@ -158,7 +158,7 @@ def test_pods_without_attachable_volumes_are_skipped(scene, plugin):
 def test_only_missing_claims_of_the_incoming_pod_reject_it(scene, plugin):
     """A pod that is already on the node runs without its claim."""
     limit(scene, 1)
-    scene.pod("x", "n", **claiming("gone"))
+    scene.pod("x", "n", **make_claim_volumes("gone"))
     bound(scene, "c")
     assert verdict(scene, plugin, "c") == ""
     reason = 'looking up PVC default/lost: persistentvolumeclaim "lost" not found'
@@ -172,7 +172,7 @@ def test_the_claim_of_another_pod_fails_the_cycle(scene, plugin):
     scene.tell(make_claim("x-e", made_for="u-somebody"))
     scene.pod("x", "n", volumes=volumes)
     bound(scene, "c")
-    incoming = scene.incoming(**claiming("c"))
+    incoming = scene.incoming(**make_claim_volumes("c"))
     state = scene.started(plugin, incoming)
     status = plugin.filter(state, incoming, scene.table.find("n"))
     assert status.code is Code.ERROR
@@ -223,7 +223,7 @@ def test_only_the_given_nodes_are_filtered(scene, plugin):
     scene.node("m")
     limit(scene, 0)
     bound(scene, "c")
-    incoming = scene.incoming(**claiming("c"))
+    incoming = scene.incoming(**make_claim_volumes("c"))
     state = scene.started(plugin, incoming)
     rows = np.array([scene.table.find(name).row for name in ("m", "n")])
     codes = plugin.filter_columns(state, incoming, scene.table, rows).codes
@@ -246,7 +246,7 @@ def any_change(chance):
             lambda: make_node(node),
             lambda: make_csi_node(node, csi_example_com=chance.below(4)),
             lambda: make_pod(
-                f"p{chance.below(5)}", node=node, spec=claiming(*chance.some(CLAIMS, 3))
+                f"p{chance.below(5)}", node=node, spec=make_claim_volumes(*chance.some(CLAIMS, 3))
             ),
             lambda: make_claim(name, volume=chance.of(("", volume)), bound=True),
             lambda: make_volume(volume, handle=f"h{chance.below(3)}"),
@@ -286,7 +286,7 @@ def test_updated_counts_equal_new_counts(seed, new_scene):
         known = [c for c in CLAIMS if find(PersistentVolumeClaim, f"default/{c}")]
         wanted = chance.some(known, min(3, len(known)))
         if wanted and scene.table.count:
-            scene.verdicts(plugin, scene.incoming(**claiming(*wanted)))
+            scene.verdicts(plugin, scene.incoming(**make_claim_volumes(*wanted)))
 
 
 # --- waking ----------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_updated_counts_equal_new_counts(seed, new_scene):
 )
 def test_which_events_wake_a_pod_with_a_claim(kind, old, new, woken, scene, plugin):
     """upstream: csi.go: isSchedulableAfter…"""
-    pod = scene.incoming(**claiming("c"))
+    pod = scene.incoming(**make_claim_volumes("c"))
     assert plugin.is_woken_by(pod, ClusterEvent(kind, old, new)) is woken
 
 
@@ -338,7 +338,7 @@ def test_which_events_wake_a_pod_with_a_claim(kind, old, new, woken, scene, plug
     ("gone", "woken"),
     [
         pytest.param({}, False, id="without volumes"),
-        pytest.param(claiming("x"), True, id="with a claim"),
+        pytest.param(make_claim_volumes("x"), True, id="with a claim"),
         pytest.param({"volumes": [{"name": "e", "ephemeral": {}}]}, True, id="with an own claim"),
         pytest.param({"volumes": [{"name": "d", "cinder": {}}]}, True, id="with a cloud's disk"),
         pytest.param({"volumes": [{"name": "d", "rbd": {}}]}, False, id="with another disk"),
@@ -347,7 +347,7 @@ def test_which_events_wake_a_pod_with_a_claim(kind, old, new, woken, scene, plug
 def test_a_deleted_pod_with_attachable_volumes_wakes_pods(gone, woken, scene, plugin):
     """The driver of the volumes does not matter."""
     event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, scene.pod("left", "n", **gone), None)
-    assert plugin.is_woken_by(scene.incoming(**claiming("c")), event) is woken
+    assert plugin.is_woken_by(scene.incoming(**make_claim_volumes("c")), event) is woken
 
 
 @pytest.mark.parametrize(("driver", "woken"), [(EBS, True), (DRIVER, False)])
@@ -364,7 +364,7 @@ def test_a_hypothetically_removed_pod_frees_its_volumes(scene, plugin):
     limit(scene, 1)
     user = use(scene, "x", "c1")
     bound(scene, "new")
-    incoming = scene.incoming(**claiming("new"))
+    incoming = scene.incoming(**make_claim_volumes("new"))
     state = CycleState()
     assert plugin.pre_filter(state, incoming) is None
     node = scene.table.find("n")

@@ -11,7 +11,7 @@ from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene
-from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+from fairlead.testing.storage_builders import make_claim, make_claim_volumes, make_volume
 
 SKIPPED = "skipped"
 NO_DISK = "node(s) had no available disk"
@@ -94,17 +94,19 @@ def test_a_disk_is_free_after_its_last_pod_is_deleted(scene, plugin):
 def test_pods_without_such_volumes_are_skipped(scene, plugin):
     """An unused ReadWriteOncePod claim is skipped, too, and so is a shared claim that is in use."""
     scene.tell(make_claim("alone", modes=["ReadWriteOncePod"]), make_claim("shared"))
-    scene.pod("user", "a", **claiming("shared"))
+    scene.pod("user", "a", **make_claim_volumes("shared"))
     assert scene.verdicts(plugin, scene.incoming()) == SKIPPED
-    assert scene.verdicts(plugin, scene.incoming(**claiming("alone", "shared"))) == SKIPPED
+    assert (
+        scene.verdicts(plugin, scene.incoming(**make_claim_volumes("alone", "shared"))) == SKIPPED
+    )
 
 
 def test_a_claim_for_one_pod_is_refused_everywhere_while_in_use(scene, plugin):
     """The node of the user does not matter; a claim in another namespace is another claim."""
     scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
-    user = scene.pod("user", "a", **claiming("c"))
-    scene.pod("other", "b", namespace="elsewhere", **claiming("c"))
-    incoming = scene.incoming(**claiming("c"))
+    user = scene.pod("user", "a", **make_claim_volumes("c"))
+    scene.pod("other", "b", namespace="elsewhere", **make_claim_volumes("c"))
+    incoming = scene.incoming(**make_claim_volumes("c"))
     assert scene.verdicts(plugin, incoming) == {"a": IN_USE, "b": IN_USE}
     scene.gone(user)
     assert scene.verdicts(plugin, incoming) == SKIPPED
@@ -113,14 +115,14 @@ def test_a_claim_for_one_pod_is_refused_everywhere_while_in_use(scene, plugin):
 def test_conflicts_of_disks_are_reported_before_those_of_claims(scene, plugin):
     """If both conflict."""
     scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
-    scene.pod("user", "a", volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
-    incoming = scene.incoming(volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
+    scene.pod("user", "a", volumes=[*volumes(ebs("d")), *make_claim_volumes("c")["volumes"]])
+    incoming = scene.incoming(volumes=[*volumes(ebs("d")), *make_claim_volumes("c")["volumes"]])
     assert scene.verdicts(plugin, incoming) == {"a": NO_DISK, "b": IN_USE}
 
 
 def test_a_missing_claim_makes_the_pod_unschedulable(scene, plugin):
     """The message is the API server's, and preemption does not help."""
-    answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**make_claim_volumes("c")))
     assert isinstance(answer, Status)
     assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert answer.message == 'persistentvolumeclaim "c" not found'
@@ -132,10 +134,10 @@ def test_preemption_of_its_pod_frees_a_read_write_once_pod_claim():
     scene.add(
         make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
         make_volume("v", claim="default/c", modes=["ReadWriteOncePod"]),
-        make_pod("user", node="a", priority=1, spec=claiming("c")),
+        make_pod("user", node="a", priority=1, spec=make_claim_volumes("c")),
         make_pod("bystander", node="b", priority=1),
     )
-    room = scene.make_room(make_pod("urgent", priority=9, spec=claiming("c")))
+    room = scene.make_room(make_pod("urgent", priority=9, spec=make_claim_volumes("c")))
     assert room is not None
     assert room.nominated_node == "a"
     assert [victim.pod.metadata.name for victim in room.victims] == ["user"]
@@ -147,9 +149,9 @@ def test_a_pod_of_equal_priority_keeps_its_claim():
     scene.add(
         make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
         make_volume("v", claim="default/c", modes=["ReadWriteOncePod"]),
-        make_pod("user", node="a", priority=9, spec=claiming("c")),
+        make_pod("user", node="a", priority=9, spec=make_claim_volumes("c")),
     )
-    assert scene.make_room(make_pod("equal", priority=9, spec=claiming("c"))) is None
+    assert scene.make_room(make_pod("equal", priority=9, spec=make_claim_volumes("c"))) is None
 
 
 # --- waking ----------------------------------------------------------------------------------
@@ -161,10 +163,12 @@ def test_a_pod_of_equal_priority_keeps_its_claim():
         pytest.param({}, False, id="a pod without volumes"),
         pytest.param({"volumes": volumes(gce("d"))}, True, id="a user of the disk"),
         pytest.param({"volumes": volumes(gce("e"))}, False, id="a user of another disk"),
-        pytest.param(claiming("c"), True, id="a user of the claim"),
-        pytest.param(claiming("d"), False, id="a user of another claim"),
+        pytest.param(make_claim_volumes("c"), True, id="a user of the claim"),
+        pytest.param(make_claim_volumes("d"), False, id="a user of another claim"),
         pytest.param(
-            {"namespace": "elsewhere", **claiming("c")}, False, id="a user of another namespace"
+            {"namespace": "elsewhere", **make_claim_volumes("c")},
+            False,
+            id="a user of another namespace",
         ),
     ],
 )
@@ -178,7 +182,7 @@ def test_a_deleted_pod_wakes_pods_with_conflicting_volumes(gone, woken, scene, p
 
 def test_new_claims_of_the_pod_and_new_nodes_wake(scene, plugin):
     """Claims of others do not."""
-    pod = scene.incoming(**claiming("c"))
+    pod = scene.incoming(**make_claim_volumes("c"))
 
     def wakes(kind, new):
         return plugin.is_woken_by(pod, ClusterEvent(kind, None, new))

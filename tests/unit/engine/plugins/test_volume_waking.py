@@ -8,9 +8,9 @@ from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.testing.builders import make_node
 from fairlead.testing.storage_builders import (
     DRIVER,
-    claiming,
     make_capacity,
     make_claim,
+    make_claim_volumes,
     make_csi_driver,
     make_csi_node,
     make_storage_class,
@@ -45,7 +45,7 @@ def woken(scene):
 )
 def test_only_claims_of_the_pod_wake_it(claim, expected, woken):
     """New or changed."""
-    spec = claiming("c")
+    spec = make_claim_volumes("c")
     assert woken(spec, EventKind.VOLUME_CLAIM_ADD, None, claim) is expected
     assert woken(spec, EventKind.VOLUME_CLAIM_UPDATE, make_claim("c", node="n"), claim) is expected
 
@@ -70,7 +70,7 @@ def test_the_claim_of_an_ephemeral_volume_wakes_its_pod(woken):
 )
 def test_objects_whose_changes_always_wake_the_pod(kind, old, new, woken):
     """The plugin does not compare the contents."""
-    assert woken(claiming("c"), kind, old, new)
+    assert woken(make_claim_volumes("c"), kind, old, new)
 
 
 def test_a_storage_class_with_other_topologies_wakes_the_pod(woken):
@@ -130,7 +130,9 @@ def test_capacity_for_larger_volumes_wakes_the_pod(before, after, expected, woke
         pytest.param(INLINE, True, False, True, id="it does not count any more"),
         pytest.param(INLINE, False, True, False, id="it begins to"),
         pytest.param(INLINE, True, True, False, id="it still does"),
-        pytest.param(claiming("c"), True, False, False, id="of no inline volume of the pod"),
+        pytest.param(
+            make_claim_volumes("c"), True, False, False, id="of no inline volume of the pod"
+        ),
         pytest.param(
             {"volumes": [{"name": "i", "csi": {"driver": "other"}}]},
             True,

@@ -8,8 +8,8 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.storage_builders import (
-    claiming,
     make_claim,
+    make_claim_volumes,
     make_storage_class,
     make_volume,
 )
@@ -33,7 +33,7 @@ def verdict(scene, plugin, volume_labels, node_labels):
         make_claim("c", volume="v", bound=True),
         make_volume("v", claim="default/c", labels=volume_labels),
     )
-    found = scene.verdicts(plugin, scene.incoming(**claiming("c")))
+    found = scene.verdicts(plugin, scene.incoming(**make_claim_volumes("c")))
     return found if found == SKIPPED else found["n"]
 
 
@@ -116,7 +116,7 @@ def test_ephemeral_volumes_are_left_to_node_affinity(scene, plugin):
 def test_claims_that_make_the_pod_unschedulable(objects, name, reason, scene, plugin):
     """Each message is upstream's."""
     scene.tell(*objects)
-    answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming(name)))
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**make_claim_volumes(name)))
     assert isinstance(answer, Status)
     assert answer.message == reason
 
@@ -124,7 +124,7 @@ def test_claims_that_make_the_pod_unschedulable(objects, name, reason, scene, pl
 def test_a_claim_that_waits_for_first_consumer_rejects_no_node(scene, plugin):
     """Its volume will be provisioned for the chosen node."""
     scene.tell(make_claim("c"), make_storage_class())
-    assert scene.verdicts(plugin, scene.incoming(**claiming("c"))) == SKIPPED
+    assert scene.verdicts(plugin, scene.incoming(**make_claim_volumes("c"))) == SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_a_claim_that_waits_for_first_consumer_rejects_no_node(scene, plugin):
 def test_which_events_wake_a_pod(kind, old, new, woken, scene, plugin):
     """upstream: volume_zone.go: isSchedulableAfter…"""
     event = ClusterEvent(kind, old, new)
-    assert plugin.is_woken_by(scene.incoming(**claiming("c")), event) is woken
+    assert plugin.is_woken_by(scene.incoming(**make_claim_volumes("c")), event) is woken

@@ -14,15 +14,15 @@ from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.device_builders import (
-    allocated,
+    make_claim_status,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 from fairlead.testing.storage_builders import (
-    claiming,
     make_claim,
+    make_claim_volumes,
     make_storage_class,
     make_volume,
 )
@@ -86,8 +86,8 @@ def failed(message):
 
 def test_claims_are_released_if_the_pod_is_not_bound(stage):
     """The release precedes the record of the failure, as in upstream's Unreserve."""
-    pod = make_pod("a", spec=wanting("c"))
-    status = allocated("n1", "gpu-0", reserved_for=[pod.metadata.uid])
+    pod = make_pod("a", spec=make_pod_resource_claims("c"))
+    status = make_claim_status("n1", "gpu-0", reserved_for=[pod.metadata.uid])
     claim = make_resource_claim("c", status=status)
     scene = stage(make_node("n1"), make_device_class(), make_slice("n1"), claim, pod)
     assert scene.step() == [BIND]
@@ -315,7 +315,10 @@ def test_a_plugin_that_returns_a_preparation_needs_is_prepared(staged):
 def test_a_pod_with_a_claim_waits_for_its_volume(stage):
     """From the selected-node annotation to the bound claim."""
     scene = stage(
-        make_node("n1"), make_storage_class(), make_claim("c"), make_pod("a", spec=claiming("c"))
+        make_node("n1"),
+        make_storage_class(),
+        make_claim("c"),
+        make_pod("a", spec=make_claim_volumes("c")),
     )
     assert scene.step() == [PREPARING, ("write", "c")]
     scene.all_done()
@@ -330,7 +333,7 @@ def test_a_pod_with_a_claim_waits_for_its_volume(stage):
 def test_a_preempted_pod_that_waits_for_its_volume_is_not_deleted(stage, is_written):
     """Its binding is cancelled at once, and the pod is retried after its backoff."""
     big = {"requests": {"cpu": "4"}}
-    waiting = make_pod("a", spec=claiming("c"), **big)
+    waiting = make_pod("a", spec=make_claim_volumes("c"), **big)
     scene = stage(make_node("n1"), make_storage_class(), make_claim("c"), waiting)
     scene.step()
     if is_written:
@@ -354,7 +357,7 @@ def test_a_pod_whose_volume_cannot_be_provisioned_is_scheduled_again(stage):
         make_node("n1"),
         make_storage_class(),
         make_claim("c", annotations={"kept": "x"}),
-        make_pod("a", spec=claiming("c")),
+        make_pod("a", spec=make_claim_volumes("c")),
     )
     scene.step()
     scene.all_done()
@@ -377,8 +380,8 @@ def test_two_pods_do_not_get_one_volume(stage):
         make_volume("v"),
         make_claim("c"),
         make_claim("d"),
-        make_pod("a", spec=claiming("c")),
-        make_pod("b", spec=claiming("d")),
+        make_pod("a", spec=make_claim_volumes("c")),
+        make_pod("b", spec=make_claim_volumes("d")),
     )
     assert scene.step() == [PREPARING, ("write", "v")]
     event, _ = scene.step()

@@ -7,14 +7,14 @@ import pytest
 from fairlead.api.codec import as_json
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.device_builders import (
-    allocated,
-    asking,
-    either,
+    make_claim_status,
     make_device,
     make_device_class,
+    make_device_request,
+    make_first_available,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.pod import explain_pod
@@ -35,7 +35,7 @@ def cluster(make, *requests, constraints=(), cpu="1"):
 
     The pod `waits` has a claim with `requests`, and requests `cpu`; b has only 1 CPU.
     """
-    used = make_resource_claim("used", status=allocated("a", "0", reserved_for=["other"]))
+    used = make_resource_claim("used", status=make_claim_status("a", "0", reserved_for=["other"]))
     objects = [
         make_device_class("gpu", IS_GPU),
         make_device_class("nic", "false"),
@@ -49,25 +49,29 @@ def cluster(make, *requests, constraints=(), cpu="1"):
         for one in objects
     ]
     nodes = [make.node("a"), make.node("b", cpu="1")]
-    return [*nodes, *found, make.pod("waits", cpu=cpu, **wanting("mine"))]
+    return [*nodes, *found, make.pod("waits", cpu=cpu, **make_pod_resource_claims("mine"))]
 
 
 @pytest.mark.parametrize(
     ("requests", "cpu", "expected"),
     [
-        ([asking(of_class="nic")], "1", [f"{WHAT}: no node has a device of DeviceClass nic."]),
         (
-            [asking("r", LARGE)],
+            [make_device_request(of_class="nic")],
+            "1",
+            [f"{WHAT}: no node has a device of DeviceClass nic."],
+        ),
+        (
+            [make_device_request("r", LARGE)],
             "1",
             [f"{WHAT}: its selectors match none of the 5 devices of DeviceClass gpu."],
         ),
         (
-            [asking(count=4)],
+            [make_device_request(count=4)],
             "1",
             [f"{WHAT} needs 4 devices on one node, but no node has more than 3 (on a) that match."],
         ),
         (
-            [asking(count=3)],
+            [make_device_request(count=3)],
             "1",
             [
                 (
@@ -78,7 +82,7 @@ def cluster(make, *requests, constraints=(), cpu="1"):
             ],
         ),
         (
-            [asking(count=2)],
+            [make_device_request(count=2)],
             "2",
             [
                 (
@@ -88,9 +92,13 @@ def cluster(make, *requests, constraints=(), cpu="1"):
                 )
             ],
         ),
-        ([asking("r"), asking("s", count=2)], "1", [TOGETHER]),
+        ([make_device_request("r"), make_device_request("s", count=2)], "1", [TOGETHER]),
         (
-            [either("r", asking("x", LARGE), asking("y", count=4))],
+            [
+                make_first_available(
+                    "r", make_device_request("x", LARGE), make_device_request("y", count=4)
+                )
+            ],
             "1",
             [
                 (
@@ -103,8 +111,12 @@ def cluster(make, *requests, constraints=(), cpu="1"):
                 ),
             ],
         ),
-        ([either("r", asking("x", LARGE), asking("y"))], "8", []),
-        ([asking(count=2)], "1", []),
+        (
+            [make_first_available("r", make_device_request("x", LARGE), make_device_request("y"))],
+            "8",
+            [],
+        ),
+        ([make_device_request(count=2)], "1", []),
     ],
     ids=[
         "no device is of the class",
@@ -157,7 +169,7 @@ NOT_NUMA = '!("numa" in device.attributes["gpu.example.com"])'
     ids=["no node has them", "a node that has them refuses the pod", "the pod fits"],
 )
 def test_a_request_for_all_devices_needs_all_of_a_node(snapshot, make, expressions, cpu, expected):
-    request = asking("r", *expressions, allocationMode="All", count=0)
+    request = make_device_request("r", *expressions, allocationMode="All", count=0)
     objects = cluster(make, request, cpu=cpu)
     found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
     assert list(found.notes) == expected
@@ -166,7 +178,7 @@ def test_a_request_for_all_devices_needs_all_of_a_node(snapshot, make, expressio
 def test_a_constraint_can_be_the_cause(snapshot, make):
     """Each device of b is on another NUMA node."""
     match = {"requests": ["r"], "matchAttribute": "gpu.example.com/numa"}
-    objects = cluster(make, asking(count=2), constraints=[match])
+    objects = cluster(make, make_device_request(count=2), constraints=[match])
     found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
     assert list(found.notes) == [TOGETHER]
 
@@ -174,7 +186,7 @@ def test_a_constraint_can_be_the_cause(snapshot, make):
 def test_an_incomplete_pool_is_named(snapshot, make):
     """A driver is publishing its slices, or the dump lacks some of them."""
     slices = [make_slice(name, ["0", "1", "2", "3", "4"], count=2) for name in ("c", "d")]
-    objects = [*cluster(make, asking(count=4)), make.node("c"), make.node("d")]
+    objects = [*cluster(make, make_device_request(count=4)), make.node("c"), make.node("d")]
     objects += [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", **as_json(one)}
                 for one in slices]  # fmt: skip
     found = explain_pod(snapshot(*objects), "pod/waits", SchedulerConfig())
@@ -189,7 +201,7 @@ def test_an_incomplete_pool_is_named(snapshot, make):
 
 def test_the_explanation_of_a_workload_names_the_devices(snapshot, make):
     """The first pending pod that fits no node is explained."""
-    *others, pod = cluster(make, asking("r", LARGE))
+    *others, pod = cluster(make, make_device_request("r", LARGE))
     pod["metadata"]["ownerReferences"] = make.pod("x", owner="web")["metadata"]["ownerReferences"]
     web = make.workload("ReplicaSet", "web", replicas=1)
     objects = [*others, web, pod]
@@ -206,7 +218,9 @@ def of_extended(make):
         gpu = make_device_class("gpu", IS_GPU)
         slices = [make_slice(name, ["0", "1"]) for name in ("a", "b")]
         claims = [
-            make_resource_claim(f"c{number}", status=allocated("a", name, reserved_for=["other"]))
+            make_resource_claim(
+                f"c{number}", status=make_claim_status("a", name, reserved_for=["other"])
+            )
             for number, name in enumerate(used)
         ]
         found = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairlead.api.codec import as_json
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.device_builders import (
-    allocated,
+    make_claim_status,
     make_device,
     make_resource_claim,
     make_slice,
@@ -30,7 +30,7 @@ def test_devices_of_claims_are_counted_by_driver(snapshot, make):
     taint = {"key": "broken", "effect": "NoSchedule"}
     local = make_slice("a", ["0", "1", {**make_device("2"), "taints": [taint]}])
     shared = make_slice("", ["far"], spec={"allNodes": True})
-    claim = make_resource_claim("used", status=allocated("a", "0", reserved_for=["p"]))
+    claim = make_resource_claim("used", status=make_claim_status("a", "0", reserved_for=["p"]))
     objects = [make.node("a"), *map(manifest, (local, shared, claim))]
     assert findings(snapshot, *objects) == [
         "Claims use 1 of its 3 devices of gpu.example.com (1 with a taint that keeps claims off)."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.api.codec import as_json
 from fairlead.testing.device_builders import (
-    allocated,
+    make_claim_status,
     make_device,
     make_resource_claim,
     make_slice,
@@ -25,7 +25,7 @@ def used_by(make, name, node, device):
     """Return a pod on `node`, and its claim, which holds `device`."""
     pod = make.pod(name, node_name=node, resourceClaims=[{"name": "d", "resourceClaimName": name}])
     pod["metadata"]["uid"] = name
-    claim = make_resource_claim(name, status=allocated(node, device, reserved_for=[name]))
+    claim = make_resource_claim(name, status=make_claim_status(node, device, reserved_for=[name]))
     return pod, manifest(claim)
 
 

@@ -10,8 +10,8 @@ from fairlead.engine.framework.interface import Locality
 from fairlead.testing.batch_builders import make_gang, make_queue
 from fairlead.testing.builders import make_node
 from fairlead.testing.storage_builders import (
-    claiming,
     make_claim,
+    make_claim_volumes,
     make_storage_class,
     make_volume,
 )
@@ -77,7 +77,7 @@ def served(make_harness):
             make_storage_class(), make_volume("v", claim="default/c", modes=["ReadWriteMany"])
         )
         harness.put(make_claim("c", volume="v", bound=True, modes=["ReadWriteMany"]))
-        return harness, plugin, harness.put(make_gang("g", 2, spec=claiming("c"))).run()
+        return harness, plugin, harness.put(make_gang("g", 2, spec=make_claim_volumes("c"))).run()
 
     return run
 

@@ -19,7 +19,7 @@ from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.testing.storage_builders import claiming
+from fairlead.testing.storage_builders import make_claim_volumes
 
 VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
 
@@ -60,7 +60,7 @@ def test_volume_plugins_are_idle_for_pods_without_volumes(framework):
     plugins = [framework.find(name) for name in VOLUME_PLUGINS]
     assert all(isinstance(plugin, ShapeRelevance) for plugin in plugins)
     token = {"volumes": [{"name": "t", "projected": {}}, {"name": "c", "configMap": {}}]}
-    for spec, expected in (({}, False), (token, False), (claiming("c"), True)):
+    for spec, expected in (({}, False), (token, False), (make_claim_volumes("c"), True)):
         pod = info(make_pod("a", spec=spec))
         assert {plugin.concerns(pod.shape) for plugin in plugins} == {expected}
 
@@ -73,7 +73,7 @@ def test_plans_are_split_by_idle_plugins(framework):
         for pod in (
             make_pod("a"),
             make_pod("b", requests={"cpu": "1"}),
-            make_pod("c", spec=claiming("c")),
+            make_pod("c", spec=make_claim_volumes("c")),
         )
     )
     assert plain.split is other.split

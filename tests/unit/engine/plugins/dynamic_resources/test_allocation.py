@@ -8,14 +8,14 @@ from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.device_builders import (
     DRIVER,
-    allocated,
-    asking,
-    either,
+    make_claim_status,
     make_device,
     make_device_class,
+    make_device_request,
+    make_first_available,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 NOT_ENOUGH = "cannot allocate all claims"
@@ -35,7 +35,7 @@ def plugin(scene):
 def devices_by_node(scene, plugin, *claims):
     """{node: devices by claim and request, or the reason} for a pod that names `claims`."""
     scene.tell(*claims)
-    pod = scene.incoming(**wanting(*(claim.metadata.name for claim in claims)))
+    pod = scene.incoming(**make_pod_resource_claims(*(claim.metadata.name for claim in claims)))
     state = scene.started(plugin, pod)
     found = scene.verdicts(plugin, pod, state)
     for node in scene.table.nodes():
@@ -68,15 +68,15 @@ def test_a_claim_gets_a_device_on_a_node_with_devices(scene, plugin):
 def test_a_count_is_allocated_from_one_node(scene, plugin):
     """The first free devices, in their order, are allocated."""
     scene.tell(make_slice("a", ["gpu-0"]), make_slice("b", ["gpu-0", "gpu-1", "gpu-2"]))
-    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", make_device_request(count=2)))
     assert found == {"a": NOT_ENOUGH, "b": ["r=gpu-0 r=gpu-1"]}
 
 
 def test_devices_in_use_are_skipped(scene, plugin):
     """These devices are allocated to another claim."""
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b"))
-    scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
-    scene.tell(make_resource_claim("y", status=allocated("b", "gpu-0")))
+    scene.tell(make_resource_claim("x", status=make_claim_status("a", "gpu-0")))
+    scene.tell(make_resource_claim("y", status=make_claim_status("b", "gpu-0")))
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found == {"a": ["r=gpu-1"], "b": NOT_ENOUGH}
 
@@ -94,7 +94,9 @@ def test_requests_are_tried_in_every_combination(scene, plugin):
     scene.tell(make_slice("a", [make_device("big", "80Gi"), make_device("small", "20Gi")]))
     memory = f'device.capacity["{DRIVER}"].memory'
     claim = make_resource_claim(
-        "c", asking("any"), asking("big", f'{memory}.compareTo(quantity("40Gi")) >= 0')
+        "c",
+        make_device_request("any"),
+        make_device_request("big", f'{memory}.compareTo(quantity("40Gi")) >= 0'),
     )
     assert devices_by_node(scene, plugin, claim)["a"] == ["any=small big=big"]
 
@@ -102,22 +104,22 @@ def test_requests_are_tried_in_every_combination(scene, plugin):
 def test_all_devices_of_a_node(scene, plugin):
     """All devices are allocated; if one is in use, the claim cannot be allocated."""
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b", ["gpu-0", "gpu-1"]))
-    scene.tell(make_resource_claim("x", status=allocated("b", "gpu-1")))
-    claim = make_resource_claim("c", asking(allocationMode="All"))
+    scene.tell(make_resource_claim("x", status=make_claim_status("b", "gpu-1")))
+    claim = make_resource_claim("c", make_device_request(allocationMode="All"))
     found = devices_by_node(scene, plugin, claim)
     assert found == {"a": ["r=gpu-0 r=gpu-1"], "b": NOT_ENOUGH}
 
 
 def test_allocation_mode_all_needs_at_least_one_device(scene, plugin):
     """At least one device is needed."""
-    claim = make_resource_claim("c", asking(allocationMode="All"))
+    claim = make_resource_claim("c", make_device_request(allocationMode="All"))
     assert devices_by_node(scene, plugin, claim) == NOWHERE
 
 
 def test_all_devices_of_an_incomplete_pool_are_an_error(scene, plugin):
     """The number of devices is unknown, which is an error as in upstream."""
     scene.tell(make_slice("a", count=2))
-    claim = make_resource_claim("c", asking(allocationMode="All"))
+    claim = make_resource_claim("c", make_device_request(allocationMode="All"))
     assert devices_by_node(scene, plugin, claim)["a"] == (
         "claim default/c, request r: asks for all devices, but resource pool "
         f"{DRIVER}/a is currently being updated"
@@ -127,7 +129,10 @@ def test_all_devices_of_an_incomplete_pool_are_an_error(scene, plugin):
 def test_the_first_available_alternative_is_allocated(scene, plugin):
     """Which one that is can differ from node to node."""
     scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
-    claim = make_resource_claim("c", either("r", asking("two", count=2), asking("one")))
+    claim = make_resource_claim(
+        "c",
+        make_first_available("r", make_device_request("two", count=2), make_device_request("one")),
+    )
     found = devices_by_node(scene, plugin, claim)
     assert found == {"a": ["r/two=x r/two=y"], "b": ["r/one=x"]}
 
@@ -135,8 +140,15 @@ def test_the_first_available_alternative_is_allocated(scene, plugin):
 def test_earlier_alternatives_score_higher(scene, plugin):
     """The first alternative scores eight, each further one scores one less."""
     scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
-    scene.tell(make_resource_claim("c", either("r", asking("two", count=2), asking("one"))))
-    pod = scene.incoming(**wanting("c"))
+    scene.tell(
+        make_resource_claim(
+            "c",
+            make_first_available(
+                "r", make_device_request("two", count=2), make_device_request("one")
+            ),
+        )
+    )
+    pod = scene.incoming(**make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     for node in scene.table.nodes():
         plugin.filter(state, pod, node)
@@ -145,7 +157,7 @@ def test_earlier_alternatives_score_higher(scene, plugin):
 
 def test_a_claim_may_not_exceed_the_maximum_number_of_devices(scene, plugin):
     """The API's limit."""
-    claim = make_resource_claim("c", asking(count=33))
+    claim = make_resource_claim("c", make_device_request(count=33))
     assert devices_by_node(scene, plugin, claim)["a"] == (
         "claim default/c: number of requested devices 33 exceeds the claim limit of 32"
     )
@@ -154,15 +166,17 @@ def test_a_claim_may_not_exceed_the_maximum_number_of_devices(scene, plugin):
 def test_admin_access_allocates_devices_in_use(scene, plugin):
     """Other claims may still get these devices afterwards."""
     scene.tell(make_slice("a"))
-    scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
-    claim = make_resource_claim("c", asking(adminAccess=True))
+    scene.tell(make_resource_claim("x", status=make_claim_status("a", "gpu-0")))
+    claim = make_resource_claim("c", make_device_request(adminAccess=True))
     assert devices_by_node(scene, plugin, claim) == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
 
 
 def test_a_count_above_the_number_of_equal_devices_fails_quickly(scene, plugin):
     """The search does not try every order of thirty devices."""
     scene.tell(make_slice("a", [f"gpu-{i}" for i in range(30)]))
-    claim = make_resource_claim("c", asking("r", count=16), asking("s", count=15))
+    claim = make_resource_claim(
+        "c", make_device_request("r", count=16), make_device_request("s", count=15)
+    )
     assert devices_by_node(scene, plugin, claim) == NOWHERE
 
 
@@ -176,7 +190,9 @@ def test_match_attribute_selects_devices_with_equal_values(scene, plugin, attrib
     devices = [make_device(f"gpu-{i}", **{name: numa}) for i, numa in enumerate((0, 1, 1))]
     scene.tell(make_slice("a", [*devices]))
     same = {"matchAttribute": attribute, "requests": []}
-    claim = make_resource_claim("c", asking("x"), asking("y"), constraints=[same])
+    claim = make_resource_claim(
+        "c", make_device_request("x"), make_device_request("y"), constraints=[same]
+    )
     assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2"]
 
 
@@ -185,7 +201,13 @@ def test_a_constraint_applies_only_to_its_requests(scene, plugin):
     devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((0, 1, 1))]
     scene.tell(make_slice("a", devices))
     same = {"matchAttribute": f"{DRIVER}/numa", "requests": ["x", "y"]}
-    claim = make_resource_claim("c", asking("x"), asking("y"), asking("z"), constraints=[same])
+    claim = make_resource_claim(
+        "c",
+        make_device_request("x"),
+        make_device_request("y"),
+        make_device_request("z"),
+        constraints=[same],
+    )
     assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2 z=gpu-0"]
 
 
@@ -203,7 +225,13 @@ def test_the_search_tries_other_devices_for_unconstrained_requests(
     devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((1, 0, 1))]
     scene.tell(make_slice("a", devices))
     rule = {constraint: f"{DRIVER}/numa", "requests": ["x", "y"]}
-    claim = make_resource_claim("c", asking("z"), asking("x"), asking("y"), constraints=[rule])
+    claim = make_resource_claim(
+        "c",
+        make_device_request("z"),
+        make_device_request("x"),
+        make_device_request("y"),
+        constraints=[rule],
+    )
     assert devices_by_node(scene, plugin, claim)["a"] == [expected]
 
 
@@ -211,7 +239,13 @@ def test_a_distinct_value_is_searched_for_with_every_device_of_another_request(s
     devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((1, 0, 0))]
     scene.tell(make_slice("a", devices))
     rule = {"distinctAttribute": f"{DRIVER}/numa", "requests": ["x", "y"]}
-    claim = make_resource_claim("c", asking("z"), asking("x"), asking("y"), constraints=[rule])
+    claim = make_resource_claim(
+        "c",
+        make_device_request("z"),
+        make_device_request("x"),
+        make_device_request("y"),
+        constraints=[rule],
+    )
     assert devices_by_node(scene, plugin, claim)["a"] == ["z=gpu-1 x=gpu-0 y=gpu-2"]
 
 
@@ -229,7 +263,7 @@ def test_all_devices_must_satisfy_the_constraints(scene, plugin):
     devices = [make_device(f"gpu-{i}", numa=i) for i in range(2)]
     scene.tell(make_slice("a", devices))
     rule = {"matchAttribute": f"{DRIVER}/numa"}
-    claim = make_resource_claim("c", asking(allocationMode="All"), constraints=[rule])
+    claim = make_resource_claim("c", make_device_request(allocationMode="All"), constraints=[rule])
     assert devices_by_node(scene, plugin, claim)["a"] == (
         f"claim default/c, request r: cannot add device {DRIVER}/a/gpu-1"
         " because a claim constraint would not be satisfied"
@@ -266,7 +300,7 @@ def test_tainted_devices(scene, plugin, taint, toleration, fits):
     """They repel requests that do not tolerate the taint."""
     scene.tell(make_slice("a", [make_device("gpu-0") | {"taints": [taint]}]))
     more = {"tolerations": [toleration]} if toleration else {}
-    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(**more)))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", make_device_request(**more)))
     assert found["a"] == (["r=gpu-0"] if fits else NOT_ENOUGH)
 
 
@@ -373,17 +407,17 @@ def partitioned():
 def test_partitions_share_the_counters_of_their_pool(scene, plugin):
     """When both halves are allocated, the whole card is not available."""
     scene.tell(partitioned())
-    both = make_resource_claim("c", asking(count=2))
+    both = make_resource_claim("c", make_device_request(count=2))
     assert devices_by_node(scene, plugin, both)["a"] == ["r=half-0 r=half-1"]
-    three = make_resource_claim("d", asking(count=3))
+    three = make_resource_claim("d", make_device_request(count=3))
     assert devices_by_node(scene, plugin, three)["a"] == NOT_ENOUGH
 
 
 def test_allocated_partitions_leave_less_to_others(scene, plugin):
     """With one half in use only the other fits; with the whole card in use none does."""
-    scene.tell(partitioned(), make_resource_claim("used", status=allocated("a", "half-0")))
+    scene.tell(partitioned(), make_resource_claim("used", status=make_claim_status("a", "half-0")))
     assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == ["r=half-1"]
-    scene.tell(make_resource_claim("used", status=allocated("a", "whole")))
+    scene.tell(make_resource_claim("used", status=make_claim_status("a", "whole")))
     assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == NOT_ENOUGH
 
 
@@ -391,7 +425,7 @@ def test_the_search_backtracks_if_a_partition_uses_too_many_counters(scene, plug
     """The whole card is tried first, because of its name; then no second device is possible."""
     devices = [partition("a-whole", "40Gi"), partition("b-half", "20Gi"), partition("c", "20Gi")]
     scene.tell(make_slice("a", devices, spec=MEMORY))
-    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", make_device_request(count=2)))
     assert found["a"] == ["r=b-half r=c"]
 
 
@@ -442,7 +476,9 @@ def test_counter_sets_without_their_devices_keep_all_nodes_from_asking_for_all(s
     """The pool is incomplete, and the missing slice might have devices for any node."""
     everywhere = {"sharedCounters": MEMORY["sharedCounters"], "nodeSelector": ZONE_2}
     scene.tell(make_slice("", [], pool="p", count=2, spec=everywhere), make_slice("a", ["x"]))
-    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(allocationMode="All")))
+    found = devices_by_node(
+        scene, plugin, make_resource_claim("c", make_device_request(allocationMode="All"))
+    )
     assert f"resource pool {DRIVER}/p is currently being updated" in found["a"]
 
 
@@ -474,7 +510,7 @@ def test_devices_with_distinct_attributes(scene, plugin, count, devices):
     one_of_each = [on_socket("x", 0), on_socket("y", 0), on_socket("z", 1), on_socket("w")]
     scene.tell(make_slice("a", one_of_each))
     constraints = [{"distinctAttribute": f"{DRIVER}/socket"}]
-    claim = make_resource_claim("c", asking(count=count), constraints=constraints)
+    claim = make_resource_claim("c", make_device_request(count=count), constraints=constraints)
     assert devices_by_node(scene, plugin, claim)["a"] == devices
 
 
@@ -482,7 +518,9 @@ def test_a_distinct_attribute_may_concern_some_requests_only(scene, plugin):
     """The request s is free to take the same socket."""
     scene.tell(make_slice("a", [on_socket("x", 0), on_socket("y", 0), on_socket("z", 0)]))
     constraints = [{"requests": ["r"], "distinctAttribute": f"{DRIVER}/socket"}]
-    claim = make_resource_claim("c", asking("r"), asking("s"), constraints=constraints)
+    claim = make_resource_claim(
+        "c", make_device_request("r"), make_device_request("s"), constraints=constraints
+    )
     assert devices_by_node(scene, plugin, claim)["a"] == ["r=x s=y"]
 
 
@@ -490,7 +528,7 @@ def test_a_distinct_attribute_may_concern_some_requests_only(scene, plugin):
 
 
 def refusal(scene, plugin, *claims):
-    answer = plugin.pre_filter(CycleState(), scene.incoming(**wanting(*claims)))
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**make_pod_resource_claims(*claims)))
     assert isinstance(answer, Status)
     return answer
 
@@ -501,11 +539,15 @@ def refusal(scene, plugin, *claims):
         ([], 'could not find ResourceClaim "default/c"'),
         ([make_resource_claim("c", terminating=True)], 'resourceclaim "c" is being deleted'),
         (
-            [make_resource_claim("c", asking(of_class="none"))],
+            [make_resource_claim("c", make_device_request(of_class="none"))],
             "request r: device class none does not exist",
         ),
         (
-            [make_resource_claim("c", either("r", asking("s", of_class="none")))],
+            [
+                make_resource_claim(
+                    "c", make_first_available("r", make_device_request("s", of_class="none"))
+                )
+            ],
             "request r/s: device class none does not exist",
         ),
         (
@@ -515,7 +557,8 @@ def refusal(scene, plugin, *claims):
         (
             [
                 make_resource_claim(
-                    "c", status=allocated("a", "x", reserved_for=[f"u{i}" for i in range(256)])
+                    "c",
+                    status=make_claim_status("a", "x", reserved_for=[f"u{i}" for i in range(256)]),
                 )
             ],
             "resourceclaim in use",
@@ -533,11 +576,11 @@ def test_claims_that_cannot_be_used(scene, plugin, claims, words):
 def test_results_are_cached_until_they_may_differ(scene, plugin):
     """Claims with equal requests share them; changes of devices, labels and classes drop them."""
     scene.tell(make_slice("a"), make_slice("", ["x"], spec={"nodeSelector": ZONE_2}))
-    small = make_resource_claim("c", asking(of_class="small"))
+    small = make_resource_claim("c", make_device_request(of_class="small"))
     memory = f'device.capacity["{DRIVER}"].memory'
     scene.tell(make_device_class("small", f'{memory}.isLessThan(quantity("80Gi"))'))
     assert devices_by_node(scene, plugin, small) == {"a": ["r=gpu-0"], "b": ["r=x"]}
-    scene.tell(make_resource_claim("taken", status=allocated("a", "gpu-0")))
+    scene.tell(make_resource_claim("taken", status=make_claim_status("a", "gpu-0")))
     assert devices_by_node(scene, plugin, small) == {"a": NOT_ENOUGH, "b": ["r=x"]}
     scene.node("a", "z2")
     assert devices_by_node(scene, plugin, small) == {"a": ["r=x"], "b": ["r=x"]}
@@ -550,8 +593,8 @@ def test_results_are_cached_until_they_may_differ(scene, plugin):
 
 def test_a_pod_with_an_allocated_claim_fits_only_its_node(scene, plugin):
     """Other pods may use it as well."""
-    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
-    pod = scene.incoming(**wanting("c"))
+    scene.tell(make_resource_claim("c", status=make_claim_status("a", "gpu-0", reserved_for=["x"])))
+    pod = scene.incoming(**make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     found = scene.verdicts(plugin, pod, state)
     assert found == {"a": "", "b": "resourceclaim not available on the node"}

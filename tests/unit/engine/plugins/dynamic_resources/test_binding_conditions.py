@@ -21,9 +21,9 @@ from fairlead.testing.device_builders import (
     DRIVER,
     make_device,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 START = seconds(1_767_225_600)
@@ -62,7 +62,7 @@ def claim_with(*conditions, at=START, reserved_for=("u-p",)):
 def test_an_allocation_has_binding_conditions_timestamp_and_node(scene, plugin):
     """A device with bindsToNode ties the claim to this node, although other nodes reach it."""
     scene.tell(make_resource_claim("c"))
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     assert plugin.filter(state, pod, scene.table.find("b")) is None
     plugin.reserve(state, pod, "b")
@@ -105,7 +105,7 @@ def test_a_pod_is_bound_when_all_binding_conditions_are_true(
 ):
     """The pod is bound if no failure condition is True."""
     scene.tell(claim_with())
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     plugin.reserve(state, pod, "a")
     assert plugin.pre_bind(state, pod, "a").commands[-1].reason == "BindingConditionsPending"
@@ -122,7 +122,7 @@ def test_a_pod_is_bound_when_all_binding_conditions_are_true(
 def test_a_ready_claim_does_not_delay_the_binding(scene, plugin):
     """Only the reservation is written; as in upstream, the event is recorded anyway."""
     scene.tell(claim_with(("attached", "True"), reserved_for=()))
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     plugin.reserve(state, pod, "a")
     preparation = plugin.pre_bind(state, pod, "a")
@@ -146,7 +146,7 @@ def test_a_claim_that_cannot_be_bound_is_deallocated(scene, plugin, conditions, 
     """The next attempt rejects every node, and PostFilter deallocates the claim."""
     scene.tell(claim_with(*conditions))
     scene.cluster.now = START + seconds(later)
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     found = scene.verdicts(plugin, pod, state)
     words = "resourceclaim not available on the node" if given_up else ""
@@ -161,7 +161,7 @@ def test_the_timeout_is_an_argument(scene, plugin):
     """The argument is bindingTimeout of DynamicResourcesArgs."""
     scene.tell(claim_with(("attached", "False")))
     scene.cluster.now = START + seconds(31)
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
 
     class Handle:
         cluster = scene.cluster
@@ -202,7 +202,7 @@ def test_a_claim_without_conditions_does_not_delay_another_claim(scene, plugin):
     result = {"request": "r", "driver": DRIVER, "pool": "other", "device": "x"}
     used = {"allocation": {"devices": {"results": [result]}}}
     scene.tell(make_resource_claim("b", status=used), claim_with())
-    pod = scene.pod("p", **wanting("b", "c"))
+    pod = scene.pod("p", **make_pod_resource_claims("b", "c"))
     state = scene.started(plugin, pod)
     plugin.reserve(state, pod, "a")
     plugin.pre_bind(state, pod, "a")

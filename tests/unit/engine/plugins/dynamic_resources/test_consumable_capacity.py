@@ -15,12 +15,12 @@ from fairlead.api.quantity import canonical
 from fairlead.engine.plugins.dynamic_resources.consumable_capacity import consumption_of
 from fairlead.testing.device_builders import (
     DRIVER,
-    asking,
     make_device,
     make_device_class,
+    make_device_request,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 RANGE = {"default": "1G", "validRange": {"min": "1G", "step": "500M", "max": "4G"}}
@@ -41,7 +41,7 @@ def card(name="card", policy=None, total="10G", **more):
 def sharing(amount=None, name="r", **more):
     """Return a request for a part of the bandwidth."""
     requests = {} if amount is None else {"bandwidth": amount}
-    return asking(name, capacity={"requests": requests}, **more)
+    return make_device_request(name, capacity={"requests": requests}, **more)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,10 @@ def allocate(scene, plugin, *claims):
     The allocation stays assumed.
     """
     scene.tell(*claims)
-    pod = scene.pod(f"p-{claims[0].metadata.name}", **wanting(*(c.metadata.name for c in claims)))
+    pod = scene.pod(
+        f"p-{claims[0].metadata.name}",
+        **make_pod_resource_claims(*(c.metadata.name for c in claims)),
+    )
     state = scene.started(plugin, pod)
     refusal = plugin.filter(state, pod, scene.table.find("a"))
     if refusal is not None:
@@ -192,9 +195,9 @@ def test_a_capacity_request_allocates_an_unshared_device_fully(scene, plugin):
     """The request selects devices by size; nothing is consumed, and there is no share ID."""
     small, large = make_device("small", "20Gi"), make_device("large", "80Gi")
     scene.tell(make_slice("a", [small, large]))
-    claim = make_resource_claim("c", asking(capacity={"requests": {"memory": "40Gi"}}))
+    claim = make_resource_claim("c", make_device_request(capacity={"requests": {"memory": "40Gi"}}))
     assert allocate(scene, plugin, claim) == [[("large", None, None)]]
-    again = make_resource_claim("d", asking(capacity={"requests": {"memory": "1Gi"}}))
+    again = make_resource_claim("d", make_device_request(capacity={"requests": {"memory": "1Gi"}}))
     assert allocate(scene, plugin, again) == [[("small", None, None)]]
 
 

@@ -18,9 +18,9 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.plugins.dynamic_resources.extended_resource_claim import extended_requests
 from fairlead.testing.device_builders import (
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 GPU = "example.com/gpu"
@@ -271,7 +271,7 @@ def test_an_earlier_special_claim_is_deleted_first(scene, plugin):
 def test_a_pod_with_a_claim_and_an_extended_resource_gets_both(scene, plugin):
     """From the same devices, none twice."""
     scene.tell(gpu_class(), make_resource_claim("c"))
-    pod = scene.pod("p", **asks(1), **wanting("c"))
+    pod = scene.pod("p", **asks(1), **make_pod_resource_claims("c"))
     state = scene.started(plugin, pod)
     assert plugin.filter(state, pod, scene.table.find("a")) is None
     plugin.reserve(state, pod, "a")
@@ -282,7 +282,7 @@ def test_a_pod_with_a_claim_and_an_extended_resource_gets_both(scene, plugin):
     devices = [one["devices"]["results"][0]["device"] for one in allocations]
     assert devices == ["gpu-0", "gpu-1"]
     plugin.unreserve(state, pod, "a")
-    more = scene.incoming("q", **asks(2), **wanting("c"))
+    more = scene.incoming("q", **asks(2), **make_pod_resource_claims("c"))
     state = scene.started(plugin, more)
     found = [plugin.filter(state, more, node).message for node in scene.table.nodes()]
     assert found == ["cannot allocate all claims"] * 2

@@ -10,7 +10,11 @@ from fairlead.engine.core.status import SKIP
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.testing.device_builders import allocated, make_resource_claim, wanting
+from fairlead.testing.device_builders import (
+    make_claim_status,
+    make_pod_resource_claims,
+    make_resource_claim,
+)
 
 
 @pytest.fixture
@@ -20,7 +24,7 @@ def plugin(scene):
 
 def pod_with_claim(scene, name):
     """Return a pod whose status contains the generated claim "made"."""
-    spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
+    spec = make_pod_resource_claims(templates=["t"]) | {"containers": [{"name": "c"}]}
     names = {"other": "unrelated", "t0": "made"}
     made = {
         "resourceClaimStatuses": [
@@ -34,7 +38,7 @@ def pod_with_claim(scene, name):
 
 def test_a_pod_waits_until_its_claims_exist(scene, plugin):
     """The message is upstream's."""
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     assert plugin.pre_enqueue(pod).message == 'could not find ResourceClaim "default/c"'
     scene.tell(make_resource_claim("c"))
     assert plugin.pre_enqueue(pod) is None
@@ -43,7 +47,7 @@ def test_a_pod_waits_until_its_claims_exist(scene, plugin):
 
 def test_a_pod_waits_until_its_generated_claim_exists(scene, plugin):
     """The claim must have been created for this pod."""
-    spec = wanting(templates=["t"])
+    spec = make_pod_resource_claims(templates=["t"])
     waiting = plugin.pre_enqueue(scene.pod("p", **spec))
     assert waiting.message == 'pod "default/p": ResourceClaim not created yet'
     pod = pod_with_claim(scene, "p")
@@ -57,7 +61,7 @@ def test_a_pod_waits_until_its_generated_claim_exists(scene, plugin):
 
 def test_a_pod_for_which_no_claim_is_needed(scene, plugin):
     """Its status names no claim for the template (resourceclaim.go: Name)."""
-    spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
+    spec = make_pod_resource_claims(templates=["t"]) | {"containers": [{"name": "c"}]}
     status = {"resourceClaimStatuses": [{"name": "t0"}]}
     metadata = {"name": "p", "namespace": "default", "uid": "u-p"}
     pod = decode_as(Pod, {"metadata": metadata, "spec": spec, "status": status})
@@ -76,8 +80,8 @@ def test_a_claim_reference_without_name_or_template(scene, plugin):
 
 OWN = make_resource_claim("c")
 OTHER = make_resource_claim("x")
-OWN_TAKEN = make_resource_claim("c", status=allocated("a", "gpu-0"))
-OTHER_TAKEN = make_resource_claim("x", status=allocated("a", "gpu-0"))
+OWN_TAKEN = make_resource_claim("c", status=make_claim_status("a", "gpu-0"))
+OTHER_TAKEN = make_resource_claim("x", status=make_claim_status("a", "gpu-0"))
 
 
 @pytest.mark.parametrize(
@@ -96,21 +100,21 @@ OTHER_TAKEN = make_resource_claim("x", status=allocated("a", "gpu-0"))
 def test_which_events_wake_a_pod(scene, plugin, kind, old, new, woken):
     """The pod's own claims and deallocated devices wake it."""
     scene.tell(OWN)
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     assert kind in plugin.events
     assert plugin.is_woken_by(pod, ClusterEvent(kind, old, new)) is woken
 
 
 def test_deallocated_devices_do_not_wake_a_pod_without_its_claims(scene, plugin):
     """Devices released by other pods do not wake it."""
-    pod = scene.pod("p", **wanting("c"))
+    pod = scene.pod("p", **make_pod_resource_claims("c"))
     event = ClusterEvent(EventKind.RESOURCE_CLAIM_UPDATE, OTHER_TAKEN, OTHER)
     assert not plugin.is_woken_by(pod, event)
 
 
 def test_a_pod_is_woken_when_it_is_told_its_claim(scene, plugin):
     """The pod is woken when its status contains its existing claim; other pods are not."""
-    spec = wanting(templates=["t"])
+    spec = make_pod_resource_claims(templates=["t"])
     waiting, other = scene.pod("p", **spec), scene.pod("q", **spec)
     pod = pod_with_claim(scene, "p")
     event = ClusterEvent(EventKind.POD_CLAIM_MADE, waiting, pod)

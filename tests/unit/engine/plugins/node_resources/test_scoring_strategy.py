@@ -22,10 +22,10 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.device_builders import (
-    allocated,
-    asking,
+    make_claim_status,
     make_device,
     make_device_class,
+    make_device_request,
     make_resource_claim,
     make_slice,
 )
@@ -119,8 +119,8 @@ def provider(*expressions, resource=GPU):
 
 def held(node, *devices):
     """Return a claim to which `devices` of `node` are allocated."""
-    requests = asking("r", count=len(devices))
-    return make_resource_claim(f"of-{node}", requests, status=allocated(node, *devices))
+    requests = make_device_request("r", count=len(devices))
+    return make_resource_claim(f"of-{node}", requests, status=make_claim_status(node, *devices))
 
 
 FOUR = make_slice("n", [make_device(f"gpu-{i}", "80Gi" if i else "10Gi") for i in range(4)])

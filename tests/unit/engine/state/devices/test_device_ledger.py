@@ -10,7 +10,7 @@ from fairlead.engine.state.devices.device_ledger import DeviceLedger
 from fairlead.engine.state.devices.device_pools import EVERYWHERE
 from fairlead.testing.device_builders import (
     DRIVER,
-    allocated,
+    make_claim_status,
     make_device_class,
     make_resource_claim,
     make_slice,
@@ -18,11 +18,11 @@ from fairlead.testing.device_builders import (
 
 GPU_0, GPU_1 = (DRIVER, "a", "gpu-0"), (DRIVER, "a", "gpu-1")
 FREE = make_resource_claim("c")
-TAKEN = make_resource_claim("c", status=allocated("a", "gpu-0"))
+TAKEN = make_resource_claim("c", status=make_claim_status("a", "gpu-0"))
 
 
 def allocation(*devices):
-    return decode_as(ClaimAllocation, allocated("a", *devices)["allocation"])
+    return decode_as(ClaimAllocation, make_claim_status("a", *devices)["allocation"])
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def test_an_older_update_does_not_revert_an_assumption(ledger):
 def test_an_allocation_in_the_api_replaces_the_assumed_one(ledger):
     """Another client allocated another device."""
     ledger.assume(FREE, allocation("gpu-0"))
-    ledger.observe(make_resource_claim("c", status=allocated("a", "gpu-1")))
+    ledger.observe(make_resource_claim("c", status=make_claim_status("a", "gpu-1")))
     assert (ledger.is_taken(GPU_0), ledger.is_taken(GPU_1)) == (False, True)
 
 
 def test_allocations_with_admin_access_do_not_use_devices(ledger):
-    status = allocated("a", "gpu-0")
+    status = make_claim_status("a", "gpu-0")
     status["allocation"]["devices"]["results"][0]["adminAccess"] = True
     ledger.observe(make_resource_claim("c", status=status))
     assert not ledger.is_taken(GPU_0)
@@ -80,7 +80,7 @@ def test_allocations_with_admin_access_do_not_use_devices(ledger):
 def test_a_device_with_two_allocations_is_free_after_both_have_ended(ledger):
     """Another writer allocated the device twice."""
     ledger.observe(TAKEN)
-    ledger.observe(make_resource_claim("d", status=allocated("a", "gpu-0")))
+    ledger.observe(make_resource_claim("d", status=make_claim_status("a", "gpu-0")))
     assert ledger.holders(GPU_0) == ["default/c", "default/d"]
     ledger.observe_deleted(TAKEN)
     assert ledger.holders(GPU_0) == ["default/d"]
@@ -89,7 +89,7 @@ def test_a_device_with_two_allocations_is_free_after_both_have_ended(ledger):
 
 def claim_of_share(name, **consumed):
     """Return a claim with a share of gpu-0 that consumes the capacity `consumed`."""
-    status = allocated("a", "gpu-0")
+    status = make_claim_status("a", "gpu-0")
     status["allocation"]["devices"]["results"][0] |= {
         "shareID": f"share-{name}",
         "consumedCapacity": consumed,
@@ -122,7 +122,7 @@ def test_assumed_consumers_are_listed_until_confirmed_or_reverted(ledger):
     for uid in ("p", "q"):
         ledger.assume_reservation(TAKEN, ClaimConsumer(resource="pods", name=uid, uid=uid))
     assert [one.uid for one in ledger.consumers(TAKEN)] == ["p", "q"]
-    shown = make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["q"]))
+    shown = make_resource_claim("c", status=make_claim_status("a", "gpu-0", reserved_for=["q"]))
     ledger.observe(shown)
     assert [one.uid for one in ledger.consumers(shown)] == ["q", "p"]
     ledger.revert_reservation("default/c", "p")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead.engine.state.fork import fork
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
-from fairlead.testing.storage_builders import claiming
+from fairlead.testing.storage_builders import make_claim_volumes
 
 DISKS = {
     "gce": {"gcePersistentDisk": {"pdName": "d"}},
@@ -37,8 +37,8 @@ def use(believer):
 
 def test_a_claim_is_in_use_while_a_placed_pod_mounts_it(believer, use):
     """In its own namespace, and until the last pod is deleted."""
-    waiting = make_pod("waiting", spec=claiming("c"))
-    first, second = (make_pod(name, node="n1", spec=claiming("c")) for name in ("a", "b"))
+    waiting = make_pod("waiting", spec=make_claim_volumes("c"))
+    first, second = (make_pod(name, node="n1", spec=make_claim_volumes("c")) for name in ("a", "b"))
     believer.put(waiting)
     assert not use.is_claim_used("default/c")
     believer.put(first, second)
@@ -54,7 +54,7 @@ def test_pods_with_volumes_are_counted_by_row(believer, use):
     """A volume that no plugin reads does not count."""
     row = believer.table.find("n1").row
     scratch = {"volumes": [{"name": "s", "emptyDir": {}}]}
-    first, second = (make_pod(name, node="n1", spec=claiming("c")) for name in ("a", "b"))
+    first, second = (make_pod(name, node="n1", spec=make_claim_volumes("c")) for name in ("a", "b"))
     believer.put(first, second, make_pod("d", node="n2", spec=scratch))
     assert use.pods == {row: 2}
     believer.gone(first)
@@ -90,7 +90,13 @@ def test_a_disk_is_not_in_use_after_its_node_is_deleted(believer, use):
     assert use.rows_with(NAMES["gce"]) == []
 
 
-SPECS = ({}, *map(mounting, DISKS), claiming("c"), claiming("c", "d"), claiming("d", "d"))
+SPECS = (
+    {},
+    *map(mounting, DISKS),
+    make_claim_volumes("c"),
+    make_claim_volumes("c", "d"),
+    make_claim_volumes("d", "d"),
+)
 
 
 @given(seed=st.integers(0, 2**32))

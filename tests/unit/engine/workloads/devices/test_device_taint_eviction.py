@@ -27,9 +27,9 @@ from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintE
 from fairlead.testing.device_builders import (
     DRIVER,
     make_device_taint_rule,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 START = seconds(1_767_225_600)
@@ -37,7 +37,7 @@ START = seconds(1_767_225_600)
 
 def pod(name="p", claim="c", node="a", **meta):
     metadata = {"name": name, "namespace": "default", "uid": f"u-{name}", **meta}
-    spec = {"containers": [{"name": "x"}], "nodeName": node, **wanting(claim)}
+    spec = {"containers": [{"name": "x"}], "nodeName": node, **make_pod_resource_claims(claim)}
     return decode({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 

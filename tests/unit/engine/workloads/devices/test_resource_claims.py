@@ -21,7 +21,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.devices.resource_claims import CLAIM_REFUSED, ResourceClaims
-from fairlead.testing.device_builders import wanting
+from fairlead.testing.device_builders import make_pod_resource_claims
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START: Final = seconds(1_767_225_600)
@@ -117,7 +117,7 @@ class World(SimulatedWorld):
 
 def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
     """The claim is owned by the pod, and its annotation names the pod's claim."""
-    world = World(template()).create(pod("p", wanting(templates=["t"])))
+    world = World(template()).create(pod("p", make_pod_resource_claims(templates=["t"])))
     ((name, made),) = world.claims().items()
     assert name.startswith("p-t0-")
     (owner,) = made["metadata"]["ownerReferences"]
@@ -132,7 +132,7 @@ def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
 
 def test_each_template_reference_of_a_pod_creates_a_claim():
     """Two references to the same template create two claims."""
-    world = World(template()).create(pod("p", wanting(templates=["t", "t"])))
+    world = World(template()).create(pod("p", make_pod_resource_claims(templates=["t", "t"])))
     statuses = world.pod("p")["status"]["resourceClaimStatuses"]
     assert [one["name"] for one in statuses] == ["t0", "t1"]
     assert sorted(one["resourceClaimName"] for one in statuses) == sorted(world.claims())
@@ -140,15 +140,17 @@ def test_each_template_reference_of_a_pod_creates_a_claim():
 
 def test_a_pod_waits_for_its_template():
     """The claim is created when the template exists."""
-    world = World().create(pod("p", wanting(templates=["t"])))
+    world = World().create(pod("p", make_pod_resource_claims(templates=["t"])))
     assert not world.claims()
     assert len(world.create(template()).claims()) == 1
 
 
 def test_no_claims_are_created_for_pods_that_name_claims():
     """Pods without claims and finished pods get no claims either."""
-    ended = pod("e", wanting(templates=["t"]), node="a", phase="Succeeded")
-    world = World(template(), ended).create(pod("p", wanting("c"))).create(pod("q"))
+    ended = pod("e", make_pod_resource_claims(templates=["t"]), node="a", phase="Succeeded")
+    world = (
+        World(template(), ended).create(pod("p", make_pod_resource_claims("c"))).create(pod("q"))
+    )
     assert not world.claims()
 
 
@@ -160,7 +162,7 @@ def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
         ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p",
                           "controller": True}],
     )  # fmt: skip
-    world = World(made, pod("p", wanting(templates=["t", "t"])), template())
+    world = World(made, pod("p", make_pod_resource_claims(templates=["t", "t"])), template())
     claim_names = {
         o["name"]: o["resourceClaimName"] for o in world.pod("p")["status"]["resourceClaimStatuses"]
     }
@@ -171,7 +173,7 @@ def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
 def test_a_refused_claim_is_retried_later():
     """It is retried when the pod changes."""
     controller = ResourceClaims(WorkloadsConfig())
-    waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
+    waiting = ObjectChanged(decode(pod("p", make_pod_resource_claims(templates=["t"]))))
     controller.handle(ObjectChanged(decode(template())), START)
     (command,) = controller.handle(waiting, START)
     assert isinstance(command, CreateObject)
@@ -184,7 +186,7 @@ def test_the_backoff_of_a_refused_claim_doubles():
     """A quota that refuses the claim may have room later, and then the pod does not change."""
     controller = ResourceClaims(WorkloadsConfig(retry_initial=10, retry_max=30))
     controller.handle(ObjectChanged(decode(template())), START)
-    waiting = decode(pod("p", wanting(templates=["t"])))
+    waiting = decode(pod("p", make_pod_resource_claims(templates=["t"])))
     [command] = controller.handle(ObjectChanged(waiting), START)
     now = START
     for backoff in (10, 20, 30, 30):
@@ -215,7 +217,9 @@ def test_the_backoff_of_a_refused_claim_doubles():
 )
 def test_a_claim_is_deallocated_after_its_last_pod_has_ended(end):
     """The claim itself stays, so that another pod can use it."""
-    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    world = World(
+        claim("c", "p"), pod("p", make_pod_resource_claims("c"), node="a", phase="Running")
+    )
     assert world.users("c") == ["p"]
     end(world)
     left = world.claims()["c"]
@@ -226,7 +230,9 @@ def test_a_claim_is_deallocated_after_its_last_pod_has_ended(end):
 
 def test_other_pods_keep_a_shared_allocation():
     """Only the ended pod is removed from reservedFor."""
-    pods = [pod(name, wanting("c"), node="a", phase="Running") for name in ("p", "q")]
+    pods = [
+        pod(name, make_pod_resource_claims("c"), node="a", phase="Running") for name in ("p", "q")
+    ]
     world = World(claim("c", "p", "q"), *pods).end("p")
     assert world.users("c") == ["q"]
     assert "allocation" in world.claims()["c"]["status"]
@@ -234,20 +240,24 @@ def test_other_pods_keep_a_shared_allocation():
 
 def test_a_terminating_pod_uses_its_devices_until_it_is_deleted():
     """This holds if the pod has a node; a pod without a node will never use the devices."""
-    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    world = World(
+        claim("c", "p"), pod("p", make_pod_resource_claims("c"), node="a", phase="Running")
+    )
     assert world.delete(POD, "p", grace=30).users("c") == ["p"]
 
 
 def test_consumers_missing_in_a_dump_are_removed():
     """A pod that the dump does not contain is not a user."""
-    world = World(claim("c", "p", "gone"), pod("p", wanting("c"), node="a", phase="Running"))
+    world = World(
+        claim("c", "p", "gone"), pod("p", make_pod_resource_claims("c"), node="a", phase="Running")
+    )
     assert world.users("c") == ["p"]
 
 
 def test_a_generated_claim_is_deleted_with_its_pod():
     """It is also deleted when its pod has finished."""
     for end in (lambda w: w.end("p"), lambda w: w.delete(POD, "p", grace=0)):
-        world = World(template()).create(pod("p", wanting(templates=["t"])))
+        world = World(template()).create(pod("p", make_pod_resource_claims(templates=["t"])))
         assert world.claims()
         end(world)
         assert not world.claims()
@@ -255,7 +265,9 @@ def test_a_generated_claim_is_deleted_with_its_pod():
 
 def test_a_terminating_claim_is_removed_after_its_deallocation():
     """It is not removed before."""
-    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    world = World(
+        claim("c", "p"), pod("p", make_pod_resource_claims("c"), node="a", phase="Running")
+    )
     assert "c" in world.delete(CLAIM, "c").claims()
     assert not world.end("p").claims()
 

@@ -7,14 +7,14 @@ from tests.unit.whatif.planner.conftest import budget, deployment, manifests
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.device_builders import (
-    allocated,
-    asking,
+    make_claim_status,
     make_device_class,
+    make_device_request,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
-from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+from fairlead.testing.storage_builders import make_claim, make_claim_volumes, make_volume
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
@@ -31,14 +31,14 @@ def cluster(make, mode):
     if mode:
         claim = make_claim("data", modes=[mode], volume="pv", bound=True)
         volume = make_volume("pv", modes=[mode], claim="default/data")
-        web = deployment(make, "web", ["a", "a"], **claiming("data"))
+        web = deployment(make, "web", ["a", "a"], **make_claim_volumes("data"))
         return [*nodes, *web, *manifests("v1", claim, volume)]
-    web = deployment(make, "web", ["a", "a"], **wanting("gpu"))
+    web = deployment(make, "web", ["a", "a"], **make_pod_resource_claims("gpu"))
     pods = [one["metadata"] for one in web if one["kind"] == "Pod"]
     for pod in pods:
         pod["uid"] = pod["name"]
-    status = allocated("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
-    claim = make_resource_claim("gpu", asking(), status=status)
+    status = make_claim_status("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
+    claim = make_resource_claim("gpu", make_device_request(), status=status)
     devices = [make_slice("a"), make_slice("b"), make_device_class(), claim]
     return [*nodes, *web, *manifests("resource.k8s.io/v1", *devices)]
 

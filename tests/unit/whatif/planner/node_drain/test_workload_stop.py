@@ -7,14 +7,14 @@ from tests.unit.whatif.planner.conftest import READY, budget, deployment, manife
 
 from fairlead.engine.core.instant import seconds
 from fairlead.testing.device_builders import (
-    allocated,
-    asking,
+    make_claim_status,
     make_device_class,
+    make_device_request,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
-from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+from fairlead.testing.storage_builders import make_claim, make_claim_volumes, make_volume
 from fairlead.whatif.planner.node_drain.drain_plan import plan_drains, run_plan
 from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
 from fairlead.whatif.run.progress import NoProgress
@@ -126,7 +126,7 @@ def test_replicas_that_share_a_volume_of_one_node_get_no_budget(planner, experim
         make_claim("data", modes=[mode], volume="pv", bound=True),
         make_volume("pv", modes=[mode], claim="default/data"),
     )
-    web = deployment(make, "web", ["a", "a"], **claiming("data"))
+    web = deployment(make, "web", ["a", "a"], **make_claim_volumes("data"))
     [stop] = stops_of(planner, experiment, [*nodes(make), *web, *shared])
     can_move = mode == "ReadWriteMany"
     assert stop.edit == (BUDGET if can_move else "drain a when deploy/default/web may stop")
@@ -135,16 +135,16 @@ def test_replicas_that_share_a_volume_of_one_node_get_no_budget(planner, experim
 @pytest.mark.parametrize("on", [["a"], ["a", "a"]])
 def test_replicas_that_share_devices_of_one_node_get_no_budget(planner, experiment, make, on):
     """The claim stays allocated on the node while an old pod uses it."""
-    web = deployment(make, "web", on, **wanting("gpu"))
+    web = deployment(make, "web", on, **make_pod_resource_claims("gpu"))
     pods = [one["metadata"] for one in web if one["kind"] == "Pod"]
     for pod in pods:
         pod["uid"] = pod["name"]
-    status = allocated("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
+    status = make_claim_status("a", "gpu-0", reserved_for=[pod["uid"] for pod in pods])
     shared = manifests(
         "resource.k8s.io/v1",
         *(make_slice(node) for node in "abc"),
         make_device_class(),
-        make_resource_claim("gpu", asking(), status=status),
+        make_resource_claim("gpu", make_device_request(), status=status),
     )
     [stop] = stops_of(planner, experiment, [*nodes(make), *web, *shared])
     assert stop.edit == "drain a when deploy/default/web may stop"

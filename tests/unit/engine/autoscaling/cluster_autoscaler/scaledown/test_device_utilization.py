@@ -10,7 +10,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.device_utilization
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.utilization import UtilizationError
 from fairlead.testing.device_builders import (
     DRIVER,
-    allocated,
+    make_claim_status,
     make_device,
     make_resource_claim,
     make_slice,
@@ -18,7 +18,7 @@ from fairlead.testing.device_builders import (
 
 
 def claim(*devices, pool="n", **result):
-    status = allocated(pool, *devices)
+    status = make_claim_status(pool, *devices)
     for one in status["allocation"]["devices"]["results"]:
         one.update(result)
     return make_resource_claim("c", status=status)

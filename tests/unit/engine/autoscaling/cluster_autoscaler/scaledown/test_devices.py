@@ -15,11 +15,11 @@ from fairlead.engine.core.instant import seconds
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.device_builders import (
     DRIVER,
-    allocated,
+    make_claim_status,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 
@@ -32,10 +32,10 @@ def utilization(used, **labels):
     autoscaler.put(make_slice("a", [f"gpu-{at}" for at in range(4)]))
     autoscaler.put(provider.adopt(make_node("a", cpu="10", labels={"pool": "g", **labels})))
     for at in range(used):
-        status = allocated("a", f"gpu-{at}", reserved_for=[f"uid-p{at}"])
+        status = make_claim_status("a", f"gpu-{at}", reserved_for=[f"uid-p{at}"])
         autoscaler.put(make_resource_claim(f"c{at}", status=status))
         pod = {"uid": f"uid-p{at}", "node": "a", "requests": {"cpu": "3"}}
-        autoscaler.put(make_pod(f"p{at}", spec=wanting(f"c{at}"), **pod))
+        autoscaler.put(make_pod(f"p{at}", spec=make_pod_resource_claims(f"c{at}"), **pod))
     autoscaler.run_once(seconds(10_000))
     return autoscaler.planner.eligibility.utilizations["a"]
 

@@ -11,11 +11,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.node_devices import
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.device_builders import (
     DRIVER,
-    allocated,
+    make_claim_status,
     make_device_class,
+    make_pod_resource_claims,
     make_resource_claim,
     make_slice,
-    wanting,
 )
 
 
@@ -32,7 +32,7 @@ def snapshot():
 
 def pending(snapshot, name, *claims):
     """A pending pod whose `claims` exist."""
-    return snapshot.pod_info(make_pod(name, spec=wanting(*claims)))
+    return snapshot.pod_info(make_pod(name, spec=make_pod_resource_claims(*claims)))
 
 
 def places(snapshot, *pods):
@@ -69,10 +69,10 @@ def test_pods_of_a_shared_claim_follow_each_other(snapshot):
 
 
 def test_a_removed_pod_releases_its_devices(snapshot):
-    status = allocated("a", "gpu-0", "gpu-1", reserved_for=["uid-p"])
+    status = make_claim_status("a", "gpu-0", "gpu-1", reserved_for=["uid-p"])
     put_claims(snapshot, "both", status=status)
     put_claims(snapshot, "one")
-    bound = make_pod("p", uid="uid-p", node="a", spec=wanting("both"))
+    bound = make_pod("p", uid="uid-p", node="a", spec=make_pod_resource_claims("both"))
     snapshot.put(bound)
     waiting = pending(snapshot, "q", "one")
     with snapshot.loop(["a", "b"]):
@@ -87,10 +87,10 @@ def test_a_removed_pod_releases_its_devices(snapshot):
 @pytest.mark.parametrize(("made_for", "place"), [("", None), ("uid-p", "a")])
 def test_a_claim_that_other_pods_use_keeps_its_devices(snapshot, made_for, place):
     """They are released if the removed pod owns the claim (snapshot.go: UnreservePodClaims)."""
-    status = allocated("a", "gpu-0", "gpu-1", reserved_for=["uid-p", "uid-other"])
+    status = make_claim_status("a", "gpu-0", "gpu-1", reserved_for=["uid-p", "uid-other"])
     put_claims(snapshot, "both", status=status, made_for=made_for)
     put_claims(snapshot, "one")
-    snapshot.put(make_pod("p", uid="uid-p", node="a", spec=wanting("both")))
+    snapshot.put(make_pod("p", uid="uid-p", node="a", spec=make_pod_resource_claims("both")))
     with snapshot.loop(["a", "b"]):
         (info,) = snapshot.node("a").pods.values()
         snapshot.remove_pod(info, "a")
@@ -98,8 +98,10 @@ def test_a_claim_that_other_pods_use_keeps_its_devices(snapshot, made_for, place
 
 
 def test_new_nodes_have_the_devices_of_their_template_except_those_of_its_pods(snapshot):
-    used = make_resource_claim("agent", status=allocated("a", "gpu-0", reserved_for=["uid-agent"]))
-    foreign = make_resource_claim("far", status=allocated("z", "gpu-0"))
+    used = make_resource_claim(
+        "agent", status=make_claim_status("a", "gpu-0", reserved_for=["uid-agent"])
+    )
+    foreign = make_resource_claim("far", status=make_claim_status("z", "gpu-0"))
     waiting = make_resource_claim("new")
     devices = node_devices(snapshot.slices_of("a"), [used, foreign, waiting])
     assert devices.claims == (used,)
