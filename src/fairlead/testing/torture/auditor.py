@@ -68,7 +68,7 @@ _RATE_TOLERANCE: Final = seconds(0.1)  # the period of the tainting passes
 # tokens taken at 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s. A delay within the
 # tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
-_LATE: Final = _RATE_TOLERANCE
+_OBSERVATION_DELAY_MAX: Final = _RATE_TOLERANCE
 
 
 class Auditor:
@@ -231,7 +231,7 @@ class Auditor:
             case CommandSucceeded(Bind(pod=pod)):
                 self._binding.pop(pod.uid, None)
             case CommandSucceeded(PatchObject(ObjectRef(kind="Node", name=name))):
-                if self.now - self._pending_writes.pop(name, self.now) >= _LATE:
+                if self.now - self._pending_writes.pop(name, self.now) >= _OBSERVATION_DELAY_MAX:
                     self._delayed[name] = self.now
             case _:
                 pass
@@ -246,7 +246,7 @@ class Auditor:
                     self._changed_at[view.metadata.name] = since
                 self._nodes[view.metadata.name] = view
                 written = self._unseen_writes.pop(view.metadata.name, self.now)
-                if self.now - written >= _LATE:
+                if self.now - written >= _OBSERVATION_DELAY_MAX:
                     self._delayed[view.metadata.name] = self.now
                 self._see_taints(view, since)
             case PodGroup():

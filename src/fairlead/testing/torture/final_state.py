@@ -108,9 +108,9 @@ class FinalState:
                     not node, obj, f"waited, and a new process binds it to {node}", Law.RUNS
                 )
             self._require(
-                _essence(obj) == _essence(now),
+                _comparable(obj) == _comparable(now),
                 obj,
-                f"a new process changes it: {difference(_essence(obj), _essence(now))}",
+                f"a new process changes it: {difference(_comparable(obj), _comparable(now))}",
                 Law.SETTLES,
             )
         for key in sorted(then.keys() - self._objects.keys()):
@@ -123,7 +123,7 @@ class FinalState:
     def _check_pod(self, pod: Json) -> None:
         meta, status, name = pod["metadata"], pod["status"], pod["spec"].get("nodeName")
         if not name:
-            if self._lost_its_gang(pod):
+            if self._lacks_pod_group(pod):
                 return
             waits = status.get("conditions", ())
             why = [c.get("message") for c in waits if c["type"] == "PodScheduled"]
@@ -140,7 +140,7 @@ class FinalState:
         phase = status.get("phase")
         self._require(phase in (*_ENDED, "Running"), pod, f"is {phase} on {name}")
 
-    def _lost_its_gang(self, pod: Json) -> bool:
+    def _lacks_pod_group(self, pod: Json) -> bool:
         """Return whether the PodGroup of `pod` was deleted; batch schedulers ignore such pods."""
         # upstream: pkg/scheduler/cache/cache.go:Snapshot (jobs without a PodGroup are skipped)
         group = pod["metadata"].get("annotations", {}).get(GROUP_NAME_ANNOTATION)
@@ -433,7 +433,7 @@ def difference(old: object, new: object, path: str = "") -> str:
     return f"{path} {old!r} -> {new!r}"
 
 
-def _essence(obj: Json) -> Json:
+def _comparable(obj: Json) -> Json:
     """Return `obj` without the fields that a new process may change.
 
     When Karpenter starts, it receives a create event for every pod, and sets lastPodEventTime of

@@ -116,7 +116,7 @@ class _Run:
         try:
             self._bootstrap()
             self._run_until(self._end)
-            self._come_to_rest()
+            self._wait_for_rest()
             self._check_rest()
         except LawBrokenError as broken:
             self._fail(broken.law, broken.message)
@@ -231,7 +231,7 @@ class _Run:
 
     # --- the end -----------------------------------------------------------------------------
 
-    def _come_to_rest(self) -> None:
+    def _wait_for_rest(self) -> None:
         """Wait until no object has changed for the duration REST, or a limit is reached.
 
         Each wait lasts REST. The first limit is RESTS_MAX waits in a row in which no pod completes.

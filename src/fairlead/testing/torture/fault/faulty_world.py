@@ -147,7 +147,7 @@ class FaultyWorld:
                 self._report(one for one in self._do(issued, now) if not is_outcome(one))
                 self._execute(issued, now)
             case FaultKind.TARGET_DELETED | FaultKind.TARGET_CHANGED:
-                self._overtake(fault, issued, now)
+                self._change_target(fault, issued, now)
                 self._execute(issued, now)
             case FaultKind.KILLED_BEFORE:
                 raise ProcessKilledError(now)
@@ -184,7 +184,7 @@ class FaultyWorld:
             else:
                 self._ready.append(one)
 
-    def _overtake(self, fault: Fault, issued: Issued, now: Instant) -> None:
+    def _change_target(self, fault: Fault, issued: Issued, now: Instant) -> None:
         """Change or delete the target of a command, as if another client were faster."""
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)

@@ -90,18 +90,18 @@ class InProcessWebhooks:
         self._calls += 1
         self._tally["webhook calls"] += 1
         if self._is_calm():
-            return DelayedAnswer(_honest(call), 0)
+            return DelayedAnswer(_admitting_answer(call), 0)
         if self._calls % _EVERY == 0:
             self._tally["webhook wrong answers"] += 1
             return _wrong(call, self._calls // _EVERY)
-        return DelayedAnswer(_honest(call), _delay_of(call))
+        return DelayedAnswer(_admitting_answer(call), _delay_of(call))
 
 
 def _delay_of(call: WebhookCall) -> DurationNs:
     return _DELAYS_MS[crc32(call.body) % len(_DELAYS_MS)] * NANOSECONDS_PER_MILLISECOND
 
 
-def _honest(call: WebhookCall) -> WebhookAnswer:
+def _admitting_answer(call: WebhookCall) -> WebhookAnswer:
     """Return an answer that admits the object.
 
     If the called webhook is the mutating one, the answer adds an annotation.
