@@ -33,7 +33,7 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
     identity: Identity | None = None,
     components: tuple[Json, ...] = ONE_PROCESS,
     computed: Mapping[Kind, ComputedObjects] = NOTHING_COMPUTED,
-    late: ReconcileDelay = NO_DELAY,
+    delays: ReconcileDelay = NO_DELAY,
     gates: Collection[str] = (),
 ) -> ApiServer:
     """Return an API server that serves the objects in `store`.
@@ -61,7 +61,7 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
         protobuf=decode,
         computed={COMPONENT_STATUS: Components(components), **computed},
         identity=identity,
-        late=late,
+        delays=delays,
     )
 
 

@@ -123,7 +123,7 @@ class ApiServer:
         protobuf: DecodeProtobuf | None = None,
         computed: Mapping[Kind, ComputedObjects] = _COMPONENTS,
         identity: Identity | None = None,
-        late: ReconcileDelay = NO_DELAY,
+        delays: ReconcileDelay = NO_DELAY,
     ) -> None:
         """Prepare to serve the objects in `store`.
 
@@ -132,7 +132,7 @@ class ApiServer:
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
         renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf bodies;
         if it is None, they are rejected. `identity` issues and checks tokens, and decides reviews.
-        `computed` serves kinds that are not stored. `late` contains the delays of the post-start
+        `computed` serves kinds that are not stored. `delays` contains the delays of the post-start
         hooks.
         """
         self.counts = RequestCounts()
@@ -142,11 +142,11 @@ class ApiServer:
         registry = registry or ServedKinds()
         watches = Watches(store.storage)
         definitions = DefinitionController(
-            store, registry, _with_tracked_status, late, watches.close
+            store, registry, _with_tracked_status, delays, watches.close
         )
         self._post_start_hooks: tuple[PostStartHook, ...] = (
             definitions,
-            StatusReconcilers(store, late),
+            StatusReconcilers(store, delays),
             IpAddressReconciler(store),
         )
         definitions.reconcile(clock())

@@ -72,19 +72,19 @@ class DefinitionController:
         store: Store,
         registry: ServedKinds,
         track_status: TrackStatus = untracked,
-        late: ReconcileDelay = NO_DELAY,
+        delays: ReconcileDelay = NO_DELAY,
         end_watches: EndWatches = _ignore,
     ) -> None:
         """Subscribe to `store`, and record all existing definitions as changed.
 
         `track_status` updates the managedFields of a definition whose status the controller writes.
-        `late` contains the delays of the controller's steps. `end_watches` ends the watches of all
-        versions of a kind.
+        `delays` contains the delays of the controller's steps. `end_watches` ends the watches of
+        all versions of a kind.
         """
         self._store = store
         self._registry = registry
         self._track_status = track_status
-        self._late = late
+        self._delays = delays
         self._end_watches = end_watches
         # By definition: its (uid, generation), and the kinds that were built from its spec at that
         # generation.
@@ -165,14 +165,14 @@ class DefinitionController:
         if conflict is not None:
             if conflict is not definition:
                 self._put(definition, conflict, now)
-        elif not is_accepted(definition) and self._late.established:
-            if self._is_time(name, _INSTALLING, self._late.accepted, now):
+        elif not is_accepted(definition) and self._delays.established:
+            if self._is_time(name, _INSTALLING, self._delays.accepted, now):
                 self._put(definition, with_names_accepted(definition, now), now)
         elif is_established(definition):
             self._since.pop(name, None)
             self._registry.define(name, kinds)
             self._apply_spec(definition, kinds[0])
-        elif self._is_time(name, _INSTALLING, self._late.established, now):
+        elif self._is_time(name, _INSTALLING, self._delays.established, now):
             self._put(definition, with_established(definition, now), now)
 
     def _apply_spec(self, definition: Json, kind: Kind) -> None:
@@ -255,11 +255,11 @@ class DefinitionController:
         Without delays, return True. In a replay with delays, return False until the Terminating
         condition is written and a further delay has passed.
         """
-        if not self._late.ended:
+        if not self._delays.ended:
             return True
         if is_deleting_objects(definition):
-            return self._is_time(name, _DELETING, self._late.ended, now)
-        if self._is_time(name, _DELETING, self._late.ending, now):
+            return self._is_time(name, _DELETING, self._delays.ended, now)
+        if self._is_time(name, _DELETING, self._delays.ending, now):
             self._put(definition, with_deletion_in_progress(definition, now), now)
         return False
 

@@ -48,15 +48,15 @@ _Key = tuple[str, str]
 class StatusReconcilers:
     """Records changes in the store; `reconcile` writes statuses."""
 
-    def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
+    def __init__(self, store: Store, delays: ReconcileDelay = NO_DELAY) -> None:
         """Subscribe to later changes in `store`. Existing objects are not recorded as changed.
 
-        `late` contains the delays of the writes.
+        `delays` contains the delays of the writes.
         """
         self._store = store
-        self._late: Mapping[str, int] = {
-            FLOW_SCHEMA.kind: late.flow_status,
-            API_SERVICE.kind: late.service_status,
+        self._delays: Mapping[str, int] = {
+            FLOW_SCHEMA.kind: delays.flow_status,
+            API_SERVICE.kind: delays.service_status,
         }
         self._changed: dict[_Key, None] = {}
         self._due: dict[_Key, int] = {}
@@ -71,7 +71,7 @@ class StatusReconcilers:
         """Write the changed statuses whose delays have ended at `now` (ns since 1970)."""
         changed, self._changed = self._changed, {}
         for key in changed:
-            self._due.setdefault(key, now + self._late[key[0]])
+            self._due.setdefault(key, now + self._delays[key[0]])
         for key in [key for key, due in self._due.items() if due <= now]:
             del self._due[key]
             self._reconcile(*key, now)

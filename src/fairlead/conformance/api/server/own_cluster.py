@@ -63,7 +63,7 @@ class OwnCluster(OwnServer):
     """A new cluster with three nodes; `settle` performs all due work of the controllers."""
 
     has_controllers = True
-    late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
+    delays: ClassVar = replace(OwnServer.delays, flow_status=seconds(0.0045))
     versions_before: ClassVar = 3_000
 
     def __init__(

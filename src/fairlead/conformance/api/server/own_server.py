@@ -53,7 +53,7 @@ _COMPONENTS: Final = (
 )
 
 # The recorded delays of the post-start hooks.
-_LATE: Final = ReconcileDelay(
+_RECORDED_DELAYS: Final = ReconcileDelay(
     accepted=3 * NANOSECONDS_PER_MILLISECOND,
     established=3 * NANOSECONDS_PER_MILLISECOND,
     ending=6 * NANOSECONDS_PER_MILLISECOND,
@@ -80,7 +80,7 @@ class OwnServer:
     """A new server; `now` is its time in ns since 1970, which the caller advances."""
 
     has_controllers = False
-    late: ClassVar = _LATE
+    delays: ClassVar = _RECORDED_DELAYS
     # The resource versions that were used before the recording started.
     versions_before: ClassVar = 0
 
@@ -115,14 +115,14 @@ class OwnServer:
                 keys=accounts.keys,
             ),
             components=_COMPONENTS,
-            late=self.late.slowed(slowness),
+            delays=self.delays.slowed(slowness),
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():
             self.store.put_as_is(manifest, self.now)
         create_as_apiserver(
             self.store,
-            (*bootstrap_objects(), *control_plane_objects(), *_of_the_distribution()),
+            (*bootstrap_objects(), *control_plane_objects(), *_distribution_objects()),
             self.now,
         )
         for instant in (self.now, self.now + 1_000 * NANOSECONDS_PER_MILLISECOND):
@@ -135,7 +135,7 @@ class OwnServer:
         return self.now
 
 
-def _of_the_distribution() -> tuple[Json, ...]:
+def _distribution_objects() -> tuple[Json, ...]:
     """Return RBAC objects that only the recorded distribution creates.
 
     Their names give them the same positions in lists as in the recordings.

@@ -290,11 +290,11 @@ def test_the_writer_of_the_status_of_a_definition_is_a_field_manager(store, regi
     assert entry["fieldsV1"]["f:status"].keys() == {"f:acceptedNames", "f:conditions"}
 
 
-LATE = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
+DELAYS = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
 
 
 def test_with_delays_names_are_accepted_before_the_definition_is_established(store, registry):
-    definitions = DefinitionController(store, registry, late=LATE)
+    definitions = DefinitionController(store, registry, delays=DELAYS)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     assert store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]["conditions"] is None
@@ -308,7 +308,7 @@ def test_with_delays_names_are_accepted_before_the_definition_is_established(sto
 
 
 def test_with_delays_a_definition_is_terminating_before_it_is_deleted(store, registry):
-    definitions = DefinitionController(store, registry, late=LATE)
+    definitions = DefinitionController(store, registry, delays=DELAYS)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
@@ -321,7 +321,7 @@ def test_with_delays_a_definition_is_terminating_before_it_is_deleted(store, reg
 
 
 def test_a_second_deletion_shows_a_grace_period_of_zero(store, registry):
-    DefinitionController(store, registry, late=LATE)
+    DefinitionController(store, registry, delays=DELAYS)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]
     assert [one["metadata"].get("deletionGracePeriodSeconds") for one in marked] == [None, 0]
