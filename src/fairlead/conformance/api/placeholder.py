@@ -162,7 +162,7 @@ class PlaceholderValues(Struct):
         """
         text = f"{name}:{key}"
         if text not in self._values:
-            made = _made_up(name, key)
+            made = _generated(name, key)
             if made is None:
                 return placeholder
             self._values[text] = made
@@ -187,7 +187,7 @@ class PlaceholderValues(Struct):
         return is_after and (place == len(ranks) or version < self._versions[ranks[place]])
 
 
-def _made_up(name: str, key: str) -> str | None:
+def _generated(name: str, key: str) -> str | None:
     """Return a new value for the placeholder `name:key`, which no response has bound.
 
     Returns None if no value can be made up for `name`.

@@ -19,8 +19,8 @@ from fairlead.conformance.api.server.own_server import USERS, OwnServer, token_o
 from fairlead.conformance.comparison import Mismatch
 
 # Themes, and prefixes of the ids of cases, that were recorded with controllers.
-_LIVING: Final = ("02-tables", "07-clients")
-_LIVING_CASES: Final = (
+_THEMES_WITH_CONTROLLERS: Final = ("02-tables", "07-clients")
+_CASES_WITH_CONTROLLERS: Final = (
     "auth.",
     "crud.gone410",
     "deploy.",
@@ -98,14 +98,16 @@ class _Own(Struct, frozen=True):
     def servers(self, case: Json) -> Iterator[InProcess]:
         """Yield the servers on which to try a case, the most likely server first."""
         theme = case["theme"]
-        lives = theme in _LIVING or case["id"].startswith(_LIVING_CASES)
-        if theme in _SHARED and not lives:
+        runs_controllers = theme in _THEMES_WITH_CONTROLLERS or case["id"].startswith(
+            _CASES_WITH_CONTROLLERS
+        )
+        if theme in _SHARED and not runs_controllers:
             if theme not in self.kept:
                 self.kept[theme] = self.start()
             yield self.kept[theme]
             return
         for slowness in _SLOWNESS:
-            yield InProcess((OwnCluster if lives else OwnServer)(slowness=slowness))
+            yield InProcess((OwnCluster if runs_controllers else OwnServer)(slowness=slowness))
 
 
 def _tokens(path: Path | None) -> dict[str, str]:

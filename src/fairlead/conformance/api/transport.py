@@ -52,7 +52,7 @@ class Transport(Protocol):
     """A server to which a replay sends requests."""
 
     @property
-    def acts_by_itself(self) -> bool:
+    def may_run_controllers(self) -> bool:
         """Whether controllers may change the server's objects without a request."""
         ...
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fairlead.conformance.api.comparison.openapi import as_published
-from fairlead.conformance.api.placeholder import _PLACEHOLDER, _made_up
+from fairlead.conformance.api.placeholder import _PLACEHOLDER, _generated
 from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
@@ -32,7 +32,7 @@ def _made(name, key):
         case "rv" | "nodeport":
             return str(1000 + 7 * number)
         case "ts" | "mts" | "uid" | "svcip" | "podip" | "gen" | "hash" | "evt":
-            return _made_up(name, key or "")
+            return _generated(name, key or "")
         case "age":
             return "17s"
         case _:
@@ -42,7 +42,7 @@ def _made(name, key):
 class Echo:
     """A transport that returns the recorded responses in order, for any requests."""
 
-    acts_by_itself = False
+    may_run_controllers = False
 
     def __init__(self, case):
         self._answers = [step["response"] for step in case["steps"]]

@@ -23,7 +23,7 @@ from fairlead.conformance.comparison import ABSENT, Mismatch
 
 _BLANKS: Final = re.compile(r" {2,}|\t+ *")
 _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
-_DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
+_EDIT_FILE: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 # The minutes since 1970, in the name of a CronJob's Job.
@@ -31,7 +31,7 @@ _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")
 # The process that holds a Lease was recorded without a placeholder.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
-_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")
+_GENERATED_NAME: Final = re.compile(r"<(?:hash|gen):\w+>")
 _YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
@@ -80,7 +80,7 @@ def _lines(text: str, recorded: str) -> list[str]:
 
     If the output `recorded` has placeholders, each gap in `text` is reduced to one space.
     """
-    text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
+    text = _EDIT_FILE.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
     return [line.rstrip() for line in text.splitlines()]
@@ -115,11 +115,11 @@ def _less(lines: list[str], taken: list[str]) -> list[str]:
 
 
 def _is_alike(expected: str, shown: str) -> bool:
-    return any(same_form(cut(expected), cut(shown)) for cut in _CUTS)
+    return any(same_form(cut(expected), cut(shown)) for cut in _NORMALIZATIONS)
 
 
 def _is_same(expected: str, shown: str, bindings: PlaceholderValues) -> bool:
-    return any(bindings.matches(cut(expected), cut(shown)) for cut in _CUTS)
+    return any(bindings.matches(cut(expected), cut(shown)) for cut in _NORMALIZATIONS)
 
 
 def _whole(line: str) -> str:
@@ -135,13 +135,13 @@ def _without_suffixes(line: str) -> str:
 
 
 def _without_names(line: str) -> str:
-    return _MADE.sub("", _without_suffixes(line))
+    return _GENERATED_NAME.sub("", _without_suffixes(line))
 
 
 # Two lines match if they match after one of these functions is applied to both. The first function
 # keeps the complete line, and the last one only the deterministic parts. With the last one, a line
 # about a pod of a ReplicaSet also matches a line about another pod of this ReplicaSet.
-_CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
+_NORMALIZATIONS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -49,7 +49,7 @@ def mismatches(
         bindings,
         managed_fields=theme == _MANAGED,
         encodings=theme not in _UNPACKED,
-        versions=not transport.acts_by_itself,
+        versions=not transport.may_run_controllers,
         structure=theme == _STRUCTURE,
         holds=transport.holds,
     )

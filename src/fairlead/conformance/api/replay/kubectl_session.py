@@ -28,11 +28,11 @@ from fairlead.conformance.api.comparison import printed_output
 from fairlead.conformance.api.placeholder import PlaceholderValues
 from fairlead.conformance.api.replay.case_replay import mismatches
 from fairlead.conformance.api.replay.recorded_session import (
-    ASLEEP,
     EDITORS,
-    IN_VAIN,
-    LEFT_BEHIND,
-    OTHERS,
+    FOREIGN_DEFINITION,
+    WITH_FOREIGN_OBJECTS,
+    WITH_UNSERVED_API,
+    WITHOUT_CONTROLLERS,
     bounds_of,
     namespace_of,
     session_start,
@@ -51,9 +51,9 @@ _TIMEOUT_S: Final = 30
 _PATIENCE_S: Final = 2.0  # OverHttp.patience_s, for replayed watches
 _MOST_MINOR: Final = 32  # the minor version of kubectl with which most commands were recorded
 _WORK: Final = "<wd>"
-_HERE: Final = "kcwd"  # the name of the commands' working directory
+_WORKING_DIRECTORY: Final = "kcwd"  # the name of the commands' working directory
 _NO_WAIT: Final = "--wait=false"
-_HASTY: Final = 3
+_COMMANDS_WITHOUT_PAUSE: Final = 3
 _ROLLING: Final = frozenset(("rollout", "status"))
 _DRAIN: Final = "drain"
 _SIDE_BY_SIDE: Final = frozenset((_DRAIN, "componentstatuses", "cs"))
@@ -61,7 +61,7 @@ _GENERATED: Final = re.compile(r"^Name: .*<(?:hash|gen):", re.MULTILINE)
 _MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 
-class _Ran(Struct, frozen=True):
+class _CommandResult(Struct, frozen=True):
     """The exit code and the output of a command."""
 
     exit: int
@@ -80,8 +80,8 @@ class KubectlSession:
     minor: int = field(init=False)
     _start: Instant = field(default_factory=session_start)
     _namespace: str = ""
-    _commands_until_rest: int = 0
-    _has_others: bool = False
+    _commands_until_pause: int = 0
+    _has_foreign_objects: bool = False
     _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class KubectlSession:
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         cluster = OwnCluster(self._start, scheduler=as_recorded())
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
-        (self._work / _HERE).mkdir()
+        (self._work / _WORKING_DIRECTORY).mkdir()
         for name, text in EDITORS.items():
             (self._work / name).write_text(text)
             (self._work / name).chmod(0o700)
@@ -116,15 +116,15 @@ class KubectlSession:
         self._enter_namespace(number)
         self._create_foreign_objects(number)
         began = self._socket.begin(
-            at_once=self._observes_changes(line),
-            asleep=number in ASLEEP,
+            immediately=self._observes_changes(line),
+            without_controllers=number in WITHOUT_CONTROLLERS,
             between=bounds_of(number, self._start),
         )
         if not self._can_run(line):
             return self._replayed(line, began)
-        if number in IN_VAIN and not line["kubectl"].endswith(f".{self.minor}"):
+        if number in WITH_UNSERVED_API and not line["kubectl"].endswith(f".{self.minor}"):
             return []
-        ran = self._ran(line)
+        ran = self._run_command(line)
         if line.get("setup") or _prints_version(line):
             return []
         return list(_compared(line, ran, str(self._work)))
@@ -159,10 +159,14 @@ class KubectlSession:
 
         These commands are `rollout status`, and the two commands after a command with --wait=false.
         """
-        self._commands_until_rest = (
-            _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
+        self._commands_until_pause = (
+            _COMMANDS_WITHOUT_PAUSE
+            if _NO_WAIT in line["argv"]
+            else max(0, self._commands_until_pause - 1)
         )
-        return 0 < self._commands_until_rest < _HASTY or _ROLLING.issubset(line["argv"])
+        return 0 < self._commands_until_pause < _COMMANDS_WITHOUT_PAUSE or _ROLLING.issubset(
+            line["argv"]
+        )
 
     def _enter_namespace(self, number: int) -> None:
         wanted = namespace_of(number)
@@ -171,14 +175,14 @@ class KubectlSession:
             self._run(["config", "set-context", "--current", f"--namespace={wanted}"], {})
 
     def _create_foreign_objects(self, number: int) -> None:
-        if (number in OTHERS) != self._has_others:
-            self._has_others = not self._has_others
-            verb = "create" if self._has_others else "delete"
-            self._run([verb, "--filename=-"], {}, json.dumps(LEFT_BEHIND))
+        if (number in WITH_FOREIGN_OBJECTS) != self._has_foreign_objects:
+            self._has_foreign_objects = not self._has_foreign_objects
+            verb = "create" if self._has_foreign_objects else "delete"
+            self._run([verb, "--filename=-"], {}, json.dumps(FOREIGN_DEFINITION))
 
-    def _ran(self, line: Json) -> _Ran:
+    def _run_command(self, line: Json) -> _CommandResult:
         for name, text in line["files"].items():
-            path = self._work / _HERE / name
+            path = self._work / _WORKING_DIRECTORY / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         given = {name: self._placed(value) for name, value in line["env"].items()}
@@ -191,21 +195,23 @@ class KubectlSession:
             beside.wait()
         return ran
 
-    def _run(self, arguments: list[str], env: Mapping[str, str], stdin: str | None = None) -> _Ran:
+    def _run(
+        self, arguments: list[str], env: Mapping[str, str], stdin: str | None = None
+    ) -> _CommandResult:
         try:
             done = subprocess.run(  # noqa: S603 - runs recorded commands on purpose
                 [self._program, *arguments],
                 input=stdin or "",
                 env={**self._environment(), **env},
-                cwd=self._work / _HERE,
+                cwd=self._work / _WORKING_DIRECTORY,
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return _Ran(-1, "", f"no end within {_TIMEOUT_S} s")
-        return _Ran(done.returncode, done.stdout, done.stderr)
+            return _CommandResult(-1, "", f"no end within {_TIMEOUT_S} s")
+        return _CommandResult(done.returncode, done.stdout, done.stderr)
 
     def _start_parallel(
         self, script: str | None, env: Mapping[str, str]
@@ -216,7 +222,7 @@ class KubectlSession:
         return subprocess.Popen(  # noqa: S603 - as above
             ["/bin/sh", "-c", script],
             env={**self._environment(), "K": self._program, **env},
-            cwd=self._work / _HERE,
+            cwd=self._work / _WORKING_DIRECTORY,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -260,12 +266,12 @@ def minor_of(program: str) -> int:
     return int(minor.rstrip("+"))
 
 
-def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
+def _compared(line: Json, ran: _CommandResult, work: str) -> Iterator[Mismatch]:
     if line["exit"] != ran.exit:
         yield Mismatch("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
         return
     bindings = PlaceholderValues()
-    in_order = not _is_by_chance(line)
+    in_order = not _has_random_order(line)
     of = printed_output.drain_messages if _DRAIN in line["argv"] else str
     for output, shown in (("stdout", ran.stdout), ("stderr", ran.stderr)):
         if output == "stdout" and line.get("stdout_structure_only"):
@@ -276,7 +282,7 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
             yield found
 
 
-def _is_by_chance(line: Json) -> bool:
+def _has_random_order(line: Json) -> bool:
     """Return whether the order of the output lines of the command in `line` is random.
 
     The order is random if it results from a Go map, parallel work, or sorting by generated names.

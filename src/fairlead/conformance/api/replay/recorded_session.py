@@ -22,9 +22,9 @@ _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
 # The current namespace of the parts of the session that have one, by the part's first command.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
-ASLEEP: Final = range(601, 630)
+WITHOUT_CONTROLLERS: Final = range(601, 630)
 # In these commands, an old kubectl used an API that Fairlead does not serve.
-IN_VAIN: Final = frozenset((323,))
+WITH_UNSERVED_API: Final = frozenset((323,))
 # The editors used in the recordings.
 _SED: Final = '#!/bin/sh\nsed -i -E {} "$1"\n'
 EDITORS: Final[Mapping[str, str]] = {
@@ -35,8 +35,8 @@ EDITORS: Final[Mapping[str, str]] = {
     "ed3.sh": _SED.format(r"-e 's/^( *)matchLabels:$/&\n\1  zz: yy/'"),
 }
 # Objects that other users had in the recorded cluster during these commands.
-OTHERS: Final = range(301, 401)
-LEFT_BEHIND: Final[Json] = {
+WITH_FOREIGN_OBJECTS: Final = range(301, 401)
+FOREIGN_DEFINITION: Final[Json] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "things.kopf.example.com"},

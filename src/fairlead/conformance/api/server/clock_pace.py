@@ -21,19 +21,20 @@ from msgspec import Struct
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 # The simulated duration of a request.
-ASKING: Final[DurationNs] = seconds(0.01)
-# Commands that do not start immediately start at a multiple of BEAT.
-BEAT: Final[DurationNs] = seconds(0.5)
+REQUEST_DURATION: Final[DurationNs] = seconds(0.01)
+# Commands that do not start immediately start at a multiple of START_INTERVAL.
+START_INTERVAL: Final[DurationNs] = seconds(0.5)
 # The pause after a command that changed an object, and after every other command.
-CHANGED: Final[DurationNs] = seconds(2.3)
-LOOKED: Final[DurationNs] = seconds(0.25)
+PAUSE_AFTER_CHANGE: Final[DurationNs] = seconds(2.3)
+PAUSE_AFTER_READ: Final[DurationNs] = seconds(0.25)
 # The pause before a command that starts immediately: the start-up time of a program.
-AT_ONCE: Final[DurationNs] = seconds(0.05)
+STARTUP_TIME: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# Real times. If a command sends no request for at least QUIET, it waits for an event of a watch.
-# If two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are computation.
-QUIET: Final[DurationNs] = seconds(0.05)
+# Real times. If a command sends no request for at least WATCH_PAUSE_MIN, it waits for an event of a
+# watch. If two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are
+# computation.
+WATCH_PAUSE_MIN: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
 
@@ -53,13 +54,13 @@ class Pace(Struct):
     def begin(self, rest: DurationNs) -> None:
         """Advance `now` by `rest`, the pause before another command starts.
 
-        If `rest` exceeds AT_ONCE, the start time is rounded up to a multiple of BEAT, so that a
-        small delay of one command does not shift all later commands.
+        If `rest` exceeds STARTUP_TIME, the start time is rounded up to a multiple of
+        START_INTERVAL, so that a small delay of one command does not shift all later commands.
         """
         self._requested_at = None
         start = self.now + rest
-        if rest > AT_ONCE:
-            start = -(-start // BEAT) * BEAT
+        if rest > STARTUP_TIME:
+            start = -(-start // START_INTERVAL) * START_INTERVAL
         self.reach(start)
 
     def reach(self, instant: Instant) -> None:
@@ -74,11 +75,11 @@ class Pace(Struct):
             pause = real_ns - self._requested_real_ns
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
             self.reach(self._requested_at + slept)
-        self.reach(self.now + ASKING)
+        self.reach(self.now + REQUEST_DURATION)
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
         """Advance `now` by at most WAITING_STEP if the command waits for an event at `real_ns`."""
-        if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
+        if self._requested_at is None or real_ns - self._requested_real_ns < WATCH_PAUSE_MIN:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

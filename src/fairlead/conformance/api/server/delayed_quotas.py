@@ -26,14 +26,14 @@ class DelayedQuotas:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def __init__(self, clock: Callable[[], int], late: int) -> None:
+    def __init__(self, clock: Callable[[], int], delay: int) -> None:
         """Start without changes; `note` must be subscribed to the store.
 
-        `clock` returns the time, and `late` is the delay, both in ns.
+        `clock` returns the time, and `delay` is the delay, both in ns.
         """
         self._plugin = ResourceQuota()
         self._clock = clock
-        self._late = late
+        self._delay = delay
         self._before: dict[tuple[str, str], tuple[int, Json]] = {}
         self._is_charging = False
 
@@ -49,7 +49,7 @@ class DelayedQuotas:
             key, now = _key(change.object), self._clock()
             visible_at, _ = self._before.get(key, (now, None))
             if visible_at <= now:
-                self._before[key] = now + self._late, change.previous
+                self._before[key] = now + self._delay, change.previous
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Check the request against the visible quotas; see ResourceQuota."""

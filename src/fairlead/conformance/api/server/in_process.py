@@ -33,7 +33,7 @@ class InProcess(Struct):
     _open: list[InProcessWatch] = field(default_factory=list)
 
     @property
-    def acts_by_itself(self) -> bool:
+    def may_run_controllers(self) -> bool:
         """Whether controllers run on this server."""
         return self.own.has_controllers
 
@@ -41,7 +41,7 @@ class InProcess(Struct):
         """Return whether an object called `name` exists, or controllers could create one."""
         storage = self.own.store.storage
         every = (obj for kind in storage.kinds() for obj in storage.unsorted(kind))
-        return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)
+        return self.may_run_controllers or any(obj["metadata"]["name"] == name for obj in every)
 
     def begin(self) -> None:
         """Start another case, 10 s after the current time of the server."""

@@ -18,7 +18,12 @@ from fairlead.apiserver.auth.certificate_authority import new_authority, new_ser
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.request import User
-from fairlead.conformance.api.server.clock_pace import AT_ONCE, CHANGED, LOOKED, Pace
+from fairlead.conformance.api.server.clock_pace import (
+    PAUSE_AFTER_CHANGE,
+    PAUSE_AFTER_READ,
+    STARTUP_TIME,
+    Pace,
+)
 from fairlead.conformance.api.server.own_cluster import OwnCluster
 from fairlead.engine.core.instant import Instant
 
@@ -34,7 +39,7 @@ class OnSocket:
         """Write certificates to `directory`; `__enter__` starts serving."""
         self._cluster = cluster
         self._pace = Pace(cluster.now)
-        self._is_asleep = False
+        self._is_without_controllers = False
         self._seen = 0
         self.authority_file, self._certificate = _certified(directory)
         self._listening = socket.create_server((HOST, 0), backlog=BACKLOG)
@@ -62,25 +67,25 @@ class OnSocket:
     def begin(
         self,
         *,
-        at_once: bool = False,
-        asleep: bool = False,
+        immediately: bool = False,
+        without_controllers: bool = False,
         between: tuple[Instant, Instant | None] = (0, None),
     ) -> Instant:
         """Start another command and return its start time.
 
-        If `at_once` is set, the command starts almost immediately. Otherwise it starts after a
-        pause in which controllers react to earlier changes. If `asleep` is set, controllers do
-        nothing until a client starts a watch. `between` is (earliest start time, latest time of the
-        clock during the command); None means no limit.
+        If `immediately` is set, the command starts after STARTUP_TIME. Otherwise it starts after a
+        pause in which controllers react to earlier changes. If `without_controllers` is set,
+        controllers do nothing until a client starts a watch. `between` is (earliest start time,
+        latest time of the clock during the command); None means no limit.
         """
 
         def begin() -> None:
-            self._is_asleep = asleep
+            self._is_without_controllers = without_controllers
             version = self._cluster.store.storage.version
-            rest = LOOKED if version == self._seen else CHANGED
+            rest = PAUSE_AFTER_READ if version == self._seen else PAUSE_AFTER_CHANGE
             self._seen = version
             earliest, self._pace.latest = between
-            self._pace.begin(AT_ONCE if at_once else rest)
+            self._pace.begin(STARTUP_TIME if immediately else rest)
             self._pace.reach(earliest)
 
         return self._move(begin)
@@ -98,7 +103,7 @@ class OnSocket:
 
     def _advance(self) -> Instant:
         self._cluster.now = self._pace.now
-        if not self._is_asleep:
+        if not self._is_without_controllers:
             self._cluster.settle()
         return self._pace.now
 
@@ -135,7 +140,7 @@ class OnSocket:
         while True:
             await asyncio.sleep(_TICK_S)
             if self._cluster.server.watches.count():
-                self._is_asleep = False
+                self._is_without_controllers = False
                 self._pace.wait(monotonic_ns())
                 self._advance()
 

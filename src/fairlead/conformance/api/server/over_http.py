@@ -47,7 +47,7 @@ class OverHttp:
     _kept: HTTPConnection | None = field(default=None, init=False)
 
     @property
-    def acts_by_itself(self) -> bool:
+    def may_run_controllers(self) -> bool:
         """True, because it is unknown whether the server runs controllers."""
         return True
 

@@ -27,9 +27,10 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
 BEHAVIOR: Final = "golden/behavior"
-# The script noticed a bound pod after NOTICING, and started pods one by one, STARTING apart.
-NOTICING: Final = seconds(0.005)
-STARTING: Final = seconds(0.006)
+# The script noticed a bound pod after OBSERVATION_DELAY, and started pods one by one,
+# START_INTERVAL apart.
+OBSERVATION_DELAY: Final = seconds(0.005)
+START_INTERVAL: Final = seconds(0.006)
 STEP: Final = seconds(0.2)  # from ContainerCreating to the next state
 WORKING: Final = seconds(1.0)  # from running to success
 STOPPING: Final = seconds(0.4)  # from deletion to removal
@@ -78,7 +79,7 @@ class RecordedKubelet:
                 self._due.add(now + STOPPING, _Step(pod, _STOPPED))
         elif _is_new(pod) and behavior != "manual":
             first = behavior if behavior in ("init", "creating") else "creating"
-            self._free_at = max(self._free_at + STARTING, now + NOTICING)
+            self._free_at = max(self._free_at + START_INTERVAL, now + OBSERVATION_DELAY)
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
@@ -96,9 +97,9 @@ class RecordedKubelet:
             elif step.becomes == "init":
                 store.write(POD, pod, {**pod, "status": _initializing(pod, now)})
             elif not pod["metadata"].get("deletionTimestamp"):
-                self._let_become(pod, step.becomes, store, now)
+                self._advance_pod(pod, step.becomes, store, now)
 
-    def _let_become(self, pod: Json, becomes: str, store: Store, now: int) -> None:
+    def _advance_pod(self, pod: Json, becomes: str, store: Store, now: int) -> None:
         wanted, address = behavior_of(pod), pod["status"].get("podIP", "")
         if becomes == "creating":
             self._addresses += 1

@@ -12,7 +12,7 @@ from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 ZONES: Final = {"node-1": "zone-a", "node-2": "zone-b", "node-3": "zone-b"}
 CONTROL_PLANE: Final = {"node-1": {"node-role.kubernetes.io/control-plane": ""}}
 ROOM: Final = {"cpu": "4", "ephemeral-storage": "50Gi", "memory": "8Gi", "pods": "110"}
-_WELL: Final = (
+_HEALTHY_CONDITIONS: Final = (
     (
         "MemoryPressure",
         "False",
@@ -72,7 +72,7 @@ def _status(name: str, now: int) -> Json:
         "allocatable": dict(ROOM),
         "conditions": [
             {"type": kind, "status": status, **times, "reason": reason, "message": message}
-            for kind, status, reason, message in _WELL
+            for kind, status, reason, message in _HEALTHY_CONDITIONS
         ],
         "addresses": [
             {"type": "InternalIP", "address": "127.0.0.1"},
