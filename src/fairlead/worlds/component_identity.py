@@ -38,7 +38,7 @@ _ACCOUNTS: Final = {
     "ReplicationController": "replication-controller",
     "StatefulSet": "statefulset-controller",
 }
-_OTHERWISE: Final = "generic-garbage-collector"
+_DEFAULT_ACCOUNT: Final = "generic-garbage-collector"
 
 Object = Mapping[str, Any]
 
@@ -101,4 +101,4 @@ def _account(issued: Issued, old: Object | None) -> str:
     found = _ACCOUNTS.get(kind) or _ACCOUNTS.get(owner)
     if isinstance(command, CreateObject):
         found = _ACCOUNTS.get(owner) or _ACCOUNTS.get(kind)
-    return found or _OTHERWISE
+    return found or _DEFAULT_ACCOUNT

@@ -23,7 +23,7 @@ from fairlead.engine.kubelet.annotation import READY_DELAY, STOP_DURATION, annot
 from fairlead.engine.workloads.annotation import DRAIN, IN_TURN
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
 
-OURS: Final = "fairlead.dev/"
+FAIRLEAD_PREFIX: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
 _SETTINGS: Final = (KUBELET, LOAD, READY_DELAY, RUN_DURATION, STOP_DURATION, USAGE)
 _KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
@@ -102,9 +102,9 @@ def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
 
 def _nearest(key: str) -> str:
     """Return a hint with the setting that is most similar to `key`, or ""."""
-    names = [one.removeprefix(OURS) for one in _SETTINGS]
-    nearest = difflib.get_close_matches(key.removeprefix(OURS), names, n=1)
-    return f"; did you mean {OURS}{nearest[0]}?" if nearest else ""
+    names = [one.removeprefix(FAIRLEAD_PREFIX) for one in _SETTINGS]
+    nearest = difflib.get_close_matches(key.removeprefix(FAIRLEAD_PREFIX), names, n=1)
+    return f"; did you mean {FAIRLEAD_PREFIX}{nearest[0]}?" if nearest else ""
 
 
 def _templates(value: Any) -> Iterator[tuple[str, Any]]:
@@ -127,7 +127,7 @@ def _own_annotations(value: Any) -> dict[str, str]:
     return {
         key: text
         for key, text in annotations.items()
-        if key.startswith(OURS) and isinstance(text, str)
+        if key.startswith(FAIRLEAD_PREFIX) and isinstance(text, str)
     }
 
 

@@ -62,8 +62,8 @@ _DELETION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180
 _PERCENT: Final = 100
 # upstream: metrics.go: FrameworkExtensionPointDuration
 _POINT_BUCKETS: Final = tuple(0.0001 * 2**i for i in range(12))
-_PLACING_SINGLE: Final = ("PreFilter", "Filter", "Reserve", "Permit")
-_PLACING: Final = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit")
+_PLACEMENT_POINTS_ONE_NODE: Final = ("PreFilter", "Filter", "Reserve", "Permit")
+_PLACEMENT_POINTS: Final = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit")
 _OTHERS: Final = (
     *(names.evictions for names in NODE_NAMES.values()),
     "kube_batch_total_preemption_attempts",
@@ -116,7 +116,7 @@ class SchedulerMetrics:
         self._batch = BatchMetrics(self.registry, frozenset(job_profiles))
         # Looking up a series by its labels takes longer than incrementing it.
         self._attempt_series: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
-        self._ran_series: dict[tuple[tuple[str, ...], str, str], tuple[Histogram, ...]] = {}
+        self._point_series: dict[tuple[tuple[str, ...], str, str], tuple[Histogram, ...]] = {}
         self._attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result.",
@@ -185,14 +185,14 @@ class SchedulerMetrics:
             case PodBound():
                 self._bound(record)
             case PodPlaced():
-                points = _PLACING if record.via == "score" else _PLACING_SINGLE
-                self._ran(points, "Success", record.profile)
+                points = _PLACEMENT_POINTS if record.via == "score" else _PLACEMENT_POINTS_ONE_NODE
+                self._observe_points(points, "Success", record.profile)
             case PodUnschedulable():
                 self._attempted("error" if record.is_error else "unschedulable", record)
                 if record.plugins and not record.is_binding:
-                    self._ran(("Filter",), "Unschedulable", record.profile)
+                    self._observe_points(("Filter",), "Unschedulable", record.profile)
                     found = "Success" if record.nominated_node else "Unschedulable"
-                    self._ran(("PostFilter",), found, record.profile)
+                    self._observe_points(("PostFilter",), found, record.profile)
             case PodPreempting():
                 self._preemptions.inc()
                 self._victims.observe(len(record.victims))
@@ -223,13 +223,13 @@ class SchedulerMetrics:
         taken: DurationNs = 0 if self._meter is None else self._meter.elapsed()
         duration.observe(to_seconds(record.at - record.started + taken))
 
-    def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
+    def _observe_points(self, points: tuple[str, ...], status: str, profile: str) -> None:
         """Observe the time of the plugins at each of `points` in the current unit of work."""
         key = points, status, profile
-        series = self._ran_series.get(key)
+        series = self._point_series.get(key)
         if series is None:
             series = tuple(self._points.labels(point, status, profile) for point in points)
-            self._ran_series[key] = series
+            self._point_series[key] = series
         taken = dict.fromkeys(points, 0)
         for time in () if self._meter is None else self._meter.plugin_times():
             if time.point in taken:

@@ -431,7 +431,7 @@ class ClusterRunner:
         assert self._world is not None
         cluster = self.engine.cluster
         names, of_devices = cluster.table.resources.names, cluster.devices.extended
-        for name in self._world.take_bound_nodes():
+        for name in self._world.take_nodes_with_changed_pods():
             info = cluster.table.find(name)
             if info is None:
                 continue

@@ -53,7 +53,7 @@ class ClusterWorld:
         self._pending: deque[Stimulus] = deque()
         self._held: dict[tuple[str, str], list[tuple[Instant, Performed]]] = {}
         self._deadlines: deque[tuple[Instant, tuple[str, str]]] = deque()
-        self._bound: dict[str, None] = {}
+        self._nodes_with_changed_pods: dict[str, None] = {}
 
     # --- updates and outcomes --------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class ClusterWorld:
         for update in updates:
             view = update.object
             if isinstance(view, Pod) and view.spec.node_name and not update.is_deleted:
-                self._bound[view.spec.node_name] = None
+                self._nodes_with_changed_pods[view.spec.node_name] = None
             self._pending.append(ObjectDeleted(view) if update.is_deleted else ObjectChanged(view))
 
         # The reflector shows the state after all of `updates`.
@@ -74,10 +74,10 @@ class ClusterWorld:
         objects = [view for one in self._reflectors for view in one.objects.values()]
         self._pending.append(ObjectsLoaded(objects))
 
-    def take_bound_nodes(self) -> list[str]:
+    def take_nodes_with_changed_pods(self) -> list[str]:
         """Return the names of nodes with a pod that changed since the last call."""
-        nodes = list(self._bound)
-        self._bound.clear()
+        nodes = list(self._nodes_with_changed_pods)
+        self._nodes_with_changed_pods.clear()
         return nodes
 
     def finish(self, performed: Performed, now: Instant) -> Instant | None:

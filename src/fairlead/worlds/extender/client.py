@@ -33,7 +33,7 @@ ANSWER_BYTES_MAX: Final = 64 << 20
 # The message of Go's client, which users of extenders know.
 TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 TOO_LONG: Final = f"the answer is longer than {ANSWER_BYTES_MAX} bytes"
-_TURNS_TO_NOTICE: Final = 3  # read the EOF, close the transport, drop the connection
+_ITERATIONS_UNTIL_CLOSED: Final = 3  # read the EOF, close the transport, drop the connection
 _JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
@@ -108,7 +108,7 @@ class HttpExtenders:
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=_JSON)
-        for _ in range(_TURNS_TO_NOTICE):
+        for _ in range(_ITERATIONS_UNTIL_CLOSED):
             await asyncio.sleep(0)
         return self._session
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.worlds.fairlead_annotation import OURS, annotation_warnings
+from fairlead.worlds.fairlead_annotation import FAIRLEAD_PREFIX, annotation_warnings
 
 _WRITES = (Operation.CREATE, Operation.UPDATE)
 
@@ -37,6 +37,6 @@ def _has_own(obj: Json) -> bool:
     for part in (obj, template):
         meta = part.get("metadata") if isinstance(part, dict) else None
         notes = meta.get("annotations") if isinstance(meta, dict) else None
-        if isinstance(notes, dict) and any(key.startswith(OURS) for key in notes):
+        if isinstance(notes, dict) and any(key.startswith(FAIRLEAD_PREFIX) for key in notes):
             return True
     return False

@@ -46,11 +46,11 @@ from fairlead.worlds.local.write_audit import WriteAudit
 from fairlead.worlds.metrics import SchedulerMetrics
 
 # Containers start this time after the binding of their pod. It is short, because users wait for it.
-STARTING: Final[DurationNs] = seconds(0.5)
+START_DELAY: Final[DurationNs] = seconds(0.5)
 # Containers stop after this time, so users need not wait for grace periods.
-STOPPING: Final[DurationNs] = seconds(1)
+STOP_DELAY: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
-LISTENING: Final[DurationNs] = seconds(2)
+INPUT_DURATION: Final[DurationNs] = seconds(2)
 # The time that passes at most in one call while work is due. It is longer than the real time of a
 # slice of work and of the requests before the slice. So at normal speed the clock keeps up with
 # real time, and pods start on time while thousands of other pods are still being scheduled. A clock
@@ -60,12 +60,12 @@ BUSY_MAX: Final[DurationNs] = seconds(0.05)
 SERIALS_BITS: Final = 32
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
-        start_delay=STARTING,
-        stop=StopAfter(STOPPING),
+        start_delay=START_DELAY,
+        stop=StopAfter(STOP_DELAY),
         accepts_pods=True,
         applies_readiness_gates=True,
         waits_for_claims=True,
-        input_duration=LISTENING,
+        input_duration=INPUT_DURATION,
     ),
     workloads=WorkloadsConfig(serves_clients=True, follow_up_interval=seconds(0.1)),
     pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),

@@ -13,7 +13,7 @@ UID_BYTES: Final = 16
 BYTES_AT_ONCE: Final = 4_096
 _VARIANTS: Final = "89ab"  # the first two bits of the fourth group are 10
 # Larger bytes are rejected, so that every letter is equally likely.
-_FAIR: Final = 256 - 256 % len(SUFFIX_ALPHABET)
+_UNBIASED_END: Final = 256 - 256 % len(SUFFIX_ALPHABET)
 
 
 def new_token() -> str:
@@ -43,7 +43,7 @@ class RandomIds:
         letters = ""
         while len(letters) < SUFFIX_LENGTH:
             (number,) = self._bytes(1)
-            if number < _FAIR:
+            if number < _UNBIASED_END:
                 letters += SUFFIX_ALPHABET[number % len(SUFFIX_ALPHABET)]
         return letters
 

@@ -54,7 +54,7 @@ from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.stored_form import StoredForm
 from fairlead.whatif.snapshot.decoder.newest_timestamp import NewestTimestamp, times_of
 from fairlead.whatif.snapshot.decoder.pod_texts import Item, PodTemplate, PodTexts
-from fairlead.worlds.fairlead_annotation import OURS
+from fairlead.worlds.fairlead_annotation import FAIRLEAD_PREFIX
 
 
 class _Item(msgspec.Struct, tag_field="kind", rename="camel", gc=False):
@@ -268,8 +268,8 @@ def _has_own_annotations(view: ApiObject) -> bool:
 
     Such an object must be decoded as JSON, because only then are these annotations checked.
     """
-    if any(key.startswith(OURS) for key in view.metadata.annotations):
+    if any(key.startswith(FAIRLEAD_PREFIX) for key in view.metadata.annotations):
         return True
     if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
         return False
-    return OURS in str(view.spec.template.get("metadata"))
+    return FAIRLEAD_PREFIX in str(view.spec.template.get("metadata"))

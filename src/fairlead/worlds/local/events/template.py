@@ -38,7 +38,7 @@ Form = tuple[object, ...]
 
 FORMS_MAX: Final = 512
 EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
-_LIVING: Final = NamespaceLifecycle()
+_NAMESPACE_LIFECYCLE: Final = NamespaceLifecycle()
 _MARKER: Final = re.compile(rb'"\x7f(\d+)"')
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -105,7 +105,7 @@ class EventTemplates:
         found = storage.find(NAMESPACE, "", namespace)
         if found is not self._living or found is None:
             event = {"metadata": {"name": name, "namespace": namespace}}
-            _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, event), storage)
+            _NAMESPACE_LIFECYCLE.admit(AdmissionAttributes(Operation.CREATE, EVENT, event), storage)
             self._living = found
         if storage.find_stored(EVENT, namespace, name) is not None:
             raise already_exists(EVENT, namespace, name)
