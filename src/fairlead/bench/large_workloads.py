@@ -41,7 +41,7 @@ from fairlead.engine.batch.scheduler_name import FAIRLEAD
 _NAMESPACE: Final = "bench"
 _INIT: Final = "bench-init"
 _PRIORITIES: Final = 5
-_LESSER_PODS: Final = 30
+_LOWER_PRIORITY_PODS: Final = 30
 _GANG: Final = 10
 
 
@@ -68,7 +68,7 @@ def _preemption_full(
     """
     objects: list[ApiObject] = [*nodes(node_count, zones), *related]
     for priority in range(_PRIORITIES):
-        each = _LESSER_PODS // _PRIORITIES
+        each = _LOWER_PRIORITY_PODS // _PRIORITIES
         spec = requests("130m", "500Mi", priority=priority, terminationGracePeriodSeconds=0)
         running = pods(f"low-{priority}", node_count * each, spec=spec)
         objects += [_on(pod, i % node_count) for i, pod in enumerate(running)]

@@ -22,7 +22,7 @@ _NS_PER_MS: Final = 1_000_000
 # least _MANY_PODS measured pods, only every seventh cycle is measured. Seven has no factor in
 # common with the numbers of shapes that alternate in SchedulingMixed.
 _MANY_PODS: Final = 1_000
-_EVERY_SEVENTH: Final = 7
+_SAMPLING_INTERVAL: Final = 7
 
 
 def measure(workload: Workload) -> Measurement:
@@ -38,7 +38,7 @@ def measure(workload: Workload) -> Measurement:
     world.run()
     gc.collect()
     before = world.bound
-    engine.restart(_EVERY_SEVENTH if len(setting.measured) >= _MANY_PODS else 1)
+    engine.restart(_SAMPLING_INTERVAL if len(setting.measured) >= _MANY_PODS else 1)
     peak_before = _peak_mib()
     started, cpu = time.perf_counter(), time.process_time()
     _run_measured(world, setting, workload.churn_every)
