@@ -14,7 +14,7 @@ from typing import Final
 
 from fairlead.api.text.name_list import listed
 
-_NEARLY_EQUAL: Final = 0.85  # ratio of difflib; one or two wrong characters
+_SIMILARITY_MIN: Final = 0.85  # ratio of difflib; one or two wrong characters
 _SIMILAR: Final = 0.75
 _BEGINNING_MIN: Final = len("--xx")  # the shortest text that counts as the beginning of an option
 _NAMED_MAX: Final = 4
@@ -29,7 +29,7 @@ def option_hint(
     commands that have an option. Return "" if nothing is likely.
     """
     known = sorted(own)
-    nearly_equal = get_close_matches(option, known, n=1, cutoff=_NEARLY_EQUAL)
+    nearly_equal = get_close_matches(option, known, n=1, cutoff=_SIMILARITY_MIN)
     longer = [one for one in known if one.startswith(option)]
     if nearly_equal:
         return _did_you_mean(longer if nearly_equal[0] in longer else nearly_equal)

@@ -71,12 +71,12 @@ class Actions:
         Raises ValidationError for a bad body or a refused request, ApiError if the change cannot be
         stored.
         """
-        wish = msgspec.convert(body, _NodeChange)
-        path = f"/api/v1/nodes/{quote(wish.node, safe='')}"
-        await self._request("PATCH", path, _PATCHES[wish.action], _MERGE_PATCH)
-        if wish.action != "drain":
-            return {"message": f"{wish.node} {_DONE[wish.action]}."}
-        return {"message": await self._evict_pods(wish.node)}
+        change = msgspec.convert(body, _NodeChange)
+        path = f"/api/v1/nodes/{quote(change.node, safe='')}"
+        await self._request("PATCH", path, _PATCHES[change.action], _MERGE_PATCH)
+        if change.action != "drain":
+            return {"message": f"{change.node} {_DONE[change.action]}."}
+        return {"message": await self._evict_pods(change.node)}
 
     async def _evict_pods(self, node: str) -> str:
         """Try once to evict the pods in `_evictable(node)`; return a sentence about the result."""

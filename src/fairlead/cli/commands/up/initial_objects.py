@@ -25,7 +25,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 # Resources whose objects are left out. The new cluster's components create such objects themselves;
 # those in the snapshot belong to components of the other cluster.
-_WRITTEN_ANEW: Final = (
+_CREATED_BY_COMPONENTS: Final = (
     LEASE.resource,
     "events",
     "events.events.k8s.io",
@@ -49,7 +49,7 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     serve is kept: the garbage collector ignores it, and without it, another controller could adopt
     the object.
     """
-    kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
+    kept = [one for one in snapshot.manifests if one.kind.resource not in _CREATED_BY_COMPONENTS]
     objects, orphans = _with_present_owners(kept)
     if orphans:
         have = counted(orphans, "object has an owner", "objects have owners")

@@ -17,7 +17,7 @@ from fairlead.whatif.outcome.assessment.fail_on import parse_fail_on
 
 EVERY_MIN_S: Final = 1.0
 # Options that name another cluster, or that set the place or the format of the answer.
-_OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report")
+_NOT_ALLOWED: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report")
 _SEVERAL_ANSWERS: Final = (
     "--change, --against-snapshot and --against-config compare several answers; write a question "
     "for each answer"
@@ -107,6 +107,6 @@ def _words(path: str, field: str, text: str) -> tuple[str, ...]:
             raise InputError(path, "must begin with an option of fairlead whatif", field=field)
         if name.startswith("-o"):  # also -ojson, a value without a space
             name = "-o"
-        if name in (*_OURS, *_INFORMATION):
+        if name in (*_NOT_ALLOWED, *_INFORMATION):
             raise InputError(path, f"{name} cannot be part of a question", field=field)
     return words
