@@ -119,14 +119,14 @@ def consolidate(
 
         def simulated(limit: int | None) -> ConsolidationPlan:
             found = find_nodes(planner, rules, names, prices, progress, limit=limit)
-            run_plan(found.plan, experiment, progress, at_once=max_unavailable)
+            run_plan(found.plan, experiment, progress, max_unavailable=max_unavailable)
             return found
 
         found = consolidate_safely(simulated, planner, limit)
     idle = read.idle_autoscaler(CHOOSES_NODES)
     infos = [model.node(name) for name in names]
     priced = (*price_notes(infos, types), *size_notes((info.node for info in infos), types))
-    sizes = read.group_size_lines(set(found.going))
+    sizes = read.group_size_lines(set(found.removable))
     moved = read.image_notes(found.plan)
     notes = tuple(dict.fromkeys((*moved, *sizes, *priced, *idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)

@@ -105,11 +105,11 @@ def drain_plan(
         else:
             names, experiment = read.nodes("--nodes", nodes), read.experiment
             plan = plan_drains(planner, names, progress, return_again=away is not None)
-            run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
+            run_plan(plan, experiment, progress, max_unavailable=max_unavailable, away=away)
             if plan.is_order_unsafe:
                 planner.reorders = False
                 plan = plan_drains(planner, names, progress, return_again=away is not None)
-                run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
+                run_plan(plan, experiment, progress, max_unavailable=max_unavailable, away=away)
             notes = read.notes_of(plan, experiment)
             answer = drain_answer(plan, read.snapshot.source, notes)
     print_tabular(answer, output)

@@ -137,7 +137,7 @@ def upgrade_check(
         def planned() -> DrainPlan:
             plan = check_nodes(planner, groups, names, source, progress)
             rounds = upgrade_rounds(read.model, plan, groups)
-            run_plan(plan, experiment, progress, at_once=at_once, away=away, rounds=rounds)
+            run_plan(plan, experiment, progress, max_unavailable=at_once, away=away, rounds=rounds)
             return plan
 
         plan = planned()

@@ -28,7 +28,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import full_kind
 
 # upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: NewLifecycle
-_IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_IMMORTAL_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 _SIMULATED_FINALIZERS: Final = frozenset(
     (*FINALIZERS.values(), TERMINATION, JOB_TRACKING, FOREGROUND, ORPHAN)
 )
@@ -41,7 +41,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
     """
     if target.kind is not NAMESPACE:
         return [target]
-    if target.ref.name in _IMMORTAL:
+    if target.ref.name in _IMMORTAL_NAMESPACES:
         raise InputError(source, f"the {target.title} cannot be deleted")
     held = inventory.in_namespace(target.ref.name)
     names = {(manifest.full_kind, manifest.ref.name) for manifest in held}

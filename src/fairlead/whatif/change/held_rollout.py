@@ -35,9 +35,9 @@ from fairlead.engine.workloads.stateful_set.rule import is_ordered, ordinals_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_KEEPING: Final = (REPLICA_SET, REPLICATION_CONTROLLER)
-_UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
-_WITH_TEMPLATE: Final = (DEPLOYMENT, *_UPDATING, *_KEEPING)
+_WITHOUT_ROLLOUT: Final = (REPLICA_SET, REPLICATION_CONTROLLER)
+_WITH_UPDATE_STRATEGY: Final = (STATEFUL_SET, DAEMON_SET)
+_WITH_TEMPLATE: Final = (DEPLOYMENT, *_WITH_UPDATE_STRATEGY, *_WITHOUT_ROLLOUT)
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
@@ -53,9 +53,9 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     if before.kind is DEPLOYMENT and spec.get("paused"):
         return f"{before.title} is paused, so its new template replaces no pods."
     strategy = spec.get("updateStrategy") or {}
-    if before.kind in _UPDATING and strategy.get("type") == "OnDelete":
+    if before.kind in _WITH_UPDATE_STRATEGY and strategy.get("type") == "OnDelete":
         return f"{before.title} has the update strategy OnDelete, so it replaces only deleted pods."
-    if before.kind in _KEEPING:
+    if before.kind in _WITHOUT_ROLLOUT:
         return f"{before.title} applies its new template only to pods that it creates later."
     if before.kind is not STATEFUL_SET:
         return ""

@@ -463,11 +463,11 @@ def _time_of(source: _From | None, pod: Pod, default: DurationNs) -> DurationNs:
 
 # --- moments --------------------------------------------------------------------------------------
 
-_SOME_TIME: Final = "2026-01-01T00:00:00Z"
+_EXAMPLE_TIME: Final = "2026-01-01T00:00:00Z"
 _INITIALIZED: Final = [{"type": "Initialized", "status": "True"}]
 _BOUND: Final[Json] = {"phase": "Pending", "conditions": _INITIALIZED}
 _CREATED: Final[Json] = {
-    **_BOUND, "startTime": _SOME_TIME, "podIP": "10.0.0.1", "hostIP": "10.0.0.1",
+    **_BOUND, "startTime": _EXAMPLE_TIME, "podIP": "10.0.0.1", "hostIP": "10.0.0.1",
     "containerStatuses": [{"ready": False, "state": {"waiting": {}}}],
 }  # fmt: skip
 _RUNNING: Final[Json] = {
@@ -478,7 +478,7 @@ _RUNNING: Final[Json] = {
         {"type": "Ready", "status": "True"},
         {"type": "ContainersReady", "status": "True"},
     ],
-    "containerStatuses": [{"ready": True, "state": {"running": {"startedAt": _SOME_TIME}}}],
+    "containerStatuses": [{"ready": True, "state": {"running": {"startedAt": _EXAMPLE_TIME}}}],
 }
 _STATUSES: Final = {
     StageRole.CREATE: (_BOUND,),
@@ -493,7 +493,7 @@ def _moments(role: StageRole, pod: Pod) -> Iterator[Json]:
     for status in _STATUSES[role]:
         fields = _fields(pod, status)
         if role is StageRole.DELETE:
-            fields["metadata"]["deletionTimestamp"] = _SOME_TIME
+            fields["metadata"]["deletionTimestamp"] = _EXAMPLE_TIME
         yield fields
 
 

@@ -251,10 +251,10 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:
         return _BACK if is_guard(pod.pod) else _GONE
-    return _goes(planner, node, pod)
+    return _destination(planner, node, pod)
 
 
-def _goes(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
+def _destination(planner: DrainPlanner, node: str, pod: PodInfo) -> str:
     """Return where the replacement of `pod` goes if only `pod` is evicted from `node`, as text."""
     others = (one.pod for one in planner.evicted(node) if one is not pod)
     if claim := SharedClaims(planner.model.cluster).shared_with(pod.pod, others):

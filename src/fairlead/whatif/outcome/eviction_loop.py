@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.count import counted
-from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
+from fairlead.whatif.outcome.eviction_reason import NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -27,7 +27,7 @@ def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
     """
     chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
     for one in evicted:
-        if one.why not in EMPTIES_NODE:
+        if one.why not in NODE_REMOVAL_REASONS:
             pods = chains.setdefault((one.pod.workload, one.reason), defaultdict(list))
             pods[one.pod.key].append(one)
     for (workload, reason), pods in chains.items():

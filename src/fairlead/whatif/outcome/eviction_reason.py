@@ -12,7 +12,7 @@ from fairlead.engine.core.reporter import (
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 
 # Evictions with these reasons use the eviction API, which asks the disruption budgets.
-ASKS_BUDGETS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
+EVICTION_API_REASONS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
 # With these reasons, the node is healthy or leaves the cluster, so the replacements of its pods
 # run elsewhere.
-EMPTIES_NODE: Final = (*ASKS_BUDGETS, KARPENTER_DEADLINE)
+NODE_REMOVAL_REASONS: Final = (*EVICTION_API_REASONS, KARPENTER_DEADLINE)

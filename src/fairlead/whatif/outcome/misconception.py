@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.run_outcome import PdbBreach
 # An eviction whose reason has one of these prefixes is from a failed node, and ignores budgets.
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A zone state that lasts for a shorter time is only a transition to the next state.
-LASTING: Final = seconds(60)
+STATE_DURATION_MIN: Final = seconds(60)
 _NAMES_MAX: Final = 3
 # The number that is usually quoted: the tolerationSeconds that admission adds to pods by default.
 DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
@@ -234,11 +234,11 @@ class _Evidence(Struct, frozen=True):
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        """Return each change of a zone to `state` after which the zone stayed in it for LASTING.
+        """Return each change of a zone to `state` that lasted for STATE_DURATION_MIN.
 
         For example, a zone may be in PartialDisruption for a moment before it has failed
         completely; this change is left out. If a zone was in `state` at the end of the run, its
-        last change to `state` is included, even if LASTING had not passed.
+        last change to `state` is included, even if STATE_DURATION_MIN had not passed.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:
@@ -248,13 +248,13 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield the changes to `state`, if the zone stayed in `state` for LASTING or to the end."""
+    """Yield the changes to `state` that lasted for STATE_DURATION_MIN, or to the end."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:
             run.append(change)
             continue
-        if run and change.at - run[0].at >= LASTING:
+        if run and change.at - run[0].at >= STATE_DURATION_MIN:
             yield from run
         run = []
     yield from run

@@ -22,7 +22,7 @@ from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
 
 # A gap of this many tokens between two taints means that the queue was empty.
-IDLE_FROM: Final = 1.5
+IDLE_GAP_MIN: Final = 1.5
 _STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
 _SLACK: Final = 1e-6  # sums are not exact, because a rate such as 0.1 is not a binary fraction
 
@@ -82,7 +82,7 @@ def _points(changes: list[ZoneChange], instants: list[Instant]) -> Iterator[tupl
     yield before, allowed
     for count, instant in enumerate(instants[1:], start=1):
         tokens = _tokens(changes, before, instant)
-        if tokens < IDLE_FROM:
+        if tokens < IDLE_GAP_MIN:
             allowed += tokens
         else:
             yield max(before, instant - _STEP_WIDTH), allowed

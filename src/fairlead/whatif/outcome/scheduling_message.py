@@ -48,7 +48,7 @@ def short_reason(message: str) -> str:
     return f"{shortened}; after preemption: {', '.join(remaining)}" if remaining else shortened
 
 
-def glossed(reasons: str) -> str:
+def with_explanation(reasons: str) -> str:
     """Return `reasons` with an explanation of `unschedulable`, upstream's word for cordoned."""
     return reasons.replace(UNSCHEDULABLE.message, _CORDONED)
 

@@ -383,7 +383,9 @@ class ClusterModel:
         claims.
         """
         self._copies += 1
-        new = self.pod_info(_unbound(self._templates.anew(pod.pod), f"{pod.id}+{self._copies}"))
+        new = self.pod_info(
+            _unbound(self._templates.with_current_template(pod.pod), f"{pod.id}+{self._copies}")
+        )
         for one in new_claims(new.pod, self._owned.get(pod.id, ()), self.cluster):
             self.put(one)
         return new
@@ -401,13 +403,13 @@ class ClusterModel:
             return amounts
         return tuple(one for one in amounts if devices.class_of(names[one[0]]) is None)
 
-    def anew(self, pod: PodInfo) -> PodInfo:
+    def as_replacement(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the labels, spec and status that its replacement would have.
 
         Return `pod` itself if labels and spec do not differ. A planner must find room for the
         returned pod, not for `pod`. Unlike `replacement`, this method creates no pod.
         """
-        new = self._templates.anew(pod.pod)
+        new = self._templates.with_current_template(pod.pod)
         return pod if new is pod.pod else self.pod_info(replace(new, status=_new_status(pod.pod)))
 
     @property

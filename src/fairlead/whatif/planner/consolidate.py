@@ -121,14 +121,14 @@ class ConsolidationPlan(Struct):
         return self.candidates - self.bound.count
 
     @property
-    def going(self) -> list[str]:
+    def removable(self) -> list[str]:
         """The nodes that can be removed, in the order of their drains."""
         return [drain.node for drain in self.plan.drains]
 
     @property
     def saving(self) -> float:
         """The cost per hour of the nodes that can be removed."""
-        return sum(self.prices.get(name, 0.0) for name in self.going)
+        return sum(self.prices.get(name, 0.0) for name in self.removable)
 
 
 def consolidate(
@@ -204,12 +204,12 @@ def consolidate_safely(
         planner.reorders = False
         found = find(limit)
     fewer, smaller = 1, found
-    while _lacks_room(smaller.plan) and fewer < len(found.going):
-        smaller = find(len(found.going) - fewer)
+    while _lacks_room(smaller.plan) and fewer < len(found.removable):
+        smaller = find(len(found.removable) - fewer)
         fewer *= 2
     if smaller is found or smaller.plan.best is None:
         return found
-    going = set(smaller.going)
+    going = set(smaller.removable)
     return replace(
         found,
         plan=smaller.plan,
@@ -456,7 +456,7 @@ def consolidate_answer(
     best = found.plan.best
     facts: Json = {
         "nodes": found.total,
-        "can_go": len(found.going),
+        "can_go": len(found.removable),
         "at_most": found.most,
         "max": found.limit,
         "untried": found.untried,
@@ -466,7 +466,7 @@ def consolidate_answer(
         "needed_anyway": found.needed_anyway,
         "saving_per_hour": round(found.saving, 4) if found.prices else None,
         "saving_per_month": round(found.saving * HOURS_PER_MONTH, 2) if found.prices else None,
-        "at_once": None if best is None else best.pace.at_once,
+        "at_once": None if best is None else best.pace.max_unavailable,
         "takes_s": None if best is None else pace_seconds(best.took),
     }
     moves = [
@@ -475,7 +475,7 @@ def consolidate_answer(
         for move in drain.moves
     ]
     # The commands name a few nodes. If there are many, their table must have room on a screen.
-    is_long, going = len(found.going) > _FEW_NODES, _going(found, model)
+    is_long, going = len(found.removable) > _FEW_NODES, _going(found, model)
     tables = (
         pace_table(found.plan.runs),
         pending_table(found.plan.runs),
@@ -505,14 +505,14 @@ def _too_many(run: DrainRun) -> Json:
 def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
     """Yield the steps that drain the nodes (`drain_steps`), and the step that deletes them."""
     plan = found.plan
-    steps = tuple(drain_steps(found.going, plan.to_cordon, plan.flags, plan.best))
+    steps = tuple(drain_steps(found.removable, plan.to_cordon, plan.flags, plan.best))
     yield from steps
     if steps:
-        yield delete_step(found.going)
+        yield delete_step(found.removable)
 
 
 def _verdict(found: ConsolidationPlan) -> str:
-    count, total = len(found.going), counted(found.total, "node")
+    count, total = len(found.removable), counted(found.total, "node")
     if not count:
         by_hand = _drained_by_hand(found)
         none = "The only node cannot" if found.total == 1 else f"None of {total} can"
@@ -536,18 +536,22 @@ def _verdict(found: ConsolidationPlan) -> str:
 def _findings(found: ConsolidationPlan) -> list[str]:
     sentences = []
     best = found.plan.best
-    if best is not None and found.going and best.image_notes:
-        its = "Its drain takes" if len(found.going) == 1 else "Their drains take"
+    if best is not None and found.removable and best.image_notes:
+        its = "Its drain takes" if len(found.removable) == 1 else "Their drains take"
         sentences += [f"{its} {for_readers(best.took or 0)}.", *image_findings(best)]
-    elif best is not None and found.going:
-        pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
-        count, total = len(found.plan.to_cordon), len(found.going)
+    elif best is not None and found.removable:
+        pace = (
+            "one at a time"
+            if best.pace.max_unavailable == 1
+            else f"{best.pace.max_unavailable} at a time"
+        )
+        count, total = len(found.plan.to_cordon), len(found.removable)
         steps = f"Cordon them all, then drain them {pace} in the order of the commands."
         if count < total:
             still = counted(count, "node that is", "nodes that are")
             cordon = f"Cordon the {still} not cordoned yet, then drain" if count else "Drain"
             steps = f"{cordon} all {total:,} nodes {pace} in the order of the commands."
-        if len(found.going) == 1:
+        if len(found.removable) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
     elif found.plan.runs:
@@ -581,14 +585,14 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
         their = "its" if len(needed) == 1 else "their"
         why = f"must stay, because {their} pods would not all run elsewhere"
         groups.append((len(needed), why))
-    others = found.total - len(found.going)
+    others = found.total - len(found.removable)
     if len(blocked) == found.total > 1:
         yield f"All {found.total:,} are blocked."
-    elif found.going and len(groups) == 1 and groups[0][0] == others:
+    elif found.removable and len(groups) == 1 and groups[0][0] == others:
         yield f"The other {'node' if others == 1 else f'{others:,} nodes'} {groups[0][1]}."
     elif groups:
         parts = [f"{count:,} {what}" for count, what in groups]
-        yield f"{'Of the others, ' if found.going else ''}{' and '.join(parts)}."
+        yield f"{'Of the others, ' if found.removable else ''}{' and '.join(parts)}."
     if anyway:
         them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
         yield (

@@ -47,7 +47,7 @@ from fairlead.whatif.snapshot.validation.workload import refuse_invalid_workload
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
-_SELECTING: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
+_DEFAULT_SPREAD_KINDS: Final = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _COPIED: Final = ("labels", "annotations")
 
@@ -195,7 +195,7 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref
-    if written.kind in _SELECTING:
+    if written.kind in _DEFAULT_SPREAD_KINDS:
         new = replace(new, controller=_with_namespace(written))
     if new.stateful_set is None or inventory.get(STATEFUL_SET, ref.namespace, ref.name):
         return new

@@ -113,10 +113,10 @@ class OwnerTemplates:
         self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision
         # by uid of an owner whose template has scheduling gates
         self._selectors: dict[str, Mapping[str, str] | None] = {}
-        self._anew: dict[str, Pod] = {}  # by uid of the old pod, which has another revision
+        self._updated_pods: dict[str, Pod] = {}  # by uid of the old pod, which has another revision
         self._daemons: dict[str, Pod | None] = {}  # by uid of the DaemonSet
 
-    def anew(self, pod: Pod) -> Pod:
+    def with_current_template(self, pod: Pod) -> Pod:
         """Return `pod` with the labels and the spec that its controller gives to its replacement.
 
         Return `pod` itself if they do not differ, or if it has no node.
@@ -131,10 +131,10 @@ class OwnerTemplates:
             revision = history.revision_of(pod)
             wanted = self._wanted_revision(owner, pod)
             if wanted != revision and wanted in history.templates:
-                known = self._anew.get(pod.metadata.uid)
+                known = self._updated_pods.get(pod.metadata.uid)
                 if known is None:
                     known = self._of_revision(pod, owner, reference, wanted)
-                    self._anew[pod.metadata.uid] = known
+                    self._updated_pods[pod.metadata.uid] = known
                 return known
         if (owner.spec.template.get("spec") or {}).get("schedulingGates"):
             pod = self._assigned_anew(pod, owner, reference)

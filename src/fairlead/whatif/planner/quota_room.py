@@ -62,5 +62,5 @@ class QuotaRoom:
 
     def _replacement(self, old: Json, pod: PodInfo) -> Json:
         """Return the stored pod `old` with the spec of its replacement."""
-        spec = to_builtins(self._model.anew(pod).pod.spec)
+        spec = to_builtins(self._model.as_replacement(pod).pod.spec)
         return {**old, "spec": {**old["spec"], **spec}, "status": {}}

@@ -12,7 +12,7 @@ from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.outage_section import OutageSection
 from fairlead.whatif.report.packed_nodes import NodeSide, packed_nodes
 from fairlead.whatif.report.queue_section import QueueSection
-from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled, slices
+from fairlead.whatif.report.sampling import SAMPLES_MAX, sampled, slices
 
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",
@@ -130,7 +130,7 @@ def sampled_counts(timeline: Mapping[str, Any] | None) -> Json:
 
 
 def _kept_indices(t_s: Sequence[float], columns: Sequence[Sequence[int]]) -> list[int]:
-    if len(t_s) <= UNTHINNED_MAX:
+    if len(t_s) <= SAMPLES_MAX:
         return list(range(len(t_s)))
     kept = set[int]()
     for first, last in slices(t_s):

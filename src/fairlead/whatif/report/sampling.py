@@ -15,7 +15,7 @@ MEASURES = ("running", "pending", "preempted", "evicted")
 PEAKED = ("running", "pending")
 SLICES_MAX = 400
 SAMPLES_PER_SLICE_MAX = 2 + 2 * len(PEAKED)
-UNTHINNED_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
+SAMPLES_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
 
 
 def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> l
     `t_s` are the times of the samples in seconds. `series` has an element for each priority, with
     the pod counts at these times.
     """
-    if len(t_s) <= UNTHINNED_MAX:
+    if len(t_s) <= SAMPLES_MAX:
         return list(range(len(t_s)))
     totals = [total(series, measure, len(t_s)) for measure in PEAKED]
     kept = set[int]()

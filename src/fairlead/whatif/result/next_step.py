@@ -408,7 +408,7 @@ def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
     effect = case.answer.effect
     is_full = bool(effect.difference.pending or effect.waited)
     waits = one.workload.kind == STATEFUL_SET.kind and _waits_in_order(one, case)
-    return not (one.down or is_full or waits) and _has_free_scale(one, case)
+    return not (one.down or is_full or waits) and _has_unmanaged_scale(one, case)
 
 
 def _waits_in_order(one: WorkloadEffect, case: _Case) -> bool:
@@ -427,10 +427,10 @@ def _can_scale(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether the question can be asked again with another scale of the workload `one`."""
     change = case.answer.change
     is_edited = change.apply or _is_named(one.workload.name, (*change.scale, *change.set))
-    return not is_edited and _has_free_scale(one, case)
+    return not is_edited and _has_unmanaged_scale(one, case)
 
 
-def _has_free_scale(one: WorkloadEffect, case: _Case) -> bool:
+def _has_unmanaged_scale(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether the workload `one` of the snapshot has a scale that no autoscaler sets."""
     ref = one.workload
     is_autoscaled = any(

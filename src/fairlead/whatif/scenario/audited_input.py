@@ -73,7 +73,7 @@ _CONTROLLING: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "
 _ACCOUNT: Final = "system:serviceaccount:kube-system:"
 _KUBELET: Final = "system:node:"
 # Users whose deletions and changes of pods the simulation decides again.
-_DECIDERS: Final = frozenset(
+_SIMULATED_USERS: Final = frozenset(
     {"system:kube-scheduler",
      *(f"{_ACCOUNT}{name}" for name in ("node-controller", "taint-eviction-controller",
                                         "pod-garbage-collector"))}
@@ -355,7 +355,7 @@ def _is_creation(write: AuditedWrite) -> bool:
 
 def _is_deciding(user: str) -> bool:
     """Return whether `user` is a scheduler, a kubelet, or a controller that removes pods."""
-    return user in _DECIDERS or user.startswith(_KUBELET)
+    return user in _SIMULATED_USERS or user.startswith(_KUBELET)
 
 
 def _controller(obj: Json | None) -> Json | None:

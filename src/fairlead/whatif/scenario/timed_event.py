@@ -50,7 +50,7 @@ from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
-from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
+from fairlead.whatif.scenario.timed_outage import FAILURE_FIELDS, EventField, NodeFailure, outage_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
@@ -104,15 +104,15 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
 _VERBS: Final = (
     "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
     "out_of_capacity",
-    *FAILING,
+    *FAILURE_FIELDS,
 )  # fmt: skip
 # Fields that are allowed only with certain verbs.
 _MODIFIERS: Final = {
     "count": ("create",),
     "over": ("create",),
     "every": ("create",),
-    "for_": (*FAILING, "drain", "out_of_capacity"),
-    "how": FAILING[:-1],
+    "for_": (*FAILURE_FIELDS, "drain", "out_of_capacity"),
+    "how": FAILURE_FIELDS[:-1],
     "max_unavailable": ("drain",),
 }
 
@@ -267,7 +267,7 @@ class _NumberedEvent:
     def _outage(self, inventory: Inventory) -> Outage | None:
         """Return the outage that this event begins; None if its verb begins none."""
         event = self._event
-        if any(getattr(event, verb) is not None for verb in FAILING):
+        if any(getattr(event, verb) is not None for verb in FAILURE_FIELDS):
             where = EventField(self._source, self._field, self._verb)
             chosen = NodeFailure(event, inventory, self._seed)
             return outage_of(where, chosen, self.at, self._lasts())

@@ -22,7 +22,7 @@ from fairlead.whatif.change.node_outage.outage import STOPPED, Outage, flapping,
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 
-FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
+FAILURE_FIELDS: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
 
 
 class _Failing(Protocol):

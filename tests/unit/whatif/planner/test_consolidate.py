@@ -43,9 +43,9 @@ def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
     """Five cores on three nodes of four: two nodes are enough, one is not."""
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "a", "b", "c"]))
     found = consolidated(made)
-    assert (len(found.going), found.most) == (1, 1)
+    assert (len(found.removable), found.most) == (1, 1)
     [move] = found.plan.drains[0].moves
-    assert move.target not in found.going
+    assert move.target not in found.removable
     assert found.blockers == []
     assert len(found.needed) == 2
 
@@ -57,7 +57,7 @@ def test_advice_concerns_only_nodes_that_stay(planner, make):
     found = consolidated(
         planner(*nodes, *web, *deployment(make, "db", ["c"], nodeSelector={"pool": "db"}))
     )
-    assert found.going == ["a"]
+    assert found.removable == ["a"]
     [blocker] = found.blockers
     assert blocker.edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
@@ -67,7 +67,7 @@ def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
     """Its static pods are not moved, so it would seem to be empty."""
     nodes = [make.node("a", **{f"node-role.kubernetes.io/{role}": ""}), make.node("b")]
     found = consolidated(planner(*nodes, *deployment(make, "web", ["b"])))
-    assert found.going == ["b"]
+    assert found.removable == ["b"]
     assert kept(found) == [("a", BlockCause.CONTROL_PLANE, "node/a")]
 
 
@@ -75,7 +75,7 @@ def test_a_fargate_node_stays(planner, make):
     """It ends with its pod, and a new pod gets a new Fargate node."""
     fargate = make.node("a", **{"eks.amazonaws.com/compute-type": "fargate"})
     found = consolidated(planner(fargate, make.node("b"), *deployment(make, "web", ["a"])))
-    assert found.going == ["b"]
+    assert found.removable == ["b"]
     assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
 
 
@@ -126,7 +126,7 @@ def test_no_plan_fails_a_job(planner, experiment, make, limit, going, blocked):
     objects = [*nodes, job, *pods, *full]
     found = consolidated(planner(*objects))
     run_plan(found.plan, experiment(*objects), NoProgress())
-    assert (len(found.going), found.plan.runs[0].is_safe) == (going, True)
+    assert (len(found.removable), found.plan.runs[0].is_safe) == (going, True)
     assert [one.cause for one in found.blockers].count(BlockCause.JOB) == blocked
     if limit == 1:
         [why] = found.whys.values()
@@ -136,7 +136,7 @@ def test_no_plan_fails_a_job(planner, experiment, make, limit, going, blocked):
 def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
     objects = [*map(make.node, NODES), *(daemon_pod(make, name) for name in NODES)]
     found = consolidated(planner(*objects, *deployment(make, "web", ["a"])))
-    assert len(found.going) == 2
+    assert len(found.removable) == 2
 
 
 PODSET = {
@@ -240,14 +240,14 @@ def test_an_annotation_keeps_a_node(planner, make):
     }
     found = consolidated(planner(node, make.node("b")))
     assert kept(found) == [("a", BlockCause.ANNOTATION, "node/a")]
-    assert found.going == ["b"]
+    assert found.removable == ["b"]
 
 
 def test_a_budget_keeps_the_nodes_of_its_pods(planner, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
     found = consolidated(planner(*objects, budget("web", maxUnavailable=0)))
     assert [one[0] for one in kept(found)] == ["a", "b"]
-    assert found.going == ["c"]
+    assert found.removable == ["c"]
 
 
 @pytest.mark.parametrize("kind", ["budget", "annotation"])
@@ -350,7 +350,7 @@ def test_the_answer_has_the_commands_that_remove_the_nodes_in_order(planner, mak
 def test_nodes_that_are_cordoned_already_are_not_cordoned_again(planner, make):
     nodes = {name: make.node(name) for name in "abc"}
     made = planner(*nodes.values(), *deployment(make, "web", ["a"], cpu="3"))
-    first, second = consolidated(made).going
+    first, second = consolidated(made).removable
     nodes[first]["spec"] = {"unschedulable": True}
     made = planner(*nodes.values(), *deployment(make, "web", ["a"], cpu="3"))
     found = consolidated(made)
@@ -375,7 +375,7 @@ def test_the_search_ends_at_the_maximum(planner, make):
     """Three of four nodes are empty, and two are to be removed."""
     made = planner(*map(make.node, "abcd"), *deployment(make, "web", ["a"], cpu="3"))
     found = consolidated(made, limit=2)
-    assert (len(found.going), found.untried, found.most) == (2, 2, 3)
+    assert (len(found.removable), found.untried, found.most) == (2, 2, 3)
     findings = consolidate_answer(found, made.model, "dump.yaml", ()).findings
     assert "--max ended the search at 2 nodes; 2 nodes were not tried." in findings
 
@@ -388,9 +388,9 @@ def test_a_plan_without_room_is_repeated_with_fewer_nodes(planner, make, safe):
 
     def simulated(limit):
         found = consolidated(made, limit=limit)
-        count = len(found.going)
+        count = len(found.removable)
         tried.append(count)
-        times = tuple(DrainTimes(name, 0, 0, None) for name in found.going)
+        times = tuple(DrainTimes(name, 0, 0, None) for name in found.removable)
         pending = {"default/web": "why"} if count > safe else {}
         found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), pending, (), 0, times=times)]
         return found
@@ -444,7 +444,7 @@ def test_with_a_maximum_the_most_expensive_node_is_removed(planner, make):
     """Node b has the lowest load for its price, but a saves more."""
     objects = [*map(make.node, "abc"), *deployment(make, "web", ["a", "a", "a"])]
     found = consolidated(planner(*objects), prices={"a": 3.0, "b": 1.0, "c": 1.0}, limit=1)
-    assert (found.going, found.saving) == (["a"], 3.0)
+    assert (found.removable, found.saving) == (["a"], 3.0)
 
 
 def test_one_node_is_not_drained_in_an_order(planner, make):
@@ -452,7 +452,7 @@ def test_one_node_is_not_drained_in_an_order(planner, make):
     made = planner(*objects)
     found = consolidated(made)
     found.plan.runs = [DrainRun(DrainPace(1), 30 * 10**9, 1, 0, (), (), {}, (), 0)]
-    assert len(found.going) == 1
+    assert len(found.removable) == 1
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["findings"][0] == "Drain it. This takes 30s."
 
@@ -461,7 +461,7 @@ def test_the_more_expensive_node_is_removed(planner, make):
     """Either of two equal nodes can be removed; the price decides, and the answer has the cost."""
     made = planner(*map(make.node, NODES[:2]), *deployment(make, "web", ["a", "b"]))
     found = consolidated(made, prices={"a": 1.0, "b": 2.5})
-    assert (found.going, found.saving) == (["b"], 2.5)
+    assert (found.removable, found.saving) == (["b"], 2.5)
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
         "1 of 2 nodes can be removed now (50%), which saves 2.50 per hour (1,825 per month)."
@@ -481,8 +481,8 @@ def test_the_simulated_plan_removes_exactly_the_chosen_nodes(planner, experiment
         objects.append(budget(f"w{number}", maxUnavailable=1))
     made = planner(*objects)
     found = consolidated(made)
-    assert found.going
-    assert len(found.going) <= found.most
+    assert found.removable
+    assert len(found.removable) <= found.most
     made.model.table.validate()
     run_plan(found.plan, experiment(*objects), NoProgress())
     for run in found.plan.runs:
@@ -499,7 +499,7 @@ def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):
     made.reorders = False
     rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now, ())
     found = consolidate(made, rules, ["a"], {}, NoProgress())
-    assert (found.going, found.needed) == ([], [])
+    assert (found.removable, found.needed) == ([], [])
     assert kept(found) == [("a", BlockCause.ORDER, "deploy/default/zdb")]
 
 
@@ -510,7 +510,7 @@ def test_a_node_is_needed_for_room_only_if_it_could_be_removed_alone(planner, ma
     db = deployment(make, "zdb", ["a"], cpu="1", nodeSelector={"pool": "db"})
     others = deployment(make, "other", ["b", "d"], cpu="2100m", nodeSelector={"x": "y"})
     found = consolidated(planner(*nodes, *web, *db, *others))
-    assert found.going == ["c"]
+    assert found.removable == ["c"]
     assert ("a", BlockCause.NO_PLACE, "deploy/default/zdb") in kept(found)
     assert "a" not in found.needed
 
@@ -529,7 +529,7 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     made = planner(*nodes, *web)
     found = consolidated(made)
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
-    assert found.going == ["a1"]
+    assert found.removable == ["a1"]
     [row] = answer["staying"]
     spread_reason = "node(s) didn't match pod topology spread constraints"
     why = f"{spread_reason}, node(s) were unschedulable (cordoned)"

@@ -33,7 +33,7 @@ def test_a_pod_moves_to_a_node_with_a_device(planner, make):
     made = planner(*gpu_nodes(make, "a", "b"), *ml)
     assert not made.lacking_elsewhere("a")
     found = consolidated(made)
-    assert (len(found.going), found.most) == (1, 1)
+    assert (len(found.removable), found.most) == (1, 1)
 
 
 def test_new_nodes_have_devices_for_waiting_pods(planner, make):

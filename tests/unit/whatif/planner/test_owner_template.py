@@ -69,7 +69,7 @@ def test_on_delete_recreates_from_the_template(model, make):
     assert new.shape.milli_cpu == 3000
     assert new.labels["controller-revision-hash"] == "db-2"
     assert new.pod.metadata.name == "db-0"
-    assert found.anew(pod).shape is new.shape
+    assert found.as_replacement(pod).shape is new.shape
     assert found.replacement(new).shape is new.shape
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled
+from fairlead.whatif.report.sampling import SAMPLES_MAX, sampled
 
-LONG = UNTHINNED_MAX + 600
+LONG = SAMPLES_MAX + 600
 
 
 def run_of(pending, running):
@@ -38,7 +38,7 @@ def test_peaks_and_end_points_are_kept(spike, dip):
     pending[spike], running[dip] = 99, 0
     thin = sampled(run_of(pending, running))
     kept = dict(zip(thin["t_s"], thin["series"][0]["pending"], strict=True))
-    assert len(thin["t_s"]) <= UNTHINNED_MAX
+    assert len(thin["t_s"]) <= SAMPLES_MAX
     assert thin["t_s"] == sorted(set(thin["t_s"]))
     assert (thin["t_s"][0], thin["t_s"][-1]) == (0, LONG - 1)
     assert kept[spike] == 99
@@ -51,4 +51,4 @@ def test_samples_at_one_instant_are_reduced():
     timeline = run_of([1] * LONG, [2] * LONG)
     thin = sampled({**timeline, "t_s": [7.0] * LONG})
     assert thin["recorded"] == LONG
-    assert 1 <= len(thin["t_s"]) <= UNTHINNED_MAX
+    assert 1 <= len(thin["t_s"]) <= SAMPLES_MAX

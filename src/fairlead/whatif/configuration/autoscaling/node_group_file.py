@@ -42,7 +42,7 @@ from fairlead.whatif.snapshot.node_pool import node_template, other_zones, with_
 Quantities = dict[str, str | int | float]
 
 
-def _meant(text: str) -> Meta:
+def _description(text: str) -> Meta:
     """Return `text` as the description of a field in the JSON schema."""
     return Meta(description=text)
 
@@ -51,16 +51,17 @@ class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
     """The template of the new nodes of a group: their labels, taints and amounts of resources."""
 
     labels: Annotated[
-        dict[str, str], _meant("Labels of new nodes, in addition to the labels of the group.")
+        dict[str, str], _description("Labels of new nodes, in addition to the labels of the group.")
     ] = {}
     taints: Annotated[
-        list[dict[str, Any]], _meant("Taints of new nodes, as in the spec of a Node.")
+        list[dict[str, Any]], _description("Taints of new nodes, as in the spec of a Node.")
     ] = []
     capacity: Annotated[
-        Quantities, _meant("Capacity of a new node: a quantity for each resource, such as cpu.")
+        Quantities,
+        _description("Capacity of a new node: a quantity for each resource, such as cpu."),
     ]
     allocatable: Annotated[
-        Quantities, _meant("Allocatable amounts of a new node; by default, the capacity.")
+        Quantities, _description("Allocatable amounts of a new node; by default, the capacity.")
     ] = {}
 
 
@@ -68,36 +69,41 @@ class MissingCapacityForm(StrictForm, frozen=True, kw_only=True, rename={"lasts"
     """A period in which no machine can be created."""
 
     after: Annotated[
-        str | float, _meant("Time from the start of the run to this period, such as 5m.")
+        str | float, _description("Time from the start of the run to this period, such as 5m.")
     ] = 0
-    lasts: Annotated[str | float, _meant("Length of this period, such as 20m.")]
+    lasts: Annotated[str | float, _description("Length of this period, such as 20m.")]
 
 
 class NodeGroupForm(StrictForm, frozen=True, kw_only=True):
     """A node group: its limits, its new nodes, and the behaviour of its cloud provider."""
 
     name: str
-    min: Annotated[int, _meant("The smallest number of nodes, from 0 to max.")]
-    max: Annotated[int, _meant("The largest number of nodes.")]
-    labels: Annotated[dict[str, str], _meant("Nodes with all these labels belong to the group.")]
+    min: Annotated[int, _description("The smallest number of nodes, from 0 to max.")]
+    max: Annotated[int, _description("The largest number of nodes.")]
+    labels: Annotated[
+        dict[str, str], _description("Nodes with all these labels belong to the group.")
+    ]
     template: Annotated[
         NodeTemplateForm | None,
-        _meant("New nodes; by default, copies of the first node of the group."),
+        _description("New nodes; by default, copies of the first node of the group."),
     ] = None
-    price: Annotated[float | None, _meant("Price of a node per hour.")] = None
+    price: Annotated[float | None, _description("Price of a node per hour.")] = None
     provision_time: Annotated[
         str | float | None,
-        _meant("Time from the request for a node until the node is Ready; by default, 90s."),
+        _description("Time from the request for a node until the node is Ready; by default, 90s."),
     ] = None
     deletion_time: Annotated[
         str | float | None,
-        _meant("Time from the deletion of a machine until its Node is gone; by default, 60s."),
+        _description(
+            "Time from the deletion of a machine until its Node is gone; by default, 60s."
+        ),
     ] = None
     out_of_capacity: Annotated[
-        list[MissingCapacityForm], _meant("Periods in which the provider delivers no machine.")
+        list[MissingCapacityForm],
+        _description("Periods in which the provider delivers no machine."),
     ] = []
     options: Annotated[
-        dict[str, Any], _meant("Flags of Cluster Autoscaler that apply only to this group.")
+        dict[str, Any], _description("Flags of Cluster Autoscaler that apply only to this group.")
     ] = {}
 
 
@@ -106,7 +112,7 @@ class NodeGroupFile(StrictForm, frozen=True, kw_only=True):
 
     node_groups: list[NodeGroupForm]
     flags: Annotated[
-        dict[str, Any], _meant("Flags of Cluster Autoscaler, without the leading dashes.")
+        dict[str, Any], _description("Flags of Cluster Autoscaler, without the leading dashes.")
     ] = {}
 
 

@@ -34,7 +34,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
     UndrainedCause,
 )
-from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
+from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
 from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
@@ -298,7 +298,7 @@ def _pending(effect: Effect) -> str | None:
     reasons = Counter(short_reason(pod.reason) for pod in pods)
     shown = reasons.most_common(REASONS_MAX)
     why = "; ".join(
-        glossed(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
+        with_explanation(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
         for reason, count in shown
     )
     others = len(reasons) - REASONS_MAX
@@ -501,7 +501,7 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     rows = sorted(found, key=_gap, reverse=True)
     endless = sum(one.readiness.lowest_for is None for one in rows)
     named, others = (rows[:endless], rows[endless:]) if endless else (rows, [])
-    reasons = glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
+    reasons = with_explanation(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
     why = f": {reasons}" if reasons else ""
     verb = "has" if len(named) == 1 else "have"
     rest = f", and {counted(len(others), 'more workload')} {_how_long(others)}" if others else ""
@@ -570,7 +570,7 @@ def _amount(value: float | None) -> str:
 
 
 def _displaced(effect: Effect) -> str | None:
-    back, failed = _recovered(effect), _displaced_in_vain(effect)
+    back, failed = _recovered(effect), _displaced_not_started(effect)
     if not back:
         return failed
     changed = effect.changed
@@ -588,7 +588,7 @@ def _displaced(effect: Effect) -> str | None:
     return f"{displaced_and_run} {failed}" if failed else displaced_and_run
 
 
-def _displaced_in_vain(effect: Effect) -> str | None:
+def _displaced_not_started(effect: Effect) -> str | None:
     """Return a sentence about displaced pods that get a node but do not start, or None."""
     ends = (effect.changed.pods.get(pod.key) for pod in effect.difference.displaced)
     failing = [pod for pod in ends if pod is not None and _fails_to_start(pod, effect.changed)]

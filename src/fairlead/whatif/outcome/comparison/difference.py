@@ -18,7 +18,7 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.comparison.pod_role import (
     PodRole,
-    came_later,
+    is_created_later,
     pod_roles,
     pods_of_deleted_nodes,
 )
@@ -222,7 +222,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     concerned = [
         *(pod for pod in evictions if pod.key not in surplus),
         *lost,
-        *(role.after for role in elsewhere if not came_later(role.before, without)),
+        *(role.after for role in elsewhere if not is_created_later(role.before, without)),
         *placed,
         *(update.pod for update in updated),
     ]
@@ -231,7 +231,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     removed = tuple(
         pod
         for pod in missing
-        if pod.key not in lost_keys and not (pod.key in down and came_later(pod, without))
+        if pod.key not in lost_keys and not (pod.key in down and is_created_later(pod, without))
     )
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     failed = {node.name for node in changed.nodes if not node.is_ready}
@@ -246,7 +246,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         gone=tuple(pod for pod in not_replaced if pod.key not in awaited),
         not_created=tuple(not_created),
         removed=removed,
-        fewer=tuple(pod for pod in removed if came_later(pod, without)),
+        fewer=tuple(pod for pod in removed if is_created_later(pod, without)),
         returned=tuple(role.after for role in roles if role.is_returned(left)),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),

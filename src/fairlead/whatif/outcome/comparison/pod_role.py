@@ -149,19 +149,19 @@ def pod_roles(
         lambda pod: (
             pod.key in displaced
             or pod.belongs_to_node
-            or came_later(pod, without)
+            or is_created_later(pod, without)
             or pod.key in lost
         ),
     )
     for identity in (_same_place, _same_revision):
-        created, kept = _split(new, lambda pod: came_later(pod, changed))
+        created, kept = _split(new, lambda pod: is_created_later(pod, changed))
         pairs, deleted, kept = _pair(deleted, kept, identity)
         yield from pairs
         pairs, others, new = _pair(others, [*kept, *created], identity)
         yield from pairs
     removed = {_same_revision(pod) for pod in deleted}
     again, new = _split(
-        new, lambda pod: _same_revision(pod) in removed and came_later(pod, changed)
+        new, lambda pod: _same_revision(pod) in removed and is_created_later(pod, changed)
     )
     # A rollout may be incomplete: the pods that it has replaced are those with running successors.
     new.sort(key=lambda pod: pod.is_pending)
@@ -192,7 +192,7 @@ def _split(
     return found
 
 
-def came_later(pod: PodEnd, run: RunOutcome) -> bool:
+def is_created_later(pod: PodEnd, run: RunOutcome) -> bool:
     """Return whether a workload created `pod` in `run` after the instant of the change."""
     first_seen = pod.since if pod.started_at is None else pod.started_at
     return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
@@ -214,7 +214,7 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
         and pod.node not in nodes
         and (lost is None or key in lost)
         and not pod.belongs_to_node
-        and not came_later(pod, without)
+        and not is_created_later(pod, without)
         and not (pod.is_initial and pod.is_terminating and key not in changed.pods)
     )
 

@@ -74,7 +74,7 @@ from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
-_RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
+_RUIN_SIZES: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
 _COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a type
 _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
@@ -95,7 +95,7 @@ _FINAL: Final = frozenset(
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
-class _Manner(Struct, frozen=True):
+class _Strategy(Struct, frozen=True):
     """A way to choose nodes.
 
     If `prefers_large` is set, large nodes come first, otherwise small nodes. If `follows_rest` is
@@ -119,7 +119,9 @@ class _Trial(Struct, frozen=True):
     numbers: int
 
 
-_MANNERS: Final = tuple(_Manner(large, rest) for rest in (True, False) for large in (True, False))
+_STRATEGIES: Final = tuple(
+    _Strategy(large, rest) for rest in (True, False) for large in (True, False)
+)
 
 
 class SizeSearch:
@@ -151,7 +153,7 @@ class SizeSearch:
         self._kept = 0
         self._closed: list[str] = []  # nodes to keep whose taints keep off all pods
         self._left: list[float] = []  # the requests of the pods that are not placed yet
-        self._manner = _MANNERS[0]
+        self._strategy = _STRATEGIES[0]
         self._only: tuple[str | None, str] | None = None  # add only this (pool or all, type)
         self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
         # Known placements of a build that the model does not contain yet: (pod, name and offer of
@@ -208,7 +210,7 @@ class SizeSearch:
         """
         best: tuple[tuple[int, float], Callable[[], BuildStep]] | None = None
         empty, filled = BuildStep(), BuildStep()
-        builds = [partial(self._build, pods, manner, empty) for manner in _MANNERS]
+        builds = [partial(self._build, pods, strategy, empty) for strategy in _STRATEGIES]
         spent: dict[BuildStep, tuple[int, int]] = {}  # by last step: cycles, node numbers
         for build in (partial(self._build_as_today, pods, filled), *builds):
             with self._model.hypothesis():
@@ -251,7 +253,7 @@ class SizeSearch:
         waiting = {pod.id for pod in left}
         return self._build(
             [pod for pod in pods if pod.id in waiting or self._origins.get(pod.id) not in copies],
-            _MANNERS[0],
+            _STRATEGIES[0],
             filled,
         )
 
@@ -267,13 +269,13 @@ class SizeSearch:
             supposed.commit()
         return True
 
-    def _build(self, pods: Sequence[PodInfo], manner: _Manner, step: BuildStep) -> BuildStep:
+    def _build(self, pods: Sequence[PodInfo], strategy: _Strategy, step: BuildStep) -> BuildStep:
         """Place `pods`, and add nodes in the given manner; return the last step.
 
         `step` is the first step; it contains the decisions of earlier builds that began with it.
         Placements from earlier builds may not be in the model yet; `_catch_up` adds them.
         """
-        self._manner = manner
+        self._strategy = strategy
         self._left = self._demand(pods)
         self._progress.begin("building", len(pods))
         for number, pod in enumerate(pods):
@@ -481,7 +483,7 @@ class SizeSearch:
 
         The waste of an offer is the share of its price that exceeds the value of its capacity at
         `_unit_prices`. Offers with about the same waste are ordered by price, in the direction that
-        `_Manner.prefers_large` states. At equal prices, the offer whose pool has the fewest new
+        `_Strategy.prefers_large` states. At equal prices, the offer whose pool has the fewest new
         nodes in the offer's zone comes first.
         """
         bought = Counter(map(id, self.result.nodes.values()))
@@ -489,7 +491,7 @@ class SizeSearch:
         for one in self._offers:
             used[one.pool, one.zone] += bought[id(one)]
         units = self._unit_prices()
-        sign = -1 if self._manner.prefers_large else 1
+        sign = -1 if self._strategy.prefers_large else 1
         found, wanted = [], self._model.countable(pod.shape.wanted)
         for offer, room in zip(self._offers, self._rooms, strict=True):
             if any(amount > room[at] for at, amount in wanted) or self._is_excluded(offer):
@@ -509,7 +511,7 @@ class SizeSearch:
 
     def _unit_prices(self) -> Sequence[float]:
         """Return the price of one unit of each resource, by column."""
-        if not self._manner.follows_rest:
+        if not self._strategy.follows_rest:
             return self.result.bound.unit_prices
         self._catch_up()  # the free amounts of all nodes of the build count
         lacking = _less(self._left, self._free_room())
@@ -782,7 +784,7 @@ class SizeSearch:
         nodes can cost less than the present nodes.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
-        demand = self._demand(map(self._model.anew, self._movable_pods(inside)))
+        demand = self._demand(map(self._model.as_replacement, self._movable_pods(inside)))
         wanted = _less(demand, self._free_room(without=inside))
         is_all = len(inside) == len(self.result.nodes) and not self._kept
         found = []
@@ -885,7 +887,7 @@ class SizeSearch:
                 self._exchange_nodes()
                 has_converged = self.result.cost >= cost
                 continue
-            for count in _RUIN:
+            for count in _RUIN_SIZES:
                 if not self._is_over and self._rebuild(count):
                     has_converged = False
 

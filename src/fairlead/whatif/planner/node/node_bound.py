@@ -49,7 +49,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     held_pods = np.zeros_like(table.allowed_pods)
     alike: list[PodInfo] = []
     moving = [
-        (info.row, pod, model.anew(pod))
+        (info.row, pod, model.as_replacement(pod))
         for info in table.nodes()
         for pod in info.pods.values()
         if is_placed_anew(pod)

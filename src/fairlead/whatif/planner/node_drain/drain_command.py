@@ -32,7 +32,7 @@ def drain_steps(
     if run is None or run.image_notes or run.pace.away is not None:
         return
     flags = [one.flag for one in needed]
-    at_once = min(run.pace.at_once, len(nodes))
+    at_once = min(run.pace.max_unavailable, len(nodes))
     if len(nodes) > 1 and to_cordon:
         command = shlex.join(("kubectl", "cordon", *to_cordon))
         words = "cordon the node" if len(to_cordon) == 1 else "cordon the nodes"

@@ -109,7 +109,7 @@ class DrainPlan(Struct):
         None if no run is safe.
         """
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
-        return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
+        return min(safe, key=lambda run: (run.took or 0, run.pace.max_unavailable), default=None)
 
     @property
     def is_order_unsafe(self) -> bool:
@@ -324,7 +324,7 @@ def run_plan(
     experiment: Experiment,
     progress: Progress,
     *,
-    at_once: int | str | None = None,
+    max_unavailable: int | str | None = None,
     away: DurationNs | None = None,
     rounds: Sequence[DrainRound] = (),
 ) -> None:
@@ -337,21 +337,24 @@ def run_plan(
     names = tuple(drain.node for drain in plan.drains)
     if names:
         rounds = rounds or [DrainRound(names)]
-        paces = paces_for(max(len(one.nodes) for one in rounds), at_once, away)
+        paces = paces_for(max(len(one.nodes) for one in rounds), max_unavailable, away)
         plan.runs = run_drains(experiment, rounds, paces, progress)
 
 
-def paces_for(nodes: int, at_once: int | str | None, away: DurationNs | None) -> list[DrainPace]:
+def paces_for(
+    nodes: int, max_unavailable: int | str | None, away: DurationNs | None
+) -> list[DrainPace]:
     """Return the paces to try: how many nodes of a round are drained at a time.
 
-    A round has at most `nodes` nodes. Each node is out of service for `away`. If `at_once` is set,
-    it is the only pace; it is a number, or a percentage of the nodes of a round (`nodes_at_once`).
-    Otherwise, the paces are 1 and the numbers in `PACES` that are smaller than `nodes`.
+    A round has at most `nodes` nodes. Each node is out of service for `away`. If `max_unavailable`
+    is set, it is the only pace; it is a number, or a percentage of the nodes of a round
+    (`nodes_at_once`). Otherwise, the paces are 1 and the numbers in `PACES` that are smaller than
+    `nodes`.
     """
-    if isinstance(at_once, str):
-        return [DrainPace(nodes_at_once(at_once, nodes), away, at_once)]
-    if at_once is not None:
-        return [DrainPace(at_once, away)]
+    if isinstance(max_unavailable, str):
+        return [DrainPace(nodes_at_once(max_unavailable, nodes), away, max_unavailable)]
+    if max_unavailable is not None:
+        return [DrainPace(max_unavailable, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]
 
 
@@ -370,7 +373,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         "blocked": plan.blocked,
         "drainable_alone": list(plan.alone),
         "left_out": plan.left_out,
-        "at_once": None if best is None else best.pace.at_once,
+        "at_once": None if best is None else best.pace.max_unavailable,
         "takes_s": None if best is None else pace_seconds(best.took),
         "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
     }
@@ -428,7 +431,11 @@ def _verdict(plan: DrainPlan) -> str:
             drained = "all nodes" if which == "All nodes" else which
             return f"The drain of {drained} does not complete{rest}."
         return f"{which} can be drained, but not safely{rest}."
-    pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
+    pace = (
+        "one at a time"
+        if best.pace.max_unavailable == 1
+        else f"{best.pace.max_unavailable} at a time"
+    )
     pace = "" if total == 1 else f", {pace}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
 
@@ -521,7 +528,7 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
     """Yield a sentence about the first of `runs` that is not safe, if any."""
     run = next((one for one in runs if not one.is_safe), None)
     if run is not None:
-        yield f"{counted(run.pace.at_once, 'node')} at once: {unsafe_because(run)}."
+        yield f"{counted(run.pace.max_unavailable, 'node')} at once: {unsafe_because(run)}."
 
 
 class _Wait(Struct):
@@ -683,7 +690,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
     """Return a table of the duration and effects of `runs`, by the nodes drained at once."""
     rows = [
         {
-            "at_once": run.pace.at_once,
+            "at_once": run.pace.max_unavailable,
             "takes_s": pace_seconds(run.took),
             "evicted": run.evicted,
             "waited": run.waited,
@@ -716,7 +723,7 @@ def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
     run = next((one for one in runs if one.pending), None)
     rows = [{"pod": pod, "why": why} for pod, why in ({} if run is None else run.pending).items()]
     columns = (ResultColumn("pod", "pod", NAME), ResultColumn("why", "why"))
-    count = "" if run is None else f" with {counted(run.pace.at_once, 'node')} at a time"
+    count = "" if run is None else f" with {counted(run.pace.max_unavailable, 'node')} at a time"
     return ResultTable("pending", f"pods without a node at the end{count}", columns, rows, 5)
 
 
@@ -747,7 +754,7 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
     )
     if any(row["back_after_s"] is not None for row in times):
         time_columns += (ResultColumn("back_after_s", "back after", SECONDS),)
-    count = "" if run is None else f" with {counted(run.pace.at_once, 'node')} at a time"
+    count = "" if run is None else f" with {counted(run.pace.max_unavailable, 'node')} at a time"
     return (
         ResultTable("budget_waits", f"pods that wait for a budget{count}", wait_columns, waits, 0),
         ResultTable("node_times", f"times of the drains{count}", time_columns, times, 0),

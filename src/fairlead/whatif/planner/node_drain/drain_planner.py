@@ -48,7 +48,7 @@ from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
 from fairlead.whatif.change.kubectl_drain import needed_flags
-from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
+from fairlead.whatif.outcome.scheduling_message import short_reason, with_explanation
 from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
@@ -367,7 +367,7 @@ class DrainPlanner:
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
-        if not own or any(_may_follow(self.model.anew(pod).pod.spec) for pod in own):
+        if not own or any(_may_follow(self.model.as_replacement(pod).pod.spec) for pod in own):
             return None
         with self.model.hypothesis():
             self.clear(node, pods)
@@ -452,7 +452,7 @@ class DrainPlanner:
         table = self.model.table
         table.widen()
         info = self.model.node(node)
-        pods = [self.model.anew(pod) for pod in info.pods.values() if is_placed_anew(pod)]
+        pods = [self.model.as_replacement(pod) for pod in info.pods.values() if is_placed_anew(pod)]
         others = table.alive.copy()
         if not any(map(tolerates_cordon, pods)):
             others &= ~table.unschedulable
@@ -575,7 +575,7 @@ def _wrong_order(
 
 def _why(message: str) -> str:
     """Return the scheduler's reasons in `message`, with an explanation of `unschedulable`."""
-    return glossed(short_reason(message))
+    return with_explanation(short_reason(message))
 
 
 def _selector(workload: str, pods: Iterable[PodInfo]) -> str:

@@ -46,19 +46,20 @@ _HORIZON: Final = seconds(7 * 24 * 3600)
 
 
 class DrainPace(Struct, frozen=True):
-    """A pace of drains: `at_once` nodes at a time; each returns after `away`, None for never.
+    """A pace of drains: at most `max_unavailable` nodes at a time.
 
-    If `share` is set, it is a percentage of the nodes of each round, such as "5%", and `at_once` is
-    the number of nodes in the largest round.
+    Each node returns after `away`, None for never. If `share` is set, it is a percentage of the
+    nodes of each round, such as "5%", and `max_unavailable` is the number of nodes in the largest
+    round.
     """
 
-    at_once: int
+    max_unavailable: int
     away: DurationNs | None = None
     share: str = ""
 
     def of(self, nodes: int) -> int:
         """Return how many nodes are drained at a time in a round of `nodes` nodes."""
-        return nodes_at_once(self.share, nodes) if self.share else self.at_once
+        return nodes_at_once(self.share, nodes) if self.share else self.max_unavailable
 
 
 class DrainRound(Struct, frozen=True):
@@ -130,7 +131,7 @@ class DrainTimes(Struct, frozen=True):
 
 
 class DrainRun(Struct, frozen=True):
-    """The result of draining `pace.at_once` nodes at a time.
+    """The result of draining `pace.max_unavailable` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service. It is
     None if there are `unfinished` nodes, which never became empty or never returned. `unbegun` are
@@ -236,7 +237,7 @@ def run_drains(
 
 
 def _phase_of(pace: DrainPace) -> str:
-    return f"draining {pace.at_once} at once"
+    return f"draining {pace.max_unavailable} at once"
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
@@ -271,8 +272,8 @@ def _finish(
         if not run.act(steps, begin, _Annotated(drain_round.nodes, IN_TURN, ""), progress):
             steps = ()
             break
-        at_once = pace.of(len(drain_round.nodes))
-        leaving = tuple(_drain(name, at_once, None) for name in drain_round.added_nodes)
+        max_unavailable = pace.of(len(drain_round.nodes))
+        leaving = tuple(_drain(name, max_unavailable, None) for name in drain_round.added_nodes)
         if not run.act(leaving, begin, _Annotated(drain_round.added_nodes, DRAIN, DONE), progress):
             steps = ()
             break
@@ -329,12 +330,12 @@ def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]
         steps += [
             ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in drain_round.nodes
         ]
-    at_once = pace.of(len(drain_round.nodes))
-    return (*steps, *(_drain(name, at_once, pace.away) for name in drain_round.nodes))
+    max_unavailable = pace.of(len(drain_round.nodes))
+    return (*steps, *(_drain(name, max_unavailable, pace.away) for name in drain_round.nodes))
 
 
-def _drain(node: str, at_once: int, away: DurationNs | None) -> ScriptedStep:
-    options = RollingDrainOptions(at_once, away, SOURCE)
+def _drain(node: str, max_unavailable: int, away: DurationNs | None) -> ScriptedStep:
+    options = RollingDrainOptions(max_unavailable, away, SOURCE)
     return ScriptedStep(0, (commands.rolling_drain(node, options),), SOURCE, node)
 
 

@@ -258,7 +258,7 @@ def upgrade_answer(
         "blocked": plan.blocked,
         "left_out": plan.left_out,
         "surge": surge,
-        "at_once": None if run is None else run.pace.at_once,
+        "at_once": None if run is None else run.pace.max_unavailable,
         "takes_s": None if run is None else pace_seconds(run.took),
         "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
     }
@@ -311,11 +311,11 @@ def _assumptions(away: DurationNs, surge: int) -> str:
 
 
 def _pace_words(run: DrainRun, surge: int) -> str:
-    if run.pace.at_once == 1:
+    if run.pace.max_unavailable == 1:
         return "one at a time"
     # With surge nodes, a percentage is of the nodes of each pool and zone.
     most = "up to " if surge and run.pace.share else ""
-    return f"{most}{run.pace.at_once} at a time"
+    return f"{most}{run.pace.max_unavailable} at a time"
 
 
 def _surge_words(surge: int) -> str:

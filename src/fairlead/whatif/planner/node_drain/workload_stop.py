@@ -45,7 +45,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import RELAXED_RULE, Drain
 from fairlead.whatif.planner.node_drain.drain_run import StoppedWorkload
 from fairlead.whatif.planner.node_drain.shared_claim import SharedClaims, named_devices
 
-_SELECTING: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
+_WITH_SELECTOR: Final = (Deployment, StatefulSet, ReplicaSet, ReplicationController)
 _REPEATABLE: Final = ("Deployment", "ReplicaSet", "ReplicationController")
 _SEVERAL: Final = 2  # replicas, so that one is ready while the other moves
 _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
@@ -95,7 +95,7 @@ def workload_stops(planner: DrainPlanner, plan: DrainPlan) -> list[WorkloadStop]
         member = members.get(one.workload, _Member())
         waiting = waits.get(str(one.workload))
         if waiting is None:
-            why, edit = _cause(one, member, run.pace.at_once), changes.of(one, member)
+            why, edit = _cause(one, member, run.pace.max_unavailable), changes.of(one, member)
         else:
             node, reasons = waiting
             why = f"it waits for {node}: {reasons}"
@@ -213,7 +213,7 @@ def _selectors(model: ClusterModel) -> dict[tuple[str, str, str], str]:
     """Return the selector of each workload in kubectl's notation, by kind, namespace and name."""
     found = {}
     for one in model.objects:
-        if isinstance(one, _SELECTING):
+        if isinstance(one, _WITH_SELECTOR):
             selector = one.spec.selector
             if isinstance(selector, dict):
                 selector = LabelSelector(match_labels=selector)

@@ -37,7 +37,7 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.workloads.pod_control.unknown_owner import REPLICA_KINDS, keeps_name
-from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
+from fairlead.whatif.outcome.eviction_reason import NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
     AffectedPodState,
@@ -114,7 +114,8 @@ class OutageRecorder(Struct):
     _is_serving: dict[str, bool] = field(default_factory=dict)
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
-    # {node: {uid: pod key}} of the pods on it; without those of nodes in `_loaded`, see `_keys_on`
+    # {node: {uid: key of the original}} of the pods on it, without those of nodes in `_loaded`; see
+    # `_original_keys_on`
     _on_node: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
     _gone: dict[str, str] = field(default_factory=dict)  # {uid of a deleted pod: pod key}
@@ -159,7 +160,7 @@ class OutageRecorder(Struct):
                 self.timers.pop(ref.uid, None)
             case PodEvicted(pod=ref, why=why):
                 self.timers.pop(ref.uid, None)
-                if why not in EMPTIES_NODE:
+                if why not in NODE_REMOVAL_REASONS:
                     self._record_eviction(record)
             case KubeletFlapped(node, is_running, at):
                 self._record_flap(node, at, is_running=is_running)
@@ -297,7 +298,7 @@ class OutageRecorder(Struct):
         serves_as_before = was_serving == self._is_serving[name]
         if state is before and serves_as_before:
             return
-        there = [(key, self.pods[uid]) for uid, key in self._keys_on(name).items()]
+        there = [(key, self.pods[uid]) for uid, key in self._original_keys_on(name).items()]
         concerned = dict.fromkeys(key for key, _ in there)
         if name in self._left_out:
             concerned = {}
@@ -341,9 +342,9 @@ class OutageRecorder(Struct):
 
     def pods_on(self, node: str) -> list[Pod]:
         """Return the existing pods on `node`, in the order of their binding."""
-        return [self.pods[uid] for uid in self._keys_on(node)]
+        return [self.pods[uid] for uid in self._original_keys_on(node)]
 
-    def pod_keys_on(self, node: str) -> Iterator[str]:
+    def own_pod_keys_on(self, node: str) -> Iterator[str]:
         """Yield `namespace/name` of each existing pod on `node`.
 
         A replacement has its own name here, not that of the pod that it replaces. No views of
@@ -353,8 +354,8 @@ class OutageRecorder(Struct):
         for uid in self._on_node.get(node, ()):
             yield self.pods[uid].key
 
-    def _keys_on(self, node: str) -> dict[str, str]:
-        """Return {uid: pod key} of the pods on `node`."""
+    def _original_keys_on(self, node: str) -> dict[str, str]:
+        """Return {uid: key of the original} of the pods on `node`."""
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
             keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}
@@ -504,7 +505,7 @@ class OutageRecorder(Struct):
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         self._gone[uid] = original_key(pod)
-        self._keys_on(pod.spec.node_name).pop(uid, None)
+        self._original_keys_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
         uids = self._by_key.get(original_key(pod), {})

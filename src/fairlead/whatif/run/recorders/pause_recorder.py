@@ -15,7 +15,7 @@ from fairlead.api.objects import ApiObject, DaemonSet, Deployment, Node, Statefu
 from fairlead.engine.core.instant import DurationNs, seconds
 
 # After a flapping node has failed, nothing changes until the node controller notices it.
-_UNNOTICED: Final = seconds(120)
+_DETECTION_TIME: Final = seconds(120)
 
 
 class PauseRecorder(Struct):
@@ -45,4 +45,4 @@ def _flap_pause(text: str) -> DurationNs:
         return 0
     if behaviour.mode is not Mode.FLAP:
         return 0
-    return max(behaviour.off, behaviour.on + _UNNOTICED)
+    return max(behaviour.off, behaviour.on + _DETECTION_TIME)

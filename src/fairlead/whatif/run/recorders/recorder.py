@@ -73,7 +73,7 @@ from fairlead.engine.workloads.drain.protected_pod import (
     protects_from_karpenter,
 )
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
-from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
+from fairlead.whatif.outcome.eviction_reason import EVICTION_API_REASONS, NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.run_outcome import (
     PROTECTED_BY,
     UNSTOPPED,
@@ -108,7 +108,7 @@ from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
 # upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reportMultiAttachError
 _MULTI_ATTACH = "Multi-Attach error: volume is already used by pod(s) {} on {}"
-_COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
+_CREATE_FAILURE_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
@@ -191,7 +191,9 @@ class Recorder(Struct):
                 self._on_preempting(record)
             case PodEvicted():
                 tolerated_s = None if timer is None else timer.tolerated_s
-                self._on_evicted(record, tolerated_s, asks_budgets=record.why in ASKS_BUDGETS)
+                self._on_evicted(
+                    record, tolerated_s, respects_budgets=record.why in EVICTION_API_REASONS
+                )
             case PodCollected():
                 self._on_collected(record)
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
@@ -290,20 +292,20 @@ class Recorder(Struct):
 
     def evicted_within_budgets(self, record: PodEvicted) -> None:
         """Record an eviction that a step made and that the budgets allowed."""
-        self._on_evicted(record, None, asks_budgets=True)
+        self._on_evicted(record, None, respects_budgets=True)
 
     def _on_evicted(
-        self, record: PodEvicted, tolerated_s: int | None, *, asks_budgets: bool
+        self, record: PodEvicted, tolerated_s: int | None, *, respects_budgets: bool
     ) -> None:
         """Record an eviction, unless the pod has completed.
 
-        `asks_budgets` means that the eviction respected the budgets. The eviction of a DaemonSet
-        pod is not recorded if it was made to empty the node (`EMPTIES_NODE`).
+        `respects_budgets` states whether the eviction respected the budgets. The eviction of a
+        DaemonSet pod is not recorded if it was made to empty the node (`NODE_REMOVAL_REASONS`).
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
             return
-        if track is not None and record.why in EMPTIES_NODE and is_daemon_pod(track.pod):
+        if track is not None and record.why in NODE_REMOVAL_REASONS and is_daemon_pod(track.pod):
             return
         self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)
@@ -316,7 +318,7 @@ class Recorder(Struct):
                 tolerated_s=tolerated_s,
             )
         )
-        if track is not None and not asks_budgets:
+        if track is not None and not respects_budgets:
             self.budgets.evicted(track.pod, record.why, record.at)
         self._leave_budgets(record.pod)
         self.counts.evicted(pod.priority, self.now)
@@ -341,7 +343,7 @@ class Recorder(Struct):
         for command in commands:
             if not isinstance(command, RecordEvent):
                 continue
-            if command.reason in _COMPLAINT_REASONS:
+            if command.reason in _CREATE_FAILURE_REASONS:
                 self.errors[f"{command.regarding.kind} {command.regarding.key}"] = command.note
             elif command.reason == CLAIM_REFUSED and (
                 track := self._tracks.get(command.regarding.key)
@@ -618,7 +620,7 @@ class Recorder(Struct):
 
     def pods_on(self, nodes: Collection[str]) -> list[PodEnd]:
         """Return all existing pods on `nodes`, sorted by name."""
-        keys = {key for node in nodes for key in self.outage.pod_keys_on(node)}
+        keys = {key for node in nodes for key in self.outage.own_pod_keys_on(node)}
         ends = map(self._end_at, sorted(keys & self._tracks.keys()))
         return [end for end in ends if end.node in nodes]
 

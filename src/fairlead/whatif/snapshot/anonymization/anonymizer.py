@@ -202,7 +202,7 @@ _PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
 _NAMING_KEY: Final = re.compile(r".*(name|hash|uid|nodepool|nodegroup|queue)")
 _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
 _FINALIZERS: Final = ("kubernetes", FOREGROUND, ORPHAN)
-_COMPARING: Final = ("Gt", "Lt")
+_NUMERIC_OPERATORS: Final = ("Gt", "Lt")
 
 _READ_KINDS: Final = frozenset(
     (*((one.kind.group, one.kind.kind) for one in LIVE_RESOURCES), *_DUMPED_KINDS)
@@ -254,7 +254,7 @@ def _compared_keys(value: Any) -> Iterator[str]:
         for one in value:
             yield from _compared_keys(one)
     elif isinstance(value, dict):
-        if value.get("operator") in _COMPARING and isinstance(value.get("key"), str):
+        if value.get("operator") in _NUMERIC_OPERATORS and isinstance(value.get("key"), str):
             yield value["key"]
         for one in value.values():
             yield from _compared_keys(one)

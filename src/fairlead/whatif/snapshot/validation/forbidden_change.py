@@ -1,8 +1,9 @@
 """Changes of existing objects that the API server refuses, such as those of immutable fields.
 
-The simulation itself refuses such changes if the kind of the object is in `_COMPARED_LATER`. In a
-simulation, objects of other kinds have only some of the API server's defaults, so their fields
-cannot be compared. Here, both objects get all defaults before they are compared.
+The simulation itself refuses such changes if the kind of the object is in
+`_COMPARED_BY_SIMULATION`. In a simulation, objects of other kinds have only some of the API
+server's defaults, so their fields cannot be compared. Here, both objects get all defaults before
+they are compared.
 
 upstream: ValidateUpdate of the strategies in pkg/registry
 """
@@ -31,9 +32,9 @@ from fairlead.apiserver.validation.validator import check_changes
 from fairlead.whatif.snapshot.manifest import Manifest
 
 # The simulation compares all immutable fields of these kinds itself.
-_COMPARED_LATER: Final = (DAEMON_SET, DEPLOYMENT, JOB, POD, PRIORITY_CLASS, REPLICA_SET)
+_COMPARED_BY_SIMULATION: Final = (DAEMON_SET, DEPLOYMENT, JOB, POD, PRIORITY_CLASS, REPLICA_SET)
 # --set may change the status of a Node.
-_NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_LATER, NODE)
+_NOT_COMPARED: Final[tuple[Kind, ...]] = (*_COMPARED_BY_SIMULATION, NODE)
 
 
 def refuse_forbidden_change(existing: Manifest, changed: Manifest) -> None:

@@ -333,7 +333,7 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
     for limits, is_safe in (([], False), ([budget("db", maxUnavailable=1)], True)):
         plan = plan_of(planner(*objects, *limits), ["a", "b"], return_again=True)
         cluster = experiment(*objects, *limits)
-        run_plan(plan, cluster, NoProgress(), at_once=2, away=seconds(60))
+        run_plan(plan, cluster, NoProgress(), max_unavailable=2, away=seconds(60))
         [run] = plan.runs
         assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, {})
 
@@ -810,7 +810,7 @@ def test_the_duration_depends_on_the_number_of_nodes_drained_at_once(planner, ex
     objects = [*map(make.node, (*NODES, "d")), *deployment(make, "web", NODES)]
     plan = plan_of(planner(*objects), NODES)
     run_plan(plan, experiment(*objects), NoProgress())
-    assert [(run.pace.at_once, run.took, run.is_safe) for run in plan.runs] == [
+    assert [(run.pace.max_unavailable, run.took, run.is_safe) for run in plan.runs] == [
         (1, seconds(90), True),
         (2, seconds(60), True),
     ]
@@ -839,7 +839,7 @@ def test_a_pace_at_which_a_workload_stops_is_not_safe(planner, experiment, make)
     """Without a budget both replicas are evicted at once if both nodes are."""
     objects = [*map(make.node, (*NODES, "d")), *deployment(make, "web", ["a", "b"])]
     plan = plan_of(planner(*objects), NODES)
-    run_plan(plan, experiment(*objects), NoProgress(), at_once=2, away=0)
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=2, away=0)
     [run] = plan.runs
     assert [str(one.workload) for one in run.stopped] == ["deploy/default/web"]
     assert not run.is_safe
@@ -1289,4 +1289,4 @@ def test_an_evicted_pod_leaves_its_node_with_a_finalizer_of_another_program(
 def test_a_percentage_is_a_part_of_the_nodes_of_each_round():
     """Half of the largest round are 3 nodes, and half of a round of 3 nodes is 1 node."""
     [pace] = paces_for(7, "50%", None)
-    assert (pace.at_once, pace.of(7), pace.of(3)) == (3, 3, 1)
+    assert (pace.max_unavailable, pace.of(7), pace.of(3)) == (3, 3, 1)

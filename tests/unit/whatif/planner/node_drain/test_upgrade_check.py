@@ -127,7 +127,7 @@ def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, e
     plan = checked(planner(*objects))
     assert plan.blockers == []
     assert [list(drain.waits) for drain in plan.drains] == [["default/db-1-0"], []]
-    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300))
     found = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
     assert found["verdict"].endswith("completes in 10m30s.")
     down = "1 pod of deploy/default/db fits on no other node and is down until its node is back"
@@ -196,7 +196,7 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     groups = surge_groups(made.model, pools_of(made.model, ""), 1)
     plan = check_nodes(made, groups, ["a", "b"], "--nodes", NoProgress())
     run_plan(
-        plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300),
+        plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300),
         rounds=upgrade_rounds(made.model, plan, groups),
     )  # fmt: skip
     stops = workload_stops(made, plan)
@@ -232,7 +232,7 @@ def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, ma
     objects = [silent, make.node("b"), *deployment(make, "web", ["a"])]
     objects += deployment(make, "other", ["b"])
     plan = checked(planner(*objects), surge=0)
-    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300))
     found = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()
     assert found["verdict"].endswith("stops: 1 node cannot be drained (node/a).")
     assert "Draining the other node takes 5m30s." in found["findings"]
@@ -339,7 +339,12 @@ def upgrade_plan(made, experiment, objects, surge=1, at_once=1):
     plan = check_nodes(made, groups, names, "--nodes", NoProgress())
     rounds = upgrade_rounds(made.model, plan, groups)
     run_plan(
-        plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300), rounds=rounds
+        plan,
+        experiment(*objects),
+        NoProgress(),
+        max_unavailable=at_once,
+        away=seconds(300),
+        rounds=rounds,
     )
     return plan
 
@@ -424,7 +429,7 @@ def test_guard_pods_of_openshift_return_with_their_node(planner, experiment, mak
     """Their budget spares one at a time, so the drain of the second node needs the first pod."""
     objects = guarded_control_plane(make)
     plan = checked(planner(*objects), surge=0)
-    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=1, away=seconds(300))
     [run] = plan.runs
     assert unsafe_because(run) == ""
     findings = upgrade_answer(plan, (), (), 0, "dump.yaml", ()).to_json()["findings"]

@@ -27,7 +27,7 @@ def stops_of(planner, experiment, objects, at_once=1):
     """Drain nodes a and b, which return, and return the workloads that stop."""
     made = planner(*objects)
     plan = plan_drains(made, ["a", "b"], NoProgress(), return_again=True)
-    run_plan(plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300))
+    run_plan(plan, experiment(*objects), NoProgress(), max_unavailable=at_once, away=seconds(300))
     return workload_stops(made, plan)
 
 
