@@ -21,15 +21,14 @@ Types = tuple[type, ...]
 class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
-    `does` is the implementation; it raises ValueError if the result of the call is a CEL error. If
-    `is_metered` is set, the first argument of `does` is the cost tracker. `cost` takes the
-    arguments without the tracker and returns the cost in units; if `cost` is None, a call costs one
-    unit.
+    `implementation` raises ValueError if the result of the call is a CEL error. If `is_metered` is
+    set, its first argument is the cost tracker. `cost` takes the arguments without the tracker and
+    returns the cost in units; if `cost` is None, a call costs one unit.
     """
 
     name: str
     taken: Types
-    does: Callable[..., Any]
+    implementation: Callable[..., Any]
     cost: Cost | None = None
     is_member: bool = False
     is_metered: bool = False
@@ -38,7 +37,7 @@ class Function(Struct, frozen=True):
 def free(
     name: str,
     taken: Types,
-    does: Callable[..., Any],
+    implementation: Callable[..., Any],
     cost: Cost | None = None,
     *,
     is_metered: bool = False,
@@ -47,23 +46,23 @@ def free(
 
     The parameters are the fields of Function with the same names.
     """
-    return Function(name, taken, does, cost, is_metered=is_metered)
+    return Function(name, taken, implementation, cost, is_metered=is_metered)
 
 
 def member(
     name: str,
     taken: Types,
-    does: Callable[..., Any],
+    implementation: Callable[..., Any],
     cost: Cost | None = None,
     *,
     is_metered: bool = False,
 ) -> Function:
     """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
-    `taken` contains the type of the receiver, then the types of the arguments. `name`, `does`,
-    `cost` and `is_metered` are as in `free`.
+    `taken` contains the type of the receiver, then the types of the arguments. `name`,
+    `implementation`, `cost` and `is_metered` are as in `free`.
     """
-    return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
+    return Function(name, taken, implementation, cost, is_member=True, is_metered=is_metered)
 
 
 class Overloads:

@@ -374,7 +374,11 @@ def _called_with_one(name: str, overloads: Overloads, one: Evaluate) -> Evaluate
         else:
             run.charge(function.cost(value))
         try:
-            return function.does(run, value) if function.is_metered else function.does(value)
+            return (
+                function.implementation(run, value)
+                if function.is_metered
+                else function.implementation(value)
+            )
         except ValueError as cause:
             raise CelError(str(cause)) from None
 
@@ -395,8 +399,8 @@ def _called_with_two(name: str, overloads: Overloads, one: Evaluate, other: Eval
             run.charge(function.cost(first, second))
         try:
             if function.is_metered:
-                return function.does(run, first, second)
-            return function.does(first, second)
+                return function.implementation(run, first, second)
+            return function.implementation(first, second)
         except ValueError as cause:
             raise CelError(str(cause)) from None
 
@@ -411,7 +415,11 @@ def _called_with_many(name: str, overloads: Overloads, given: tuple[Evaluate, ..
             raise _no_function(name)
         run.charge(1 if function.cost is None else function.cost(*values))
         try:
-            return function.does(run, *values) if function.is_metered else function.does(*values)
+            return (
+                function.implementation(run, *values)
+                if function.is_metered
+                else function.implementation(*values)
+            )
         except ValueError as cause:
             raise CelError(str(cause)) from None
 
