@@ -371,12 +371,14 @@ def check_job_changes(old: Json, new: Json) -> Causes:
     before, after = old["spec"], new["spec"]
     yield from _check_completions(before, after)
     yield from check_unchanged("spec.selector", before.get("selector"), after.get("selector"))
-    was, shall = before["template"], after["template"]
+    old_template, template = before["template"], after["template"]
     if _is_waiting(old):
-        was = _with_resources(_with_directions(was, shall), shall)
+        old_template = _with_resources(
+            _with_scheduling_directives(old_template, template), template
+        )
     shape = "core.v1.PodTemplateSpec"
-    if internal_of(shape, was) != internal_of(shape, shall):
-        yield invalid("spec.template", internal_of(shape, shall), IMMUTABLE)
+    if internal_of(shape, old_template) != internal_of(shape, template):
+        yield invalid("spec.template", internal_of(shape, template), IMMUTABLE)
     for key, shape in _FIXED_OF_JOB:
         yield from check_unchanged(f"spec.{key}", before.get(key), after.get(key), shape)
 
@@ -405,24 +407,24 @@ def _is_waiting(job: Json) -> bool:
     return bool(job["spec"].get("suspend")) and not status.get("active") and is_stopped
 
 
-def _with_resources(was: Json, shall: Json) -> Json:
-    """Return the old pod template, `was`, with the container resources of the new one, `shall`."""
-    spec, wanted = dict(was["spec"]), shall["spec"]
+def _with_resources(old_template: Json, template: Json) -> Json:
+    """Return `old_template` with the container resources of the new `template`."""
+    spec, wanted = dict(old_template["spec"]), template["spec"]
     for kind in ("initContainers", "containers"):
         had, wants = spec.get(kind) or [], wanted.get(kind) or []
         if had and len(had) == len(wants):
             pairs = zip(had, wants, strict=True)
             spec[kind] = [{**one, "resources": new.get("resources")} for one, new in pairs]
-    return {**was, "spec": spec}
+    return {**old_template, "spec": spec}
 
 
-def _with_directions(was: Json, shall: Json) -> Json:
-    """Return the old pod template, `was`, with the scheduling directives of the new one, `shall`.
+def _with_scheduling_directives(old_template: Json, template: Json) -> Json:
+    """Return `old_template` with the scheduling directives of the new `template`.
 
     Labels and annotations are also those of the new template.
     """
     # upstream: validation.go:validatePodTemplateUpdate
-    spec, wanted = dict(was["spec"]), shall["spec"]
+    spec, wanted = dict(old_template["spec"]), template["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):
         spec[key] = wanted.get(key)
     affinity = dict(spec.get("affinity") or {})
@@ -431,9 +433,9 @@ def _with_directions(was: Json, shall: Json) -> Json:
         spec["affinity"] = affinity
     else:
         spec["affinity"] = None
-    meta, wanted_meta = dict(was.get("metadata") or {}), shall.get("metadata") or {}
+    meta, wanted_meta = dict(old_template.get("metadata") or {}), template.get("metadata") or {}
     for key in ("labels", "annotations"):
         meta.pop(key, None)
         if wanted_meta.get(key) is not None:
             meta[key] = wanted_meta[key]
-    return {**was, "metadata": meta, "spec": spec}
+    return {**old_template, "metadata": meta, "spec": spec}

@@ -61,7 +61,7 @@ def check_pod_update(old: Json, new: Json) -> Causes:
     if before.get("schedulingGates"):
         yield from _check_node_selector(before, after)
         yield from _check_node_affinity(before, after)
-        fixed = _without_directions(before, fixed)
+        fixed = _without_scheduling_directives(before, fixed)
     shown = [internal_of("core.v1.PodSpec", spec) for spec in (before, fixed)]
     if shown[0] != shown[1]:
         yield forbidden("spec", f"{NOT_CHANGEABLE}\n{change_text(*shown)}")
@@ -160,7 +160,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
     return fixed
 
 
-def _without_directions(before: Json, fixed: Json) -> Json:
+def _without_scheduling_directives(before: Json, fixed: Json) -> Json:
     """Return `fixed`, the spec of a gated pod, with nodeSelector and nodeAffinity of `before`."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
