@@ -61,7 +61,7 @@ class NodeWorld:
         """Start without objects."""
         self.store = Store(_NoIds(), admission=())
         self.log = NodeWriteLog()
-        self._agenda: TimerQueue[Act] = TimerQueue()
+        self._timers: TimerQueue[Act] = TimerQueue()
         self._due: deque[Act] = deque()
         self._pending: list[Stimulus] = []
         self._driver = Driver(engine, self, now=instant(START_MS))
@@ -74,7 +74,7 @@ class NodeWorld:
 
     def at(self, t_ms: int, act: Act) -> None:
         """Schedule `act` at the recorder's time `t_ms`; equal times keep the order of insertion."""
-        self._agenda.add(instant(t_ms), act)
+        self._timers.add(instant(t_ms), act)
 
     def begin(self) -> None:
         """Deliver all existing objects to the controllers, as one stimulus."""
@@ -107,11 +107,11 @@ class NodeWorld:
 
     def next_event(self) -> Instant | None:
         """Return the time of the script's next action; None if there is none."""
-        return self._agenda.next_due()
+        return self._timers.next_due()
 
     def _is_due(self, now: Instant) -> bool:
         if not self._due:
-            self._due.extend(self._agenda.pop_due(now))
+            self._due.extend(self._timers.pop_due(now))
         return bool(self._due)
 
     def _see(self, change: StoredChange) -> None:

@@ -325,18 +325,18 @@ class TestCluster:
         if not found:
             status = status_text(self.get("pod", name, namespace))
             raise self._failure(
-                f"{name} {otherwise} within {within}: {status}", but=(namespace, name)
+                f"{name} {otherwise} within {within}: {status}", described=(namespace, name)
             )
         return found
 
-    def _failure(self, problem: str, but: tuple[str, str] | None = None) -> AssertionError:
+    def _failure(self, problem: str, described: tuple[str, str] | None = None) -> AssertionError:
         """Return an error with `problem` and a list of the pods without a node, with reasons.
 
-        `but` is the namespace and name of a pod that `problem` already describes; the list omits
-        this pod.
+        `described` is the namespace and name of a pod that `problem` already describes; the list
+        omits this pod.
         """
         waiting = [
-            pod for pod in self.list("pod", None) if is_waiting(pod) and _identity(pod) != but
+            pod for pod in self.list("pod", None) if is_waiting(pod) and _identity(pod) != described
         ]
         shown = [f"  {'/'.join(_identity(pod))}: {status_text(pod)}" for pod in waiting[:SHOWN_MAX]]
         if len(waiting) > SHOWN_MAX:

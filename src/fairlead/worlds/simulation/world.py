@@ -140,7 +140,7 @@ class SimulatedWorld:
         self._driver = Driver(engine, self, now=start)
         self._latency = latency or Latency()
         self.command_log = command_log
-        self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
+        self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
@@ -173,7 +173,7 @@ class SimulatedWorld:
 
         An exception that `act` raises ends the run.
         """
-        self._agenda.add(due, partial(act, self.store))
+        self._timers.add(due, partial(act, self.store))
 
     def run(
         self,
@@ -212,7 +212,7 @@ class SimulatedWorld:
         elif isinstance(command, CallExtender):
             self._pending_stimuli.append(self._call_extender(command, now))
         elif latency := self._latency.of(command):
-            self._agenda.add(now + latency, partial(self._apply, issued))
+            self._timers.add(now + latency, partial(self._apply, issued))
         else:
             self._apply(issued, now)
         return None
@@ -231,11 +231,11 @@ class SimulatedWorld:
 
     def next_event(self) -> Instant | None:
         """Return the due time of the next script entry or delayed command, or None."""
-        return self._agenda.next_due()
+        return self._timers.next_due()
 
     def _is_due(self, now: Instant) -> bool:
         if not self._due:
-            self._due.extend(self._agenda.pop_due(now))
+            self._due.extend(self._timers.pop_due(now))
         return bool(self._due)
 
     def _apply(self, issued: Issued, now: Instant) -> None:
