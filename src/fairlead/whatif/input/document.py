@@ -262,7 +262,7 @@ def read_bytes(path: Path) -> bytes:
 
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:
     text = decode_text(source, data)
-    values = _json(source, text, must=json_by_name) or _yaml(source, text)
+    values = _json(source, text, is_json=json_by_name) or _yaml(source, text)
     found = [value for value in values if value is not None]
     if not found:
         raise _EmptyFileError(source, "contains only comments or empty documents")
@@ -288,13 +288,13 @@ def decode_text(source: str, data: bytes) -> str:
     return text
 
 
-def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
+def _json(source: str, text: str, *, is_json: bool) -> list[Any] | None:
     """Return the JSON values of `text`; None if `text` must be parsed as YAML.
 
-    If `must` is set, the result is never None. Raises InputError for invalid JSON if `must` is set
-    or if the invalid value begins with `{"`; otherwise, return None for invalid JSON.
+    If `is_json` is set, the result is never None. Raises InputError for invalid JSON if `is_json`
+    is set or if the invalid value begins with `{"`; otherwise, return None for invalid JSON.
     """
-    if not must and not text.lstrip().startswith(("{", "[")):
+    if not is_json and not text.lstrip().startswith(("{", "[")):
         return None
     found: list[Any] = []
     data = text.encode()
@@ -306,7 +306,7 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
         except RecursionError:
             raise InputError(source, f"{subject}is nested too deeply") from None
         except msgspec.DecodeError as cause:
-            if must or part.startswith(b'{"'):
+            if is_json or part.startswith(b'{"'):
                 hint = _WITHOUT_LOGS if _LOGS in part else ""
                 raise InputError(source, f"{subject}is not JSON: {cause}{hint}") from None
             return None  # a YAML flow mapping has the same first character

@@ -91,13 +91,13 @@ class ConsolidationPlan(Struct):
     removed. `blockers` are the rules and budgets that block nodes, and pods that fit no other node
     even if only their own node is emptied. A node in `needed` has no blocker, but its pods do not
     all fit in addition to those of the plan's nodes. A node in `needed_anyway` is blocked by a rule
-    or a budget, and would otherwise be in `needed`. For the nodes of both lists, `whys` contains
-    the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
-    nodes without a known price are missing. `bound` is the minimum number of candidates that must
-    stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried` is the
-    number of nodes that were not tried, because the limit was already reached. If the drains of a
-    larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger plan;
-    otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
+    or a budget, and would otherwise be in `needed`. For the nodes of both lists, `blocker_by_node`
+    contains the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly
+    prices; nodes without a known price are missing. `bound` is the minimum number of candidates
+    that must stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried`
+    is the number of nodes that were not tried, because the limit was already reached. If the drains
+    of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger
+    plan; otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
     `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
     """
 
@@ -108,7 +108,7 @@ class ConsolidationPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     needed: list[str] = field(default_factory=list)
     needed_anyway: list[str] = field(default_factory=list)
-    whys: Mapping[str, Blocker] = field(default_factory=dict)
+    blocker_by_node: Mapping[str, Blocker] = field(default_factory=dict)
     prices: Mapping[str, float] = field(default_factory=dict)
     limit: int | None = None
     untried: int = 0
@@ -168,7 +168,7 @@ def consolidate(
     with _after(planner, plan):
         stuck = _stuck_without_rules(planner, blockers, progress)
     needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck)
-    whys = failed | stuck
+    blocker_by_node = failed | stuck
     blockers += _with_remedies(planner, plan, [*unplaced, *also_unplaced])
     return ConsolidationPlan(
         model.table.count,
@@ -178,7 +178,11 @@ def consolidate(
         blockers,
         needed,
         needed_anyway,
-        {name: whys[name] for name in (*needed, *needed_anyway) if name in whys},
+        {
+            name: blocker_by_node[name]
+            for name in (*needed, *needed_anyway)
+            if name in blocker_by_node
+        },
         prices,
         limit,
         untried,
@@ -216,7 +220,9 @@ def consolidate_safely(
         blockers=[one for one in found.blockers if one.node not in going],
         needed=[name for name in found.needed if name not in going],
         needed_anyway=[name for name in found.needed_anyway if name not in going],
-        whys={name: why for name, why in found.whys.items() if name not in going},
+        blocker_by_node={
+            name: why for name, why in found.blocker_by_node.items() if name not in going
+        },
         unsafe=found.plan.runs[-1],
     )
 
@@ -696,7 +702,7 @@ def _causes(found: ConsolidationPlan) -> ResultTable:
 def _staying(found: ConsolidationPlan) -> ResultTable:
     """Return a table of the nodes in `needed` and `needed_anyway`."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for name, blocker in found.whys.items():
+    for name, blocker in found.blocker_by_node.items():
         groups.setdefault((blocker.owner, blocker.why), []).append(name)
     rows = [
         {"where": few_or_count(names), "on": sorted(names), "owner": owner, "why": why}

@@ -129,7 +129,7 @@ def test_no_plan_fails_a_job(planner, experiment, make, limit, going, blocked):
     assert (len(found.removable), found.plan.runs[0].is_safe) == (going, True)
     assert [one.cause for one in found.blockers].count(BlockCause.JOB) == blocked
     if limit == 1:
-        [why] = found.whys.values()
+        [why] = found.blocker_by_node.values()
         assert why.owner == "job/default/train"
 
 

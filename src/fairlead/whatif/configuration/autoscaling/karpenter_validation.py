@@ -137,7 +137,7 @@ def _claim_spec_problems(path: str, spec: NodeClaimSpec) -> Problems:
     yield from _duration_problems(f"{path}.expireAfter", spec.expire_after)
     grace = spec.termination_grace_period
     if grace is not None:
-        yield from _duration_problems(f"{path}.terminationGracePeriod", grace, can_be_never=False)
+        yield from _duration_problems(f"{path}.terminationGracePeriod", grace, allows_never=False)
     for name, taints in (("taints", spec.taints), ("startupTaints", spec.startup_taints)):
         for index, taint in enumerate(taints):
             yield from taint_problems(f"{path}.{name}[{index}]", taint)
@@ -189,12 +189,12 @@ def _requirement_problems(path: str, one: FlexibleRequirement) -> Problems:
             yield f"{path}.minValues", f"{one.min_values} is not from 1 to {most}"
 
 
-def _duration_problems(path: str, text: str, *, can_be_never: bool = True) -> Problems:
-    if can_be_never and text == NEVER:
+def _duration_problems(path: str, text: str, *, allows_never: bool = True) -> Problems:
+    if allows_never and text == NEVER:
         return
     if not _DURATION.fullmatch(text):
         problem = f"{text!r} is not a duration such as 30s, 5m or 720h"
-        yield path, f"{problem}, or {NEVER}" if can_be_never else problem
+        yield path, f"{problem}, or {NEVER}" if allows_never else problem
     else:
         yield from _length_problems(path, text)
 
