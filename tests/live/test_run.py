@@ -84,12 +84,14 @@ def test_pods_are_bound_and_events_written(cluster, clean):
         events = eventually(
             lambda: (
                 client.EventsV1Api()
-                .list_namespaced_event("default", field_selector="reason=Scheduled")
+                .list_namespaced_event(
+                    "default", field_selector="reason=Scheduled,regarding.name=p0"
+                )
                 .items
             )
         )
         assert events[0].reporting_controller == "default-scheduler"
-        assert events[0].note.startswith("Successfully assigned default/p")
+        assert events[0].note.startswith("Successfully assigned default/p0")
         assert read("other").spec.node_name is None
 
 
