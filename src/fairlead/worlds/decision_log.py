@@ -68,6 +68,7 @@ class DecisionLog:
         self._verbosity = verbosity
         self._cycle = 0
         self._placing: dict[ObjectRef, int] = {}  # the cycles of placed pods that are not bound yet
+        self._zone_states: dict[str, str] = {}
 
     def stop(self) -> None:
         """Stop writing lines."""
@@ -113,8 +114,24 @@ class DecisionLog:
                 pairs = {"queue": queue, "jobs": jobs}
                 message = "Queue does not exist; jobs wait for it"
                 yield LogEntry(0, _BATCH, message, pairs, severity="warning")
+            case ZoneAssessed():
+                yield self._zone_line(record)
             case _:
                 yield from _node_lines(record)
+
+    def _zone_line(self, record: ZoneAssessed) -> LogEntry:
+        """Return the log line of a zone; upstream logs only a new state."""
+        is_new = self._zone_states.get(record.zone) != record.state
+        self._zone_states[record.zone] = record.state
+        pairs: Pairs = {
+            "zone": _shown(record.zone),
+            "newState" if is_new else "state": record.state,
+            "nodes": record.size,
+            "notReady": record.unready,
+            "evictionRate": record.eviction_rate,
+        }
+        message = "Controller detected that zone is now in new state"
+        return LogEntry(2, _NODES, message if is_new else "Zone has changed", pairs)
 
     def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[LogEntry]:
         """Yield the log lines of a scheduling cycle, or of a failed binding."""
@@ -225,15 +242,6 @@ def _node_lines(record: Record) -> Iterator[LogEntry]:
                 "silentFor": f"{to_seconds(at - heartbeat_at):g}s",
             }
             yield LogEntry(2, _NODES, "Node has not posted its status in time", pairs)
-        case ZoneAssessed():
-            pairs = {
-                "zone": _shown(record.zone),
-                "newState": record.state,
-                "nodes": record.size,
-            }
-            more = {"notReady": record.unready, "evictionRate": record.eviction_rate}
-            message = "Controller detected that zone is now in new state"
-            yield LogEntry(2, _NODES, message, {**pairs, **more})
         case NodeTainted(node=node, zone=zone, key=key, is_rate_limited=is_rate_limited):
             pairs = {
                 "node": node,

@@ -85,6 +85,19 @@ def test_each_record_has_its_log_level(record, counts):
     assert tuple(len(lines(record, verbosity=n)) for n in (0, *LEVELS.values())) == counts
 
 
+def test_only_a_new_state_of_a_zone_is_logged_as_new():
+    zone = ZoneAssessed("r:\0:z", "Normal", 2, 0, 0.1, NOON)
+    unready = msgspec.structs.replace(zone, unready=1)
+    disrupted = msgspec.structs.replace(zone, state="FullDisruption", unready=2)
+    found = [line.split("] ")[1] for line in lines(zone, unready, disrupted)]
+    new = '"Controller detected that zone is now in new state" zone="r::z" '
+    assert found == [
+        new + 'newState="Normal" nodes=2 notReady=0 evictionRate=0.1',
+        '"Zone has changed" zone="r::z" state="Normal" nodes=2 notReady=1 evictionRate=0.1',
+        new + 'newState="FullDisruption" nodes=2 notReady=2 evictionRate=0.1',
+    ]
+
+
 def test_a_failed_binding_has_the_cycle_that_placed_the_pod():
     other = msgspec.structs.replace(PLACED, pod=V)
     refused = msgspec.structs.replace(FAILED, is_binding=True, attempt=2)
