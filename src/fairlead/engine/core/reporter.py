@@ -150,7 +150,7 @@ class NodeMarkedUnknown(Struct, frozen=True):
 class ZoneAssessed(Struct, frozen=True):
     """The state, the number of nodes or the eviction rate of a zone has changed.
 
-    `size` is the number of nodes that count for the zone's state, `unready` the number of these
+    `size` is the number of nodes that count toward the zone's state, `unready` the number of these
     nodes that are not ready. `eviction_rate` is the number of nodes per second whose pods may be
     evicted.
     """

@@ -36,9 +36,10 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
     - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first label that
       the node has is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
-    - `excludes_labelled`: nodes with the label exclude-disruption do not count for the zone's state
+    - `excludes_labelled`: nodes with the label exclude-disruption do not count toward the zone's
+      state
     - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
-      do not count for the zone's state
+      do not count toward the zone's state
     - `taints_by_current`: a pass taints a node by its new Ready status, which is Unknown if the
       heartbeat is overdue; if the field is False, by the Ready status before the pass
     - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing

@@ -30,7 +30,7 @@ class ZoneState(StrEnum):
 
 
 class ZoneCount(Struct, frozen=True):
-    """How many nodes of a zone count for its disruption state, and how many of them are unready."""
+    """How many nodes of a zone count toward its state, and how many of them are unready."""
 
     size: int = 0
     unready: int = 0
