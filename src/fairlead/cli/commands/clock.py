@@ -26,7 +26,8 @@ def clock(
     amount: Annotated[
         str,
         Parameter(
-            help="For advance: a duration (5m). For speed: simulated seconds per real second (60).",
+            help="For advance: a duration, such as 5m. For speed: simulated seconds per real "
+            "second, such as 60.",
             show_default=False,
             allow_leading_hyphen=True,  # the cluster refuses negative durations
         ),
