@@ -76,10 +76,10 @@ class DumpedReplicas(Replicas):
     # --- columns ---------------------------------------------------------------------------
 
     def column(self, *path: str | int) -> Sequence[str]:
-        """Return, for each pod, the string at `path` in its view.
+        """Return the string at `path` in each pod.
 
-        The path consists of fields and list indices. Example: `column("status", "conditions", 0,
-        "last_transition_time")`.
+        The path consists of attributes of Pod and list indices. Example: `column("status",
+        "conditions", 0, "last_transition_time")`.
         """
         number = self.template.number_at(path)
         if number is not None:

@@ -110,9 +110,10 @@ class _Template(Struct, frozen=True):
 
 
 class PodWriteCopies:
-    """Stores status writes and bindings of pods as copies of equal writes to earlier pods.
+    """Stores a status write or binding of a pod as a copy of the same write to an earlier pod.
 
-    The caller uses it only while the store has no webhooks and policies.
+    A copied write calls no admission webhooks or policies, so the caller must not use this class
+    while the store contains any.
     """
 
     def __init__(self, store: Store) -> None:

@@ -39,7 +39,7 @@ class CustomScales(Struct):
     _resources: dict[tuple[_GroupKind, str, str], Unstructured] = field(default_factory=dict)
 
     def see(self, one: ApiObject) -> bool:
-        """Store a definition, or a custom resource whose definition is stored.
+        """Store a CustomResourceDefinition, or a custom resource whose definition is stored.
 
         Returns True if a custom resource was stored. All other objects are ignored.
         """
@@ -54,7 +54,7 @@ class CustomScales(Struct):
         return True
 
     def forget(self, one: ApiObject) -> bool:
-        """Remove a definition or a custom resource.
+        """Remove a CustomResourceDefinition or a custom resource.
 
         Returns True if `one` is a custom resource that was stored.
         """

@@ -195,13 +195,13 @@ def idle_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
 
 
 def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
-    """Return notes about the cluster's autoscalers, which plans do not simulate.
+    """Return notes for a command that does not simulate the cluster's autoscalers.
 
-    `manifests` are the objects of the cluster. One note per autoscaler says what the autoscaler
-    does and the plan does not: `effect`, which is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler
-    does not choose nodes, so it gets no note for CHOOSES_NODES. Other notes name an autoscaler that
-    has no ready pod, and nodes that Karpenter has requested but that do not exist yet. Return () if
-    there is nothing to note.
+    `manifests` are the objects of the cluster. For each autoscaler, a note says that it is not
+    simulated, and what it does in the cluster. `effect` is this text: ADDS_NODES or CHOOSES_NODES.
+    Cluster Autoscaler does not choose nodes, so it gets no note for CHOOSES_NODES. Other notes name
+    an autoscaler that has no ready pod, and nodes that Karpenter has requested but that do not
+    exist yet. Return () if there is nothing to note.
     """
     installed = [
         (name, autoscaler)

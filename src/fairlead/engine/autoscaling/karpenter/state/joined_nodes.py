@@ -4,7 +4,8 @@ Few changes require a new list. After most changes, only one node is joined agai
 
     a NodeClaim or Node was added or removed, or its provider id changed -> the whole list
     a NodeClaim or Node has changed in another way                       -> this node
-    a nomination or mark of a node has begun or ended                    -> this node
+    a nomination of a node has begun or ended                            -> this node
+    a node has been marked for deletion or unmarked                      -> this node
 
 Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
 entry is the same object as before unless a part of it has changed.
