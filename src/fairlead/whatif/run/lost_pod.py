@@ -22,6 +22,7 @@ from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
+from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (
     AffectedPodState,
@@ -93,7 +94,9 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         workload = workload_of(lost.pod)
         is_over = owner.kind == "Job" and self._has_ended(workload)
         # A Job can still want other pods when it gives up an index whose pod was evicted.
-        is_given_up = owner.kind == "Job" and not is_over and lost.evicted_at is not None
+        is_given_up = (
+            INDEX in lost.pod.metadata.annotations and not is_over and lost.evicted_at is not None
+        )
         if self._is_complete(workload) and not is_given_up:
             why = (
                 "ended and needs no pods"

@@ -615,6 +615,26 @@ def test_an_evicted_pod_whose_job_gives_up_its_index_is_lost(snapshot, make, zon
     ]
 
 
+def test_an_evicted_pod_of_a_work_queue_that_is_done_is_not_lost(snapshot, make, zoned):
+    """After the success of a pod, a Job without completions creates no more pods."""
+    version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}
+    pods = [make.pod(f"sum-{zone}", node_name=f"{zone}0", restartPolicy="Never") for zone in "ab"]
+    template = {"spec": {"restartPolicy": "Never", "containers": pods[0]["spec"]["containers"]}}
+    job = {
+        **version,
+        "metadata": {**identity, "namespace": "default"},
+        "spec": {"parallelism": 3, "template": template},
+        "status": {"active": 2, "succeeded": 1},
+    }
+    for pod in pods:
+        pod["metadata"]["ownerReferences"] = [{**version, **identity, "controller": True}]
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    change = ClusterChange(failures=Failures(fail_zone=("a",)), lasts="20m")
+    answer = what_if(snapshot(*zoned(a=1, b=1), job, *pods), change)
+    assert {one.cause for one in outage(answer).lost} == {LossCause.NOT_NEEDED}
+    assert outage(answer).not_back == []
+
+
 @pytest.mark.parametrize(
     ("policy", "limit", "is_back"),
     [("OnFailure", 6, True), ("OnFailure", 1, False), ("Never", 0, False)],
