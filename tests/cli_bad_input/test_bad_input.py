@@ -40,6 +40,17 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.x.io}
+spec: {group: x.io, names: {kind: Widget, plural: widgets, shortNames: 5}}
+"""
+WIDGET = """\
+apiVersion: x.io/v1
+kind: Widget
+metadata: {name: a, namespace: shop}
+"""
 CRON_JOB = """\
 apiVersion: batch/v1
 kind: CronJob
@@ -1149,6 +1160,12 @@ CASES = [
     Case("conformance of nothing", "conformance", ("conformance: KIND is missing",)),
     Case("unknown command", "whatfi x", ("whatfi",)),
     Case("nothing to ask about", "whatif", ("arguments: name a SNAPSHOT, or a cluster",)),
+    *(
+        Case(f"a name of a kind that is no text, {option}", f"whatif dump.yaml {option}",
+             ("dump.yaml: CustomResourceDefinition widgets.x.io: spec.names.shortNames: Expected",),
+             (("dump.yaml", documents(NODE, DEFINITION, WIDGET)), ("w.yaml", WIDGET)))
+        for option in ("--delete w/a", "--apply w.yaml")
+    ),
     load_table("a cell of 200 kB", "time,workload,cpu\n0," + "a" * 200_000 + ",1\n",
         "load.csv: line 2: is not CSV"),
     Case("a list without a load", "whatif dump.yaml --load load.yaml",

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
@@ -36,6 +38,24 @@ _COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the 
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
 _ALL: Final = ("*", "all")  # what users try
 _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
+
+
+class _DefinedNames(Struct, frozen=True, rename="camel"):
+    kind: str = ""
+    plural: str = ""
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+
+
+class DefinitionSpec(Struct, frozen=True):
+    """The part of the spec of a CustomResourceDefinition that names a kind."""
+
+    group: str = ""
+    names: _DefinedNames = _DefinedNames()
+
+
+class _Definition(Struct, frozen=True):
+    spec: DefinitionSpec = DefinitionSpec()
 
 
 class Inventory:
@@ -305,15 +325,22 @@ class Inventory:
     def _defined_as(self, name: str) -> list[Kind]:
         """Return the kinds to which a CustomResourceDefinition of the inventory gives `name`."""
         found = []
-        for definition in self.of_kind(CUSTOM_RESOURCE_DEFINITION):
-            spec = definition.value.get("spec") or {}
-            names = spec.get("names") or {}
-            known = (names.get("plural"), names.get("singular"), *(names.get("shortNames") or ()))
-            group, kind_name = spec.get("group"), names.get("kind")
-            if name.removesuffix(f".{group}") in known:
+        for _, spec in self.definitions():
+            names = spec.names
+            if name.removesuffix(f".{spec.group}") in (
+                names.plural, names.singular, *names.short_names
+            ):  # fmt: skip
                 kinds = self._kinds.values()
-                found += [one for one in kinds if (one.group, one.kind) == (group, kind_name)]
+                found += [one for one in kinds if (one.group, one.kind) == (spec.group, names.kind)]
         return found
+
+    def definitions(self) -> Iterator[tuple[Manifest, DefinitionSpec]]:
+        """Yield each CustomResourceDefinition of the inventory with the names in its spec.
+
+        Raises InputError for a name that is no text.
+        """
+        for one in self.of_kind(CUSTOM_RESOURCE_DEFINITION):
+            yield one, one.as_view(_Definition).spec
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
         """Return a suggestion for what `text`, whose kind is unknown, may mean.

@@ -70,10 +70,8 @@ class DefinedTypes:
         Raises InputError if the definition is invalid, or does not serve the version.
         """
         kind = resource.kind
-        for definition in self._inventory.of_kind(CUSTOM_RESOURCE_DEFINITION):
-            spec = definition.value.get("spec") or {}
-            names = spec.get("names") or {}
-            if (spec.get("group"), names.get("kind")) == (kind.group, kind.kind):
+        for definition, spec in self._inventory.definitions():
+            if (spec.group, spec.names.kind) == (kind.group, kind.kind):
                 version = f"{kind.group}/{kind.version}"
                 types = self._types_in(definition)
                 if version not in types:
