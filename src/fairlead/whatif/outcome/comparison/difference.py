@@ -5,6 +5,7 @@ Pods of the two runs are compared in pairs (see `pod_role`).
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
@@ -16,6 +17,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.outcome.comparison.pod_role import (
     PodRole,
     is_created_later,
@@ -332,7 +334,10 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
         shortage = changed.workloads[workload].wanted - len(present[workload])
-        waits_for = _first_waiting(present[workload]) if _is_of_stateful_set(pods[0]) else ""
+        waits_for = ""
+        if workload.kind == STATEFUL_SET.kind:
+            pods.sort(key=_ordinal)  # fewer replicas remove the pods with the highest ordinals
+            waits_for = _first_waiting(present[workload])
         for pod in pods[: max(shortage, 0)]:
             yield NotCreated(pod, waits_for)
 
@@ -342,7 +347,13 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 
     `pods` belong to a StatefulSet, which creates no further pod while it waits for this pod.
     """
-    return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
+    return next((pod.key for pod in sorted(pods, key=_ordinal) if not pod.node), "")
+
+
+def _ordinal(pod: PodEnd) -> tuple[int, str]:
+    """Return a key that sorts the pods of a StatefulSet by ordinal; other names come last."""
+    found = ordinal_of(pod.workload.name, pod.name)
+    return sys.maxsize if found is None else found, pod.key
 
 
 # --- lists -------------------------------------------------------------------------------------

@@ -288,6 +288,16 @@ def test_a_pod_that_its_stateful_set_deletes_and_still_wants_is_not_created_agai
     assert found.gone == found.displaced == ()
 
 
+def test_fewer_replicas_remove_the_pods_with_the_highest_ordinals():
+    """The StatefulSet is scaled from 11 to 10 pods, and does not create web-9 again."""
+    workload = WorkloadRef("StatefulSet", "ns", "web")
+    pods = [pod(f"web-{ordinal}", "a", owner=workload) for ordinal in range(11)]
+    ready = WorkloadReadiness(wanted=10, before=11, lowest=9, lowest_for=None, at_end=9)
+    found = difference(outcome(*pods), outcome(*pods[:9], workloads={workload: ready}))
+    assert [one.pod.name for one in found.not_created] == ["web-9"]
+    assert keys(found.removed) == ["ns/web-10"]
+
+
 @pytest.mark.parametrize(
     ("left", "words"),
     [("a", "1 back on the same node (drain)"), ("b", "1 moved as without the change")],
