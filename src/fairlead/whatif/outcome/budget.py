@@ -7,15 +7,15 @@ have been down on failed nodes.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.selector import selector_matches
+from fairlead.api.selector import Labels, selector_matches
 from fairlead.api.text.count import counted
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome, UndrainedCause
 
@@ -132,12 +132,13 @@ def budget_outcomes(
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}
     breaches_of = Counter(one.pdb for one in breaches)
+    pods = _PodsAtEnd(changed)
     found = []
-    for history in map(partial(_without_removed, run=changed), changed.budgets):
+    for history in map(partial(_without_removed, pods=pods), changed.budgets):
         if _differs(history, known.get(history.pdb)):
             one = _outcome(history, known.get(history.pdb), undrained, breaches_of)
             if one.has_new_rule:
-                one = replace(one, selects_none=_selects_none(history, changed))
+                one = replace(one, selects_none=pods.lack(history))
             found.append(one)
     present = {history.pdb for history in changed.budgets}
     found += [
@@ -158,23 +159,35 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
     return has_changed or _has_new_rule(history, known) or _shortage(history, known) > 0
 
 
-def _selects_none(history: BudgetHistory, run: RunOutcome) -> bool:
-    """Return whether the budget exists at the end of `run`, and selects no pod then."""
-    namespace = history.pdb.partition("/")[0]
-    return history.selector is not None and not any(
-        pod.namespace == namespace and selector_matches(history.selector, pod.labels)
-        for pod in run.pods.values()
-    )
+class _PodsAtEnd(Struct, frozen=True, dict=True):
+    """The pods at the end of `run`."""
+
+    run: RunOutcome
+
+    def lack(self, history: BudgetHistory) -> bool:
+        """Return whether the budget exists at the end, and selects no pod then."""
+        selector = history.selector
+        return selector is not None and not any(
+            selector_matches(selector, labels)
+            for labels in self._labels[history.pdb.partition("/")[0]].values()
+        )
+
+    @cached_property
+    def _labels(self) -> Mapping[str, Mapping[frozenset[tuple[str, str]], Labels]]:
+        """The different labels of pods by namespace; all pods are read once for all budgets."""
+        found: dict[str, dict[frozenset[tuple[str, str]], Labels]] = defaultdict(dict)
+        for pod in self.run.pods.values():
+            found[pod.namespace][frozenset(pod.labels.items())] = pod.labels
+        return found
 
 
-def _without_removed(history: BudgetHistory, run: RunOutcome) -> BudgetHistory:
+def _without_removed(history: BudgetHistory, pods: _PodsAtEnd) -> BudgetHistory:
     """Return `history` without its shortage if all pods of the budget are removed.
 
     For example, the change can delete the workload or scale it to 0.
     """
     may_be_removed = history.shortage and not (history.lowest_healthy or history.displaced)
-    is_removed = may_be_removed and _selects_none(history, run)  # reads all pods
-    return replace(history, shortage=0) if is_removed else history
+    return replace(history, shortage=0) if may_be_removed and pods.lack(history) else history
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:

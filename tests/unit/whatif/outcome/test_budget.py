@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fairlead.api.objects import LabelSelector
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.outcome.budget import BudgetResult, budget_outcomes
-from fairlead.whatif.outcome.run_outcome import BudgetHistory, RunOutcome
+from fairlead.whatif.outcome.run_outcome import BudgetHistory, PodEnd, RunOutcome
 from fairlead.whatif.question import what_if
 
 TODAY = BudgetHistory(
@@ -46,6 +47,29 @@ def test_a_changed_rule_determines_the_allowed_disruptions():
 def test_a_budget_with_an_equal_shortage_without_the_change_is_not_listed():
     lacking = replace(TODAY, shortage=1)
     assert budget_outcomes(run(budgets=(lacking,)), run(budgets=(lacking,)), ()) == []
+
+
+class CountedPods(dict):
+    """Pods at the end of a run; `reads` counts how often all of them are read."""
+
+    reads = 0
+
+    def values(self):
+        self.reads += 1
+        return super().values()
+
+
+def test_the_pods_are_read_once_for_all_budgets():
+    """A failure can leave thousands of budgets without a healthy pod."""
+    selector = LabelSelector(match_labels={"app": "web"})
+    budgets = tuple(
+        replace(TODAY, pdb=f"{namespace}/web", lowest_healthy=0, shortage=3, selector=selector)
+        for namespace in ("a", "b", "c")
+    )
+    pods = CountedPods(x=PodEnd(namespace="b", name="x", labels={"app": "web", "n": "0"}))
+    found = budget_outcomes(run(), run(budgets=budgets, pods=pods), ())
+    assert {one.pdb: one.shortage for one in found} == {"a/web": 0, "b/web": 3, "c/web": 0}
+    assert pods.reads == 1
 
 
 @pytest.fixture
