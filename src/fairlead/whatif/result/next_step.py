@@ -205,7 +205,10 @@ def _rounded_up(duration: DurationNs) -> str:
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
-    """Yield what-ifs in which the budgets that refuse evictions allow more disruptions.
+    """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
+
+    If `_refuse_less` includes a budget, the what-if sets its `unhealthyPodEvictionPolicy`;
+    otherwise, it is that of `_room_in`.
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets.
@@ -215,10 +218,50 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
     exhausted = {
         one.pdb for one in case.answer.changed.budgets if not violating.isdisjoint(one.refused)
     }
-    for budget in case.answer.effect.budgets:
-        if budget.state is BudgetResult.BLOCKS and budget.pdb in exhausted:
+    blocking = [
+        one
+        for one in case.answer.effect.budgets
+        if one.state is BudgetResult.BLOCKS and one.pdb in exhausted
+    ]
+    tolerant = _refuse_less(blocking, case)
+    for budget in blocking:
+        if budget.pdb in tolerant:
+            words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
+            yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
+        else:
             yield from _room_in(budget, case)
     yield from _single_budget(case)
+
+
+def _refuse_less(budgets: Iterable[BudgetOutcome], case: _Case) -> set[str]:
+    """Return which of `budgets` refuse fewer evictions if they always allow those of unready pods.
+
+    Budgets that the question may already change are left out. All others with unready pods are
+    tried in one simulation.
+    """
+    effect, change = case.answer.effect, case.answer.change
+    unready = {
+        pdb
+        for one in effect.workloads
+        if one.readiness.before < one.readiness.wanted
+        for pdb, _ in one.budgets
+    }
+    refused = {
+        one.pdb: one.blocked
+        for one in budgets
+        if one.pdb in unready and not _may_change(one.pdb, change)
+    }
+    if not refused:
+        return set()
+    tried = case.ask(replace(change, set=(*change.set, *map(_always_allow, refused))))
+    if tried is None:
+        return set()
+    left = {one.pdb: one.blocked for one in tried.budgets}
+    return {pdb for pdb, count in refused.items() if left.get(pdb, 0) < count}
+
+
+def _always_allow(pdb: str) -> str:
+    return f"pdb/{pdb}:spec.unhealthyPodEvictionPolicy=AlwaysAllow"
 
 
 def _single_budget(case: _Case) -> Iterator[NextStep]:
@@ -325,13 +368,10 @@ def _unbreached(
 
 
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas, or with a budget that allows more evictions.
+    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If pods are not ready, and fewer evictions are refused when the budget always allows the
-    eviction of such pods, the what-if sets `unhealthyPodEvictionPolicy`.
-
-    Otherwise, if `minAvailable` is a number, the what-if adds replicas: the number of healthy pods
-    that the budget needs, minus the lowest number of healthy pods that it had, and at least 1.
+    If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
+    budget needs, minus the lowest number of healthy pods that it had, and at least 1.
 
     In all other cases, the what-if changes the budget. No what-if is yielded if the question may
     already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
@@ -341,19 +381,11 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind = budget.rule.partition(" ")[0]
-    is_edited = bool(change.apply) or _is_named(budget.pdb, change.set)
-    if not is_edited and any(one.readiness.before < one.readiness.wanted for one in covered):
-        setting = f"pdb/{budget.pdb}:spec.unhealthyPodEvictionPolicy=AlwaysAllow"
-        tried = case.with_edit(setting)
-        if tried is not None and _blocked_by(budget.pdb, tried) < budget.blocked:
-            words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
-            yield NextStep(words, shlex.join(("--set", setting)))
-            return
     if _is_number(budget.rule):
         missing = max(1, budget.needed - budget.lowest_healthy)
         if budget.breaches <= missing:
             yield from (step for one in covered[:1] for step in _more_replicas(one, missing, case))
-    elif is_edited:
+    elif _may_change(budget.pdb, change):
         return  # The question must not set a field twice.
     elif covered and all(one.workload.kind == POD.kind for one in covered):
         available = max(0, budget.lowest_healthy - 1)
@@ -374,9 +406,9 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
         )
 
 
-def _blocked_by(pdb: str, effect: Effect) -> int:
-    """Return the number of pods whose eviction the budget `pdb` refuses until the end."""
-    return sum(one.blocked for one in effect.budgets if one.pdb == pdb)
+def _may_change(pdb: str, change: ClusterChange) -> bool:
+    """Return whether `change` may change the budget `pdb`."""
+    return bool(change.apply) or _is_named(pdb, change.set)
 
 
 def _is_named(name: str, texts: Iterable[str]) -> bool:

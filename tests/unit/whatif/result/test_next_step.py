@@ -16,6 +16,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOption
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.next_step import next_steps
 
 
 def steps_of(answer):
@@ -142,6 +143,17 @@ def test_pods_that_are_not_ready_count_as_unavailable_in_the_suggested_budget(sn
     assert not drained(snapshot, *cluster, budget(maxUnavailable=3)).changed.undrained
 
 
+def crash(pods):
+    """Let the containers of `pods` crash again and again."""
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    for pod in pods:
+        pod["status"]["conditions"] = [
+            {"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")
+        ]
+        container = pod["spec"]["containers"][0]["name"]
+        pod["status"]["containerStatuses"] = [{"name": container, "state": waiting}]
+
+
 @pytest.mark.parametrize(
     "rule", [{"minAvailable": 2}, {"minAvailable": "50%"}, {"maxUnavailable": 1}]
 )
@@ -149,13 +161,7 @@ def test_a_budget_of_pods_that_are_not_ready_always_allows_their_eviction(
     snapshot, make, web, rule
 ):
     """Other rules, or more replicas that crash too, would not help."""
-    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
-    for pod in web[1:]:
-        pod["status"]["conditions"] = [
-            {"type": kind, "status": "False"} for kind in ("Ready", "ContainersReady")
-        ]
-        container = pod["spec"]["containers"][0]["name"]
-        pod["status"]["containerStatuses"] = [{"name": container, "state": waiting}]
+    crash(web[1:])
     cluster = [make.node("a"), make.node("b"), *web]
     answer = drained(snapshot, *cluster, budget(**rule))
     words = "ask again with evictions of unready pods always allowed by default/web"
@@ -164,6 +170,24 @@ def test_a_budget_of_pods_that_are_not_ready_always_allows_their_eviction(
     assert not any("--scale" in where for _, where in steps_of(answer))
     allowed = budget(**rule, unhealthyPodEvictionPolicy="AlwaysAllow")
     assert not drained(snapshot, *cluster, allowed).changed.undrained
+
+
+def test_all_budgets_with_unready_pods_are_tried_in_one_simulation(snapshot, make, web):
+    """A drain can be blocked by hundreds of such budgets."""
+    crash(web[1:])
+    text = json.dumps([*web, budget(maxUnavailable=1)])
+    cluster = [make.node("a"), make.node("b")]
+    for name in ("web", "api", "db"):
+        cluster += json.loads(text.replace("web", name))
+    answer, asked = drained(snapshot, *cluster), []
+
+    def ask(change):
+        asked.append(change)
+        return what_if(snapshot(*cluster), change).effect
+
+    steps = next_steps(answer, snapshot(*cluster).manifests, ask).steps
+    assert len(asked) == 1
+    assert [one.words.rpartition("/")[2] for one in steps][:3] == ["api", "db", "web"]
 
 
 @pytest.mark.parametrize("rule", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
