@@ -20,7 +20,6 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     ResourceClaim,
     ResourceSlice,
-    ScalingBehavior,
     Unstructured,
 )
 from fairlead.api.quantity_check import quantity_check
@@ -35,10 +34,10 @@ from fairlead.apiserver.validation.core.limit_form import check_limit_range_form
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
 from fairlead.apiserver.validation.core.volume.claim import check_modes
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
-from fairlead.apiserver.validation.meta.field_facts import check_fields
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
 )
+from fairlead.apiserver.validation.scaling_policy import check_scaling_policies
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
@@ -58,7 +57,7 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_quantities("spec.resources.requests", requests)
         case HorizontalPodAutoscaler():
             yield from _check_replica_bounds(view.spec)
-            yield from _check_policies(view.spec)
+            yield from _check_policies((obj.get("spec") or {}).get("behavior") or {})
             yield from _check_quantities_parse(view)
         case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
             yield from _check_quantities_parse(view)
@@ -83,14 +82,10 @@ def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
         yield invalid("spec.maxReplicas", spec.max_replicas, why)
 
 
-def _check_policies(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
-    """Yield an error for each number of a scaling policy that is absent or not positive."""
-    behavior = spec.behavior or ScalingBehavior()
-    for direction, rules in (("scaleUp", behavior.scale_up), ("scaleDown", behavior.scale_down)):
-        for index, policy in enumerate(rules.policies):
-            field = f"spec.behavior.{direction}.policies[{index}]"
-            numbers = {"value": policy.value, "periodSeconds": policy.period_seconds}
-            yield from check_fields(field, "autoscaling.v2.HPAScalingPolicy", numbers, *numbers)
+def _check_policies(behavior: Json) -> Iterator[Cause]:
+    for direction in ("scaleUp", "scaleDown"):
+        rules = behavior.get(direction) or {}
+        yield from check_scaling_policies(f"spec.behavior.{direction}", rules)
 
 
 def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:

@@ -172,17 +172,29 @@ def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
             "spec.devices.requests[0].exactly.capacity.requests[memory]",
             f'Invalid value: "1x": {QUANTITY}',
         ),
-        (
-            obj(
-                "HorizontalPodAutoscaler",
-                "autoscaling/v2",
-                spec={
-                    "maxReplicas": 3,
-                    "behavior": {"scaleDown": {"policies": [{"value": 1, "periodSeconds": 0}]}},
-                },
-            ),
-            "spec.behavior.scaleDown.policies[0].periodSeconds",
-            "Invalid value: 0: must be greater than zero",
+        *(
+            (
+                obj(
+                    "HorizontalPodAutoscaler",
+                    "autoscaling/v2",
+                    spec={
+                        "maxReplicas": 3,
+                        "behavior": {
+                            "scaleDown": {
+                                "policies": [
+                                    {"type": "Pods", "value": 1, "periodSeconds": period_s}
+                                ]
+                            }
+                        },
+                    },
+                ),
+                "spec.behavior.scaleDown.policies[0].periodSeconds",
+                f"Invalid value: {period_s}: must be {rule}",
+            )
+            for period_s, rule in (
+                (0, "greater than zero"),
+                (1801, "less than or equal to 1800"),
+            )
         ),
         (
             obj(

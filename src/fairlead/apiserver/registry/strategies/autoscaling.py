@@ -27,6 +27,7 @@ from fairlead.apiserver.validation.meta.format import (
     dns_subdomain_problems,
 )
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
+from fairlead.apiserver.validation.scaling_policy import check_scaling_policies
 from fairlead.apiserver.validation.status import check_autoscaler_status
 
 # --- validation ----------------------------------------------------------------------------------
@@ -35,7 +36,6 @@ METRICS: Final = values_of("autoscaling.v2.MetricSpec", "type")
 _SPEC: Final = "autoscaling.v2.HorizontalPodAutoscalerSpec"
 _TARGET: Final = facts_of("autoscaling.v2.MetricTarget").fields
 WINDOW_MAX_S: Final = 3600
-PERIOD_MAX_S: Final = 1800
 TO_ZERO: Final = (
     "must specify at least one Object or External metric to support scaling to zero replicas"
 )
@@ -84,13 +84,7 @@ def _check_rules(field: str, rules: Json) -> Causes:
     if window_s is not None and window_s > WINDOW_MAX_S:
         yield invalid(where, window_s, f"must be less than or equal to {WINDOW_MAX_S}")
     yield from check_fields(field, "autoscaling.v2.HPAScalingRules", rules)
-    for index, policy in enumerate(rules.get("policies") or []):
-        at = f"{field}.policies[{index}]"
-        period_s = policy.get("periodSeconds", 0)
-        yield from check_fields(at, "autoscaling.v2.HPAScalingPolicy", policy)
-        if period_s > PERIOD_MAX_S:
-            why = f"must be less than or equal to {PERIOD_MAX_S}"
-            yield invalid(f"{at}.periodSeconds", period_s, why)
+    yield from check_scaling_policies(field, rules)
     tolerance = rules.get("tolerance")
     if tolerance is not None and parse_quantity(tolerance).nano < 0:
         shown = canonical(parse_quantity(tolerance))
