@@ -161,5 +161,17 @@ def test_a_plan_that_moves_a_linux_pod_to_a_windows_node_has_no_command(
         answer = " ".join(capsys.readouterr().out.split())
         assert ("Next: drain the node" in answer) is is_proposed
         assert ("kubectl delete node" in answer) is (is_proposed and command == "consolidate")
-        assert ("No command is proposed, because images" in answer) is not is_proposed
+        assert ("(see the note), so no command is proposed." in answer) is not is_proposed
         assert ("Note: The images of these pods" in answer) is not is_proposed
+
+
+def test_images_are_not_the_reason_that_nodes_that_return_get_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --for, a plan has no commands, on whichever nodes the images run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.yaml").write_text(TWO_NODES)
+    run(["drain-plan", "dump.yaml", "--nodes", "linux", "--for", "5m"])
+    answer = " ".join(capsys.readouterr().out.split())
+    assert "Images of evicted pods may not run on the pods' new nodes (see the note)." in answer
+    assert "no command is proposed" not in answer

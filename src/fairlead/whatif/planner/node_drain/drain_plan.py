@@ -516,12 +516,11 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
 
 
 def image_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence if no command is proposed because of the images of pods (`drain_steps`)."""
+    """Yield a sentence if images of pods may not run on the pods' new nodes (`drain_steps`)."""
     if run is not None and run.image_notes:
-        yield (
-            "No command is proposed, because images of evicted pods may not run on the pods' new "
-            "nodes (see the note)."
-        )
+        # If the nodes return, no command is proposed for any plan.
+        effect = "." if run.pace.away is not None else ", so no command is proposed."
+        yield f"Images of evicted pods may not run on the pods' new nodes (see the note){effect}"
 
 
 def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
