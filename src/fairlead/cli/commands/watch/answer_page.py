@@ -155,8 +155,10 @@ class _AnswerCollector(Collector):
             severity.add_metric([name], _SEVERITIES.get(verdict["severity"], 2))
             for one in sorted({str(found["outcome"]) for found in answer.findings}):
                 outcome.add_metric([name, one], 1)
-            for condition in answer.conditions:
-                holds.add_metric([name, condition["condition"]], float(condition["holds"]))
+            # A question can state a condition twice, but a page must not repeat a series.
+            by_text = {one["condition"]: one["holds"] for one in answer.conditions}
+            for condition, is_true in by_text.items():
+                holds.add_metric([name, condition], float(is_true))
             for effect in _PODS:
                 pods.add_metric([name, effect], len(answer.result.get(effect) or ()))
         yield from (severity, outcome, pods, holds, failed)
