@@ -233,6 +233,28 @@ def test_a_custom_resource_has_the_names_of_the_definition_in_the_dump(found, na
         Inventory(found(widget)).find("--delete", f"{name}/web")
 
 
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        (5, "spec: Expected `object`, got `int`"),
+        ({"names": 5}, "spec.names: Expected `object`, got `int`"),
+        ({"names": {"shortNames": True}}, "spec.names.shortNames: Expected `array`, got `bool`"),
+        ({"names": {"shortNames": [1]}}, "spec.names.shortNames[0]: Expected `str`, got `int`"),
+    ],
+)
+def test_a_definition_in_the_dump_with_a_wrong_type_is_named(found, spec, problem):
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.shop.example"},
+        "spec": spec,
+    }
+    objects = Inventory(found(definition))
+    with pytest.raises(InputError) as caught:
+        objects.find("--delete", "cr/web")
+    assert f"CustomResourceDefinition widgets.shop.example: {problem}" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["dc/web", "dc/shop/web", "deploymentconfig/web"])
 def test_an_absent_owner_suggests_the_workload_that_it_owns(make, found, name):
     """kubectl get replicationcontrollers prints no DeploymentConfigs, which own them."""

@@ -98,7 +98,7 @@ class DefinedTypes:
         spec = stored["spec"]
         types = {
             f"{spec['group']}/{one['name']}": custom_type(one)
-            for one in spec["versions"]
+            for one in spec["versions"] or ()
             if one["served"]
         }
         self._known[definition.ref.name] = definition, types

@@ -97,3 +97,21 @@ def test_an_invalid_definition_of_a_custom_resource_is_refused(snapshot, make, w
     change = ClusterChange(apply=(write("new.json", items),))
     with pytest.raises(InputError, match=r'widgets\.example\.com: .*Unsupported value: "integr"'):
         what_if(snapshot(make.node("n")), change)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("names", 5, "CustomResourceDefinition widgets.example.com: spec.names: Expected `object`"),
+        ("versions", None, 'no matches for kind "Widget" in version "example.com/v1"'),
+    ],
+)
+def test_a_definition_in_the_dump_with_an_odd_field_is_refused(
+    snapshot, make, field, value, problem
+):
+    bad = definition(uid="d")
+    bad["spec"][field] = value
+    cluster = snapshot(make.node("n"), bad, widget(size=1))
+    with pytest.raises(InputError) as refused:
+        what_if(cluster, ClusterChange(set=("widget/w:spec.size=2",)))
+    assert problem in str(refused.value)
