@@ -109,6 +109,14 @@ def test_a_value_of_another_type_is_refused(options, field, value, problem):
     assert str(refusal.value) == f"{options.__name__}: {field}: {problem}"
 
 
+@pytest.mark.parametrize("field", ["horizon", "startup"])
+def test_a_negative_duration_is_refused(field):
+    with pytest.raises(whatif.InputError) as refusal:
+        CONDITIONS(**{field: -1})
+    assert str(refusal.value) == f"Conditions: {field}: -1 is negative"
+    assert getattr(CONDITIONS(**{field: 0}), field) == 0
+
+
 NOTHING = whatif.Snapshot("dump.json", (), 0)
 
 

@@ -64,8 +64,12 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     load: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field has a value of another type."""
+        """Raise InputError if a field has a value of another type, or a negative duration."""
         refuse_wrong_types(self)
+        for name in ("horizon", "startup"):
+            duration = getattr(self, name)
+            if duration is not None and duration < 0:
+                raise InputError("Conditions", f"{duration} is negative", field=name)
 
 
 DEFAULT_CONDITIONS: Final = Conditions()
