@@ -19,7 +19,7 @@ class _Form(msgspec.Struct, frozen=True, rename="camel"):
     """The base class of the types in this module: immutable, with camelCase names in JSON."""
 
 
-class _Names(_Form, frozen=True):
+class DefinitionNames(_Form, frozen=True):
     """spec.names of a CustomResourceDefinition."""
 
     plural: str = ""
@@ -42,7 +42,7 @@ class _Version(_Form, frozen=True):
 class _Spec(_Form, frozen=True):
     group: str = ""
     scope: str = ""
-    names: _Names = _Names()
+    names: DefinitionNames = DefinitionNames()
     versions: tuple[_Version, ...] = ()
     conversion: dict[str, Any] = {}
 

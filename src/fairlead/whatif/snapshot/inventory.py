@@ -18,6 +18,7 @@ from msgspec import Struct
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.apiserver.defaulting.definition import DefinitionNames
 from fairlead.apiserver.kind import (
     CUSTOM_RESOURCE_DEFINITION,
     KINDS,
@@ -40,18 +41,11 @@ _ALL: Final = ("*", "all")  # what users try
 _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
 
 
-class _DefinedNames(Struct, frozen=True, rename="camel"):
-    kind: str = ""
-    plural: str = ""
-    singular: str = ""
-    short_names: tuple[str, ...] = ()
-
-
 class DefinitionSpec(Struct, frozen=True):
     """The part of the spec of a CustomResourceDefinition that names a kind."""
 
     group: str = ""
-    names: _DefinedNames = _DefinedNames()
+    names: DefinitionNames = DefinitionNames()
 
 
 class _Definition(Struct, frozen=True):
