@@ -546,17 +546,12 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         its = "Its drain takes" if len(found.removable) == 1 else "Their drains take"
         sentences += [f"{its} {for_readers(best.took or 0)}.", *image_findings(best)]
     elif best is not None and found.removable:
-        pace = (
-            "one at a time"
-            if best.pace.max_unavailable == 1
-            else f"{best.pace.max_unavailable} at a time"
-        )
         count, total = len(found.plan.to_cordon), len(found.removable)
-        steps = f"Cordon them all, then drain them {pace} in the order of the commands."
+        steps = f"Cordon them all, then drain them {best.pace.words} in the order of the commands."
         if count < total:
             still = counted(count, "node that is", "nodes that are")
             cordon = f"Cordon the {still} not cordoned yet, then drain" if count else "Drain"
-            steps = f"{cordon} all {total:,} nodes {pace} in the order of the commands."
+            steps = f"{cordon} all {total:,} nodes {best.pace.words} in the order of the commands."
         if len(found.removable) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")

@@ -431,12 +431,7 @@ def _verdict(plan: DrainPlan) -> str:
             drained = "all nodes" if which == "All nodes" else which
             return f"The drain of {drained} does not complete{rest}."
         return f"{which} can be drained, but not safely{rest}."
-    pace = (
-        "one at a time"
-        if best.pace.max_unavailable == 1
-        else f"{best.pace.max_unavailable} at a time"
-    )
-    pace = "" if total == 1 else f", {pace}"
+    pace = "" if total == 1 else f", {best.pace.words}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
 
 

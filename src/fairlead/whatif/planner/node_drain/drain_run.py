@@ -57,6 +57,11 @@ class DrainPace(Struct, frozen=True):
     away: DurationNs | None = None
     share: str = ""
 
+    @property
+    def words(self) -> str:
+        """The pace as text: `one at a time`, or a number such as `4 at a time`."""
+        return "one at a time" if self.max_unavailable == 1 else f"{self.max_unavailable} at a time"
+
     def of(self, nodes: int) -> int:
         """Return how many nodes are drained at a time in a round of `nodes` nodes."""
         return nodes_at_once(self.share, nodes) if self.share else self.max_unavailable

@@ -311,11 +311,9 @@ def _assumptions(away: DurationNs, surge: int) -> str:
 
 
 def _pace_words(run: DrainRun, surge: int) -> str:
-    if run.pace.max_unavailable == 1:
-        return "one at a time"
     # With surge nodes, a percentage is of the nodes of each pool and zone.
-    most = "up to " if surge and run.pace.share else ""
-    return f"{most}{run.pace.max_unavailable} at a time"
+    is_most = surge and run.pace.share and run.pace.max_unavailable > 1
+    return f"up to {run.pace.words}" if is_most else run.pace.words
 
 
 def _surge_words(surge: int) -> str:
