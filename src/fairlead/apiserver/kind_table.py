@@ -1,10 +1,11 @@
 """The tables of groups and kinds, with the content of a 1.36 API server's discovery documents.
 
 The columns of a row are apiVersion, kind, plural, short names, traits, categories and subresources
-("-" for none). The traits are: n for a namespaced kind; g if objects have a metadata.generation
-from their creation on; s for the subresource `status`; c for a custom resource, which is served
-only if its definition exists. If several groups have a kind of the same name, a lookup by this name
-finds the kind whose row comes first, as in kubectl. Subresources are sorted by name.
+("-" for none). The traits are: n for a namespaced kind; g if new objects have a
+metadata.generation; s for a kind with the subresource `status`, which is not repeated in the last
+column; c for a custom resource, which is served only if its definition exists. If several groups
+have a kind of the same name, a lookup by this name finds the kind whose row comes first, as in
+kubectl. Subresources are sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """
@@ -129,8 +130,8 @@ authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
 """
 
 # The groups in the order in which `/apis` lists them, with the priorities in their APIServices:
-# group version, groupPriorityMinimum, versionPriority. "-" marks the group of the
-# aggregator itself, which has no APIService.
+# group version, groupPriorityMinimum, versionPriority. The priorities need not descend. "-" marks
+# the group of the aggregator itself, which has no APIService.
 # upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 # kube-aggregator/pkg/controllers/autoregister
 GROUP_VERSIONS: Final = """

@@ -71,9 +71,9 @@ class PluginScene:
             if name in factories:
                 raise ValueError(f"plugin {name!r} is given twice")
             factories[name] = factory_of(plugin)
-            if name not in dict(profile.needed):
+            if name not in dict(profile.all_plugins):
                 profile = with_plugin(profile, name, plugin, 1)
-        unknown = [name for name in args or {} if name not in dict(profile.needed)]
+        unknown = [name for name in args or {} if name not in dict(profile.all_plugins)]
         if unknown:
             raise ValueError(f"args: the scene has no plugin {unknown[0]!r}")
         handle = PluginHandle(self.cluster, self.nominator, reporter=self)

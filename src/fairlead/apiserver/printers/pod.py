@@ -70,7 +70,8 @@ def _conditions(pod: Json) -> list[Json]:
 
 
 POD: Final = printer(
-    # One column for each cell of `_cells`, in its order; `*` marks the columns of `-o wide`.
+    # One column for each cell of `_cells`, in its order. `*` marks the columns of `-o wide`; `/`
+    # precedes the format of a column (`column.printer`).
     "Name/name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*",
     _cells,
     conditions=_conditions,

@@ -104,9 +104,9 @@ CREATE TABLE IF NOT EXISTS log (
 _TABLES: Final = {"about", "current", "log"}
 # Built-in kinds by resource. A kind with several versions is in its stored version.
 _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
-_LOGGED: Final = "INSERT INTO log VALUES {}"
-_LOADED: Final = "INSERT INTO current VALUES {}"
-_DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
+_INSERT_LOGGED: Final = "INSERT INTO log VALUES {}"
+_INSERT_CURRENT: Final = "INSERT INTO current VALUES {}"
+_DELETE_CURRENT: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
 # Rows per statement. Each statement releases the GIL and reacquires it, which on a busy server
 # takes longer than the write. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
@@ -114,17 +114,17 @@ _ROWS_MAX: Final = 500
 _COPIED_PAGES: Final = 4_096
 # Pages that `shrink` frees at a time; each page is first written to SQLite's -wal file.
 _VACUUMED_PAGES: Final = 256
-_LOG: Final = (
+_SELECT_LOGGED: Final = (
     "SELECT version, type, resource, namespace, name, object FROM log "
     "WHERE version > ? ORDER BY version"
 )
-_OBJECTS: Final = "SELECT resource, namespace, name, object FROM current"
-_SUPERSEDED: Final = "DELETE FROM log WHERE version IN (VALUES {})"
+_SELECT_CURRENT: Final = "SELECT resource, namespace, name, object FROM current"
+_DELETE_LOGGED: Final = "DELETE FROM log WHERE version IN (VALUES {})"
 # Deletes rows that were written in format 1. `current` has these versions or later versions of the
 # same objects.
-_BEFORE_BASE: Final = "DELETE FROM log WHERE version <= ?"
-_TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
-_UPDATED: Final = "INSERT OR REPLACE INTO about VALUES {}"
+_DELETE_LOGGED_UNTIL: Final = "DELETE FROM log WHERE version <= ?"
+_TRUNCATE_WAL: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
+_REPLACE_ABOUT: Final = "INSERT OR REPLACE INTO about VALUES {}"
 # Converts a file of format 1, in which the rows of `log` have consecutive versions.
 _UPGRADE: Final = """
 BEGIN IMMEDIATE;
@@ -156,14 +156,15 @@ class SqliteLog:
     def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
         """Open or create the file.
 
-        The arguments are those of WriteAheadLog. Raises SqliteLogError.
+        If `synced` is set, every commit is synced to the disk. The log keeps at least
+        the newest `log_capacity` changes. Raises SqliteLogError.
         """
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
         self._superseded: list[int] = []  # superseded versions that are still in the log
         self._written: Mark | None = None  # the mark after the last write of this process
-        with self._watched():
+        with self._error_conversion():
             self._connection = _opened(path, synced=synced)
         self._base = self._value("base")
 
@@ -171,7 +172,7 @@ class SqliteLog:
     def version(self) -> int:
         """The newest version in the file. Raises SqliteLogError."""
         query = "SELECT ifnull(max(version), 0) FROM log"
-        with self._watched():
+        with self._error_conversion():
             (logged,) = self._connection.execute(query).fetchone()
         return max(self._number(logged), self._value("version"))
 
@@ -193,8 +194,8 @@ class SqliteLog:
         changes, the checksum cannot be computed, and the result is True. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
-        with self._watched():
-            for row in self._connection.execute(_LOG, (mark.version,)):
+        with self._error_conversion():
+            for row in self._connection.execute(_SELECT_LOGGED, (mark.version,)):
                 if row[0] != version + 1:
                     return True
                 checksum, version = chained(checksum, row), row[0]
@@ -203,7 +204,7 @@ class SqliteLog:
     @property
     def is_empty(self) -> bool:
         """Whether the file contains no changes. Raises SqliteLogError."""
-        with self._watched():
+        with self._error_conversion():
             row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0
 
@@ -222,11 +223,13 @@ class SqliteLog:
         This also sets `_superseded` to the superseded versions that are still in the log.
         """
         newest: dict[_ObjectKey, bytes] = {}
-        for *place, blob in self._connection.execute(_OBJECTS):
+        for *place, blob in self._connection.execute(_SELECT_CURRENT):
             newest[_object_key(place)] = blob
         versions: dict[_ObjectKey, int] = {}
         self._superseded = []
-        for version, kind_of_change, *place, blob in self._connection.execute(_LOG, (self._base,)):
+        for version, kind_of_change, *place, blob in self._connection.execute(
+            _SELECT_LOGGED, (self._base,)
+        ):
             key = _object_key(place)
             if key in versions:
                 self._superseded.append(versions.pop(key))
@@ -245,9 +248,9 @@ class SqliteLog:
             for key, obj in storage.stored_items(kind)
         ]
         with self._transaction():
-            self._execute(_LOADED, rows)
+            self._execute(_INSERT_CURRENT, rows)
             names = ("version", "base", "compacted")
-            self._execute(_UPDATED, [(name, storage.version) for name in names])
+            self._execute(_REPLACE_ABOUT, [(name, storage.version) for name in names])
         self._base = storage.version
 
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
@@ -273,14 +276,16 @@ class SqliteLog:
         # 2. Write the changes, and delete superseded versions.
         moved = [row[2:5] for row in rows if 0 < row[-1] <= self._base]
         with self._transaction():
-            self._execute(_LOGGED, [row[:-1] for row in (rows if keeps_log else _newest_of(rows))])
-            self._execute(_DELETED, moved)
+            self._execute(
+                _INSERT_LOGGED, [row[:-1] for row in (rows if keeps_log else _newest_of(rows))]
+            )
+            self._execute(_DELETE_CURRENT, moved)
             if compacted:
                 known = (*self._superseded, *superseded)
-                self._connection.execute(_BEFORE_BASE, (min(compacted, self._base),))
-                self._execute(_SUPERSEDED, [(one,) for one in known if one <= compacted])
+                self._connection.execute(_DELETE_LOGGED_UNTIL, (min(compacted, self._base),))
+                self._execute(_DELETE_LOGGED, [(one,) for one in known if one <= compacted])
                 about |= {"version": last, "compacted": compacted}
-            self._execute(_UPDATED, [*about.items()])
+            self._execute(_REPLACE_ABOUT, [*about.items()])
         # 3. The transaction has succeeded, so update the attributes.
         self._superseded += superseded
         self._uncompacted = uncompacted
@@ -294,17 +299,17 @@ class SqliteLog:
 
         Raises SqliteLogError.
         """
-        with self._watched():
-            self._connection.execute(_TRUNCATED).fetchall()
+        with self._error_conversion():
+            self._connection.execute(_TRUNCATE_WAL).fetchall()
             (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
             for _ in range(0, free, _VACUUMED_PAGES):
                 # `execute` would free one page only: it stops at the first step without columns.
                 self._connection.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES})")
-                self._connection.execute(_TRUNCATED).fetchall()
+                self._connection.execute(_TRUNCATE_WAL).fetchall()
 
     def copy_to(self, path: Path) -> None:
         """Write a consistent copy of the file to `path`. Raises SqliteLogError."""
-        with self._watched(), closing(sqlite3.connect(path)) as target:
+        with self._error_conversion(), closing(sqlite3.connect(path)) as target:
             self._connection.backup(target, pages=_COPIED_PAGES)
 
     def close(self) -> None:
@@ -312,7 +317,7 @@ class SqliteLog:
         self._connection.close()
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _error_conversion(self) -> Iterator[None]:
         """Convert SQLite's errors in this context to SqliteLogError."""
         try:
             yield
@@ -324,13 +329,13 @@ class SqliteLog:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run the statements in this context in one transaction."""
-        with self._watched(), self._connection:
+        with self._error_conversion(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
 
     def _value(self, name: str) -> int:
         query = "SELECT value FROM about WHERE name = ?"
-        with self._watched():
+        with self._error_conversion():
             found = self._connection.execute(query, (name,)).fetchone()
         return self._number(found[0]) if found else 0
 
@@ -349,7 +354,7 @@ class SqliteLog:
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
         for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
-            _LOG, (self._first_logged() - 1,)
+            _SELECT_LOGGED, (self._first_logged() - 1,)
         ):
             key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
             require_stored_object(key, blob, is_built_in=resource in _BUILT_IN)
@@ -415,9 +420,9 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # SQLite writes commits to the -wal file, its own file beside the database. It copies this file
     # into the database when the file has 4,000 pages of 4 KiB (16 MiB) instead of 1,000 (4 MiB).
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    # FULL syncs the -wal file at every commit: an acknowledged write survives a power failure. With
-    # NORMAL, it survives `kill -9` only, and after a power failure the high-water mark may be newer
-    # than the log, which looks like a loss. Unit tests mostly use NORMAL (`synced=False`).
+    # FULL syncs the -wal file at every commit, so an acknowledged write survives a power failure.
+    # With NORMAL, which most unit tests use (`synced=False`), it survives only `kill -9`. After a
+    # power failure, the high-water mark may then name a write that the log has lost.
     connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

@@ -10,8 +10,8 @@ from fairlead.engine.framework import interface
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.profile import PointError, Profile
 
-# A plugin takes part at a point if it implements one of these Protocols.
-_FORMS: Final[Mapping[str, tuple[type, ...]]] = {
+# A plugin takes part at an extension point if it implements one of the point's Protocols.
+_PROTOCOLS: Final[Mapping[str, tuple[type, ...]]] = {
     "PreEnqueue": (interface.PreEnqueuePlugin,),
     "QueueSort": (interface.QueueSortPlugin,),
     "PreFilter": (interface.PreFilterPlugin,),
@@ -25,13 +25,12 @@ _FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "Bind": (interface.BindPlugin,),
     "PostBind": (interface.PostBindPlugin,),
 }
-POINTS: Final = tuple(_FORMS)
-_ALL_BUT_BINDING: Final = ("PreFilter", "Filter", "PreScore", "Score")
+POINTS: Final = tuple(_PROTOCOLS)
+_FILTER_AND_SCORE: Final = ("PreFilter", "Filter", "PreScore", "Score")
 
-# The extension points of kube-scheduler's own plugins. Users enable plugins at upstream's extension
-# points. Fairlead's plugin of the same name may implement other points or fewer (NodeResourcesFit
-# has no PreFilter). A configuration that enables the plugin at one of upstream's points is valid,
-# even if Fairlead's plugin does not implement that point.
+# The extension points at which upstream's plugins take part; each plugin of the default profile has
+# a row. Fairlead's plugin of the same name may take part at fewer points (NodeResourcesFit has no
+# PreFilter). A configuration that enables it at one of upstream's points is valid nevertheless.
 # upstream: the interface assertions of framework/plugins/*
 UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "SchedulingGates": ("PreEnqueue",),
@@ -39,15 +38,15 @@ UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "NodeUnschedulable": ("Filter",),
     "NodeName": ("Filter",),
     "TaintToleration": ("Filter", "PreScore", "Score"),
-    "NodeAffinity": _ALL_BUT_BINDING,
+    "NodeAffinity": _FILTER_AND_SCORE,
     "NodePorts": ("PreFilter", "Filter"),
-    "NodeResourcesFit": _ALL_BUT_BINDING,
+    "NodeResourcesFit": _FILTER_AND_SCORE,
     "VolumeRestrictions": ("PreFilter", "Filter"),
     "NodeVolumeLimits": ("PreFilter", "Filter"),
-    "VolumeBinding": (*_ALL_BUT_BINDING, "Reserve", "PreBind"),
+    "VolumeBinding": (*_FILTER_AND_SCORE, "Reserve", "PreBind"),
     "VolumeZone": ("PreFilter", "Filter"),
-    "PodTopologySpread": _ALL_BUT_BINDING,
-    "InterPodAffinity": _ALL_BUT_BINDING,
+    "PodTopologySpread": _FILTER_AND_SCORE,
+    "InterPodAffinity": _FILTER_AND_SCORE,
     "DynamicResources": (
         "PreEnqueue", "PreFilter", "Filter", "PostFilter", "Score", "Reserve", "PreBind"
     ),
@@ -81,7 +80,7 @@ def _members_at(point: str) -> tuple[frozenset[str], ...]:
             for name in (*vars(base), *vars(base).get("__annotations__", ()))
             if not name.startswith("_")
         )
-        for form in _FORMS[point]
+        for form in _PROTOCOLS[point]
     )
 
 
@@ -96,14 +95,14 @@ class PluginOrder:
         self._profile = profile
         self._plugins = [plugin for plugin, _ in plugins]
         everywhere = {name for name, _ in profile.plugins}
-        self._single = {name for name, _ in profile.needed if name not in everywhere}
+        self._at_single_points = {name for name, _ in profile.all_plugins if name not in everywhere}
         score = profile.points.get("Score")
-        single = {} if score is None else {name: weight or 1 for name, weight in score.enabled}
-        self._weights = {plugin.name: weight for plugin, weight in plugins} | single
+        at_score = {} if score is None else {name: weight or 1 for name, weight in score.enabled}
+        self._weights = {plugin.name: weight for plugin, weight in plugins} | at_score
 
     def add(self, plugin: Plugin) -> None:
         """Insert `plugin` at its place in the profile."""
-        order = [name for name, _ in self._profile.needed]
+        order = [name for name, _ in self._profile.all_plugins]
         later = order[order.index(plugin.name) + 1 :]
         place = (at for at, other in enumerate(self._plugins) if other.name in later)
         self._plugins.insert(next(place, len(self._plugins)), plugin)
@@ -115,11 +114,11 @@ class PluginOrder:
         that does not implement the point. If only the upstream version of a plugin implements the
         point (`UPSTREAM_POINTS`), the plugin is left out without an error.
         """
-        parties = [plugin for plugin in self._plugins if takes_part(plugin, point)]
+        found = [plugin for plugin in self._plugins if takes_part(plugin, point)]
         settings = self._profile.points.get(point)
         if settings is None:
-            return [plugin for plugin in parties if plugin.name not in self._single]
-        by_name = {plugin.name: plugin for plugin in parties}
+            return [plugin for plugin in found if plugin.name not in self._at_single_points]
+        by_name = {plugin.name: plugin for plugin in found}
         everywhere = [name for name, _ in self._profile.plugins]
         names = settings.plugin_names(
             point,

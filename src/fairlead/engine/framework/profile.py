@@ -23,7 +23,7 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 # The plugins of the default profile, with the weights of their scores. The Filter plugins run in
 # this order, and only the first rejection per node is reported (apis/config/v1/default_plugins.go:
 # getDefaultPlugins). The simulations of Cluster Autoscaler use this list too
-# (snapshot/filter_plugins.py).
+# (engine/autoscaling/cluster_autoscaler/snapshot/filter_plugins.py).
 DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
     ("SchedulingGates", 0),
     ("PrioritySort", 0),
@@ -66,7 +66,7 @@ class Profile(Struct, frozen=True):
     node_percentage: int | None = None
 
     @property
-    def needed(self) -> tuple[tuple[str, int], ...]:
+    def all_plugins(self) -> tuple[tuple[str, int], ...]:
         """All plugins of the profile, as (name, score weight) pairs.
 
         The entries of `plugins` come first. The plugins that only `points` enables follow, with

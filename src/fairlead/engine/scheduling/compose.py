@@ -126,13 +126,13 @@ def build_profile(
     making = _PluginBuilder(profile, handle, factories, frozenset(out_of_tree or ()), meter)
     plugins = [
         (making.plugin(name), weight)
-        for name, weight in profile.needed
+        for name, weight in profile.all_plugins
         if name != DefaultPreemption.name
     ]
     framework = handle.framework = making.framework(plugins)
     plans = PlanCache(framework)
     preemption = None
-    if any(name == DefaultPreemption.name for name, _ in profile.needed):
+    if any(name == DefaultPreemption.name for name, _ in profile.all_plugins):
         policy = making.policy([plugin for plugin, _ in plugins], shared.version.preemption)
         preemption = making.preemption(plans, tie_break, policy, shared)
     sampling = shared.sampling(profile)

@@ -56,9 +56,9 @@ def whatif_result(
     """
     require_type("whatif_result", "answer", answer, WhatIfAnswer)
     # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one
-    # run are in RunOutcome, which `ExperimentRun` fills from its recorders.
-    without, changed, found = answer.without, answer.changed, answer.difference
-    start, recovered = changed.started_at, found.recovered_after
+    # run are in RunOutcome, which whatif/run/experiment_run.py fills from the recorders.
+    without, changed, difference = answer.without, answer.changed, answer.difference
+    start, recovered = changed.started_at, difference.recovered_after
     return {
         **_head(WHAT_IF, answer.source, answer.seed, changed),
         **answer.releases.as_json(),
@@ -69,20 +69,20 @@ def whatif_result(
         "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
         "choices_among_equals": changed.choices_among_equals,
         "choices_among_equals_without": without.choices_among_equals,
-        "placed": _placed(found.placed),
-        "completed": _completed(found.completed, start),
-        "moved": [_move(move) for move in found.moved],
-        "returned": _placed(found.returned),
-        "preempted": [_preempted(one, start) for one in found.preempted],
-        "evicted": [_evicted(one, start) for one in found.evicted],
-        "pending": _pending(found.pending, start),
+        "placed": _placed(difference.placed),
+        "completed": _completed(difference.completed, start),
+        "moved": [_move(move) for move in difference.moved],
+        "returned": _placed(difference.returned),
+        "preempted": [_preempted(one, start) for one in difference.preempted],
+        "evicted": [_evicted(one, start) for one in difference.evicted],
+        "pending": _pending(difference.pending, start),
         "waited": [_waited(one) for one in answer.effect.waited],
-        "updated": [_update(one) for one in found.replaced],
-        "gone": _placed(found.gone),
-        "not_created": _not_created(found),
-        "removed": _placed(found.removed),
+        "updated": [_update(one) for one in difference.replaced],
+        "gone": _placed(difference.gone),
+        "not_created": _not_created(difference),
+        "removed": _placed(difference.removed),
         "deleted_claims": _deleted_claims(answer.effect.deleted_claims, start),
-        "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
+        "pdb_breaches": [_breach(one, start) for one in difference.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
         "errors": [

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.plugin_order import (
-    _FORMS,
+    _PROTOCOLS,
     POINTS,
     UPSTREAM_POINTS,
     PluginOrder,
@@ -141,7 +141,7 @@ def test_every_default_plugin_has_its_extension_points_of_upstream():
 
 def test_a_profile_needs_the_plugins_of_all_its_points():
     profile = Profile("s", (("a", 1),), points=filters("x", "a", "x"))
-    assert profile.needed == (("a", 1), ("x", 0))
+    assert profile.all_plugins == (("a", 1), ("x", 0))
 
 
 class Unnamed:
@@ -166,4 +166,4 @@ def test_a_plugin_takes_part_at_the_points_whose_protocol_it_implements(point):
     framework = build_profile(Profile(), handle, TieBreak(0)).framework
     built_in = [framework.find(name) for name in DEFAULT_PLUGINS]
     for plugin in (*odd, *(plugin for plugin, _ in PLUGINS), *built_in):
-        assert takes_part(plugin, point) == isinstance(plugin, _FORMS[point])
+        assert takes_part(plugin, point) == isinstance(plugin, _PROTOCOLS[point])

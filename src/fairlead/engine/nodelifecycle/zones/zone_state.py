@@ -30,7 +30,10 @@ class ZoneState(StrEnum):
 
 
 class ZoneCount(Struct, frozen=True):
-    """How many nodes of a zone count toward its state, and how many of them are unready."""
+    """The number of counted nodes of a zone, and how many of them are unready.
+
+    Nodes with the label node.kubernetes.io/exclude-disruption are not counted.
+    """
 
     size: int = 0
     unready: int = 0

@@ -116,7 +116,7 @@ def _single_pod_notes(
         *(
             profile.scheduler_name
             for profile in scheduler.profiles
-            if not gang_plugins.isdisjoint(dict(profile.needed))
+            if not gang_plugins.isdisjoint(dict(profile.all_plugins))
         ),
     ]
     names = {
