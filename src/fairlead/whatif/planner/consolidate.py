@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from msgspec import Struct, field
@@ -41,6 +41,7 @@ from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
+from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
@@ -78,7 +79,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
-from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.progress import PhasesInTurn, Progress
 from fairlead.whatif.snapshot.control_plane import is_control_plane
 
 _FEW_NODES: Final = 16  # the commands for this number of nodes usually fit on a screen
@@ -163,11 +164,12 @@ def consolidate(
     plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
     going = [drain.node for drain in plan.drains]
     left = set(chosen).difference(going)
-    needed, unplaced = _tried_alone(planner, [name for name in failed if name not in left], failed)
+    names = [name for name in failed if name not in left]
+    needed, unplaced = _tried_alone(planner, names, failed, progress)
     needed = [*(name for name in chosen if name in left), *needed]
     with _after(planner, plan):
         stuck = _stuck_without_rules(planner, blockers, progress)
-    needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck)
+    needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck, progress)
     blocker_by_node = failed | stuck
     blockers += _with_remedies(planner, plan, [*unplaced, *also_unplaced])
     return ConsolidationPlan(
@@ -233,24 +235,32 @@ def _lacks_room(plan: DrainPlan) -> bool:
 
 
 def _tried_alone(
-    planner: DrainPlanner, names: Sequence[str], failed: Mapping[str, Blocker]
+    planner: DrainPlanner,
+    names: Sequence[str],
+    failed: Mapping[str, Blocker],
+    progress: Progress,
 ) -> tuple[list[str], list[Blocker]]:
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
     `failed` maps each of `names` to the blocker that was found when other nodes had already been
     emptied. The pods of this blocker's workload are tried first, to find a failure soon.
     """
+
+    def alone(name: str) -> PlannedDrain | Blocker:
+        found = planner.fits_first(name, failed[name].owner)
+        if isinstance(found, Blocker):
+            return found
+        return planner.drained_alone(name, return_again=False)
+
     needed: list[str] = []
     blockers: list[Blocker] = []
-    for name in names:
-        alone = planner.fits_first(name, failed[name].owner)
-        if not isinstance(alone, Blocker):
-            with planner.model.hypothesis():
-                alone = planner.empty(name)
-        if isinstance(alone, PlannedDrain):
-            needed.append(name)
+    progress.begin("checking nodes", len(names))
+    for number, found in enumerate(independent_checks(planner.model, alone, names)):
+        progress.reach(number, 0)
+        if isinstance(found, PlannedDrain):
+            needed.append(names[number])
         else:
-            blockers.append(alone)
+            blockers.append(found)
     return needed, blockers
 
 
@@ -374,12 +384,21 @@ def _best_choice(
     ranks = _ranks(planner.model, prices)
     if limit is not None and prices:
         ranks.append(lambda name: (-prices.get(name, 0.0), name))
-    orders = dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks)
+    orders = list(dict.fromkeys(tuple(sorted(names, key=rank)) for rank in ranks))
+    phases = PhasesInTurn(progress)
+
+    def choose(number: int) -> tuple[list[str], dict[str, Blocker]]:
+        phase = phases.phase(number, f"trying order {number + 1} of {len(orders)}", len(names))
+        return _choose(planner, orders[number], _jobs(planner), phase, limit)
+
     found = []
-    for order in orders:
-        found.append(_choose(planner, order, _jobs(planner), progress, limit))
-        if not prices and len(found[-1][0]) in (limit, most):
-            break  # no other order removes more nodes
+    numbers = range(len(orders))
+    with closing(independent_checks(planner.model, choose, numbers, forked_min=2)) as choices:
+        for choice in choices:
+            phases.end_phase()
+            found.append(choice)
+            if not prices and len(choice[0]) in (limit, most):
+                break  # no other order removes more nodes
     return max(found, key=lambda choice: _worth(choice[0], prices))
 
 

@@ -12,11 +12,13 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from io import BytesIO
-from typing import Any, Final, Generic, NoReturn, TypeVar
+from functools import partial
+from itertools import cycle
+from typing import Any, BinaryIO, Final, Generic, NoReturn, TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -49,21 +51,74 @@ def in_children(
     As many processes run at the same time as this process may use cores. If the caller closes the
     iterator early, the running processes are killed. Results are as in `in_child`.
     """
-    cores = len(os.sched_getaffinity(0))
-    # Made before the fork: counting a reference to each object would copy all of their memory.
-    index = {id(one): at for at, one in enumerate(shared)}
-    waiting, running = deque(calls), deque[_ForkedCall[Result]]()
+    index = _numbers(shared)
+    waiting, running = deque(calls), deque[_ForkedCalls[Result]]()
     try:
         while waiting or running:
-            while waiting and len(running) < cores:
+            while waiting and len(running) < usable_cores():
+                call = partial(map, _called, (waiting.popleft(),))
                 with _signals_deferred() as mask:
-                    running.append(_ForkedCall(waiting.popleft(), index, mask))
-            yield running[0].result(shared)
-            running.popleft()
+                    running.append(_ForkedCalls(call, index, mask))
+            try:
+                result = running[0].next_result(shared)
+            except EOFError:
+                result = None
+            with _signals_deferred():
+                running.popleft().end()
+            yield result
     finally:
         with _signals_deferred():
             for one in running:
                 one.kill()
+
+
+def _called(call: Callable[[], Result]) -> Result:
+    return call()
+
+
+def each_in_children(
+    call: Callable[[Item], Result], items: Sequence[Item]
+) -> Generator[Result, None, None]:
+    """Yield `call(item)` for each of `items`, in order, computed in forked processes.
+
+    There are as many processes as this process may use cores. Of N processes, the first makes the
+    calls for the items 0, N, 2N, ..., the second for the items 1, N + 1, ... Results must therefore
+    not depend on earlier calls. If a process fails, its remaining calls are made in this process.
+    If the caller closes the iterator early, the processes are killed.
+    """
+    count = min(usable_cores(), len(items))
+    running: list[_ForkedCalls[Result]] = []
+    try:
+        for first in range(count):
+            with _signals_deferred() as mask:
+                running.append(_ForkedCalls(partial(map, call, items[first::count]), {}, mask))
+        for item, process in zip(items, cycle(running), strict=False):
+            try:
+                result = process.next_result(())
+            except EOFError:
+                result = call(item)
+            yield result
+        with _signals_deferred():
+            for one in running:
+                one.end()
+    finally:
+        with _signals_deferred():
+            for one in running:
+                one.kill()
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _numbers(shared: Sequence[object]) -> dict[int, int]:
+    """Return the positions of the objects in `shared` by their `id()`.
+
+    This must be called before the fork: counting a reference to each object in the forked process
+    would copy all of their memory.
+    """
+    return {id(one): at for at, one in enumerate(shared)}
 
 
 @contextmanager
@@ -82,75 +137,83 @@ def _signals_deferred() -> Iterator[Collection[int]]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class _ForkedCall(Generic[Result]):
-    """A call of `produce` in a forked process; the caller must call `result` or `kill`.
+class _ForkedCalls(Generic[Result]):
+    """A forked process that computes results; the caller must call `end` or `kill`.
 
-    If no process can be forked, for lack of memory or because too many processes run, the call has
-    failed.
+    If no process can be forked, for lack of memory or because too many processes run, the process
+    counts as one that has failed.
     """
 
     def __init__(
-        self, produce: Callable[[], Result], index: Mapping[int, int], mask: Collection[int]
+        self,
+        produce: Callable[[], Iterable[Result]],
+        index: Mapping[int, int],
+        mask: Collection[int],
     ) -> None:
         """Fork the process, while signals are deferred; the new process blocks those in `mask`.
 
-        `index` maps the `id()` of each shared object to its number.
+        `produce` is called in the new process and returns the results. `index` maps the `id()` of
+        each shared object to its number.
         """
-        self._child, self._reading = 0, -1
+        self._child = 0
+        self._reading: BinaryIO | None = None
         try:
-            self._reading, writing = os.pipe()
+            reading, writing = os.pipe()
         except OSError:
             return
         try:
             self._child = os.fork()
         except OSError:
-            os.close(self._reading)
+            os.close(reading)
             os.close(writing)
             return
         if self._child == 0:
+            os.close(reading)
             self._send(produce, index, mask, writing)
         os.close(writing)
+        self._reading = os.fdopen(reading, "rb")
 
-    def result(self, shared: Sequence[object]) -> Result | None:
-        """Wait for the process to end, and return the result; None if the process failed."""
-        if not self._child:
-            return None
-        with os.fdopen(self._reading, "rb", closefd=False) as pipe:
-            sent = pipe.read()
-        with _signals_deferred():
-            self._wait()
+    def next_result(self, shared: Sequence[object]) -> Result:
+        """Wait for the next result, and return it.
+
+        Raises EOFError if the process ended without sending it.
+        """
+        if self._reading is None:
+            raise EOFError
         try:
-            result: Result = _Unpickler(sent, shared).load()
-        except (EOFError, pickle.UnpicklingError):  # the process ended before it had sent all
-            return None
+            result: Result = _Unpickler(self._reading, shared).load()
+        except pickle.UnpicklingError:  # the process ended before it had sent all
+            raise EOFError from None
         return result
 
     def kill(self) -> None:
-        """Kill the process; do nothing if it has ended."""
+        """Kill the process; do nothing after `end`."""
         if self._child:
-            with suppress(ProcessLookupError):  # see _wait
+            with suppress(ProcessLookupError):  # see `end`
                 os.kill(self._child, signal.SIGKILL)
-            self._wait()
+        self.end()
 
-    def _wait(self) -> None:
+    def end(self) -> None:
         """Wait until the process has ended.
 
         Its exit status is not used. It is lost if the program that started this one ignores
         SIGCHLD, because the kernel then removes processes that end.
         """
-        os.close(self._reading)
-        with suppress(ChildProcessError):
-            os.waitpid(self._child, 0)
-        self._child = 0
+        if self._reading is not None:
+            self._reading.close()
+        if self._child:
+            with suppress(ChildProcessError):
+                os.waitpid(self._child, 0)
+        self._child, self._reading = 0, None
 
     def _send(
         self,
-        produce: Callable[[], Result],
+        produce: Callable[[], Iterable[Result]],
         index: Mapping[int, int],
         mask: Collection[int],
         writing: int,
     ) -> NoReturn:
-        """In the forked process, write the result of `produce` to the pipe; end the process.
+        """In the forked process, write the results of `produce` to the pipe; end the process.
 
         An object that both processes have is written as a number: `index` maps the `id()` of such
         an object to its number.
@@ -159,9 +222,10 @@ class _ForkedCall(Generic[Result]):
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             gc.freeze()  # a garbage collection would write to all memory pages and so copy them
-            os.close(self._reading)
             with os.fdopen(writing, "wb") as pipe:
-                _Pickler(pipe, index).dump(produce())
+                for result in produce():
+                    _Pickler(pipe, index).dump(result)
+                    pipe.flush()
             code = 0
         finally:
             os._exit(code)
@@ -179,8 +243,8 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, sent: bytes, shared: Sequence[object]) -> None:
-        super().__init__(BytesIO(sent))
+    def __init__(self, file: BinaryIO, shared: Sequence[object]) -> None:
+        super().__init__(file)
         self._shared = shared
 
     def persistent_load(self, index: Any) -> object:

@@ -39,9 +39,12 @@ class PhasesInTurn:
         self._progress = progress
         self._ended = mmap(-1, 1)  # the number of phases that have ended, shared by all processes
 
-    def phase(self, number: int, name: str) -> Progress:
-        """Return the progress of the phase `name`, for its process; the first `number` is 0."""
-        return _PhaseInTurn(self._progress, self._ended, number, name)
+    def phase(self, number: int, name: str, total: int = 0) -> Progress:
+        """Return the progress of the phase `name`, for its process; the first `number` is 0.
+
+        The phase has `total` parts (0: unknown).
+        """
+        return _PhaseInTurn(self._progress, self._ended, number, name, total)
 
     def end_phase(self) -> None:
         """Record that the phase that was shown has ended; show the next one."""
@@ -51,9 +54,9 @@ class PhasesInTurn:
 class _PhaseInTurn:
     """Passes progress on if `number` phases have ended, so that this phase is shown."""
 
-    def __init__(self, progress: Progress, ended: mmap, number: int, name: str) -> None:
+    def __init__(self, progress: Progress, ended: mmap, number: int, name: str, total: int) -> None:
         self._progress, self._ended = progress, ended
-        self._number, self._name = number, name
+        self._number, self._name, self._total = number, name, total
         self._has_begun = False
 
     def begin(self, phase: str, total: int) -> None:
@@ -64,5 +67,5 @@ class _PhaseInTurn:
             return
         if not self._has_begun:
             self._has_begun = True
-            self._progress.begin(self._name, 0)
+            self._progress.begin(self._name, self._total)
         self._progress.reach(done, now_s)

@@ -11,7 +11,7 @@ from select import select
 
 import pytest
 
-from fairlead.whatif.run.forked_call import in_child, in_children
+from fairlead.whatif.run.forked_call import each_in_children, in_child, in_children
 from fairlead.whatif.run.progress import PhasesInTurn
 
 
@@ -93,6 +93,62 @@ def test_a_killed_process_has_no_result():
             os.kill(os.getpid(), signal.SIGKILL)
 
     assert in_child(lambda: [b"x" * 100_000, Deadly()], ()) is None
+
+
+def processes(monkeypatch, count):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(count)))
+
+
+def test_the_results_of_many_items_are_in_the_order_of_the_items(monkeypatch):
+    """Three processes make the calls, so neighbouring items have different processes."""
+    processes(monkeypatch, 3)
+    found = list(each_in_children(lambda item: (item, os.getpid()), range(8)))
+    assert [item for item, _ in found] == list(range(8))
+    used = [process for _, process in found]
+    assert used == (used[:3] * 3)[:8]
+    assert len({*used, os.getpid()}) == 4
+
+
+def test_no_process_is_started_without_an_item(monkeypatch):
+    processes(monkeypatch, 4)
+    assert list(each_in_children(str, ())) == []
+    assert list(each_in_children(lambda _: os.getpid(), (1,))) != [os.getpid()]
+
+
+def test_this_process_makes_the_calls_that_a_failed_process_still_had_to_make(monkeypatch):
+    processes(monkeypatch, 2)
+    here = os.getpid()
+
+    def call(item):
+        if item == 2 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item, os.getpid() == here
+
+    found = [*each_in_children(call, range(6))]
+    assert found == [(0, False), (1, False), (2, True), (3, False), (4, True), (5, False)]
+
+
+def test_an_error_of_a_call_is_raised_here(monkeypatch):
+    processes(monkeypatch, 2)
+    with closing(each_in_children(lambda item: 1 / item, (1, 2, 0, 3))) as results:
+        assert (next(results), next(results)) == (1, 0.5)
+        with pytest.raises(ZeroDivisionError):
+            next(results)
+
+
+def test_a_caller_that_stops_early_leaves_no_process_behind(monkeypatch):
+    processes(monkeypatch, 2)
+    never_written, _ = os.pipe()
+    children = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
+    call = {0: lambda: 1, 1: lambda: os.read(never_written, 1)}
+    with closing(each_in_children(lambda item: call[item](), (0, 1))) as results:
+        assert next(results) == 1
+    assert len(children) == 2
+    for child in children:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
 
 
 def test_a_signal_during_a_fork_leaves_no_process_behind(monkeypatch):

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Final
 
 from msgspec import Struct, field
@@ -40,6 +41,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import Changes, ClusterModel, moves_with_drain
+from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node_drain.blocker_table import (
     blocker_tables,
@@ -163,20 +165,23 @@ def plan_drains(
     plan = _planned(planner, start, _best_trial(planner, order, progress), progress)
     if len(plan.drains) == len(order):
         return plan
-    plan.alone = tuple(
-        name
-        for name in plan.blocked
-        if name not in refused
-        and isinstance(planner.drained_alone(name, return_again=False), PlannedDrain)
-    )
-    unhelped = dict.fromkeys(one.node for one in plan.blockers if not one.edit)
-    plan.returnable = [
-        name
-        for name in unhelped
-        if name not in refused
-        and isinstance(planner.drained_alone(name, return_again=True), PlannedDrain)
-    ]
+    unplaced = [name for name in plan.blocked if name not in refused]
+    plan.alone = tuple(_drainable_alone(planner, unplaced, return_again=False))
+    unhelped = {one.node for one in plan.blockers if not one.edit}
+    unhelped_names = [name for name in unplaced if name in unhelped]
+    plan.returnable = list(_drainable_alone(planner, unhelped_names, return_again=True))
     return plan
+
+
+def _drainable_alone(
+    planner: DrainPlanner, names: Sequence[str], *, return_again: bool
+) -> Iterator[str]:
+    """Yield those of `names` that can be drained while all other nodes stay in service."""
+
+    def check(name: str) -> bool:
+        return isinstance(planner.drained_alone(name, return_again=return_again), PlannedDrain)
+
+    return compress(names, independent_checks(planner.model, check, names))
 
 
 def _planned_with_return(
@@ -184,14 +189,20 @@ def _planned_with_return(
 ) -> DrainPlan:
     """Return `start` with the drains and blockers of the nodes in `order`, each emptied alone."""
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
-    progress.begin("placing pods", len(order))
-    for number, name in enumerate((*order, *start.blocked)):
-        progress.reach(min(number, len(order)), 0)
+
+    def check(name: str) -> tuple[list[PlannedDrain], list[Blocker]]:
         drained = planner.drained_alone(name, return_again=True)
         if isinstance(drained, Blocker):
-            plan.blockers += unplaced_blockers(planner, drained, returns=True)
-        elif number < len(order):
-            plan.drains.append(drained)
+            return [], list(unplaced_blockers(planner, drained, returns=True))
+        return [drained], []
+
+    progress.begin("placing pods", len(order))
+    checks = independent_checks(planner.model, check, (*order, *start.blocked))
+    for number, (drained, blockers) in enumerate(checks):
+        progress.reach(min(number, len(order)), 0)
+        plan.blockers += blockers
+        if number < len(order):
+            plan.drains += drained
     return completed(plan, planner.model)
 
 
@@ -238,7 +249,12 @@ def completed(plan: DrainPlan, model: ClusterModel) -> DrainPlan:
     """
     names = (drain.node for drain in plan.drains)
     plan.to_cordon = tuple(name for name in names if not model.node(name).node.spec.unschedulable)
-    pods = [pod for drain in plan.drains for pod in model.node(drain.node).pods.values()]
+    # Sorted, because the order of a node's pods depends on the hypotheses that have removed pods.
+    pods = [
+        pod
+        for drain in plan.drains
+        for pod in sorted(model.node(drain.node).pods.values(), key=lambda pod: pod.key)
+    ]
     plan.flags, plan.slow = needed_flags(pod.pod for pod in pods), _slow(pods, model.now)
     return plan
 

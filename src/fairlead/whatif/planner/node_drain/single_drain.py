@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
@@ -54,11 +55,14 @@ def check_alone(
     for the dump `source` if all `nodes` are exempt from drains (`begun_plan`).
     """
     plan = begun_plan(planner.model, nodes, source)
+
+    def check(name: str) -> tuple[list[Blocker], PlannedDrain | Blocker]:
+        return planner.refusals(name), planner.drained_alone(name, return_again=return_again)
+
     progress.begin("checking nodes", len(plan.nodes))
-    for number, name in enumerate(sorted(plan.nodes, key=lambda one: drain_effort(planner, one))):
+    order = sorted(plan.nodes, key=lambda one: drain_effort(planner, one))
+    for number, (blockers, drained) in enumerate(independent_checks(planner.model, check, order)):
         progress.reach(number, 0)
-        blockers = planner.refusals(name)
-        drained = planner.drained_alone(name, return_again=return_again)
         if isinstance(drained, Blocker):
             blockers.append(drained)
         elif not blockers:

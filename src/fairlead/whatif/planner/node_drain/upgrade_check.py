@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +31,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.independent_check import independent_checks
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -48,7 +50,12 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     wait_findings,
     wait_table,
 )
-from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    UNPLACED,
+    Blocker,
+    DrainPlanner,
+    PlannedDrain,
+)
 from fairlead.whatif.planner.node_drain.drain_run import DrainRound, DrainRun, pace_seconds
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.planner.node_drain.workload_stop import WorkloadStop
@@ -207,10 +214,13 @@ def check_nodes(
             for one in group.surge:
                 one.add_to(model)
             place_waiting_pods(model)
-            for name in (name for name in group.nodes if name in wanted):
+            names = [name for name in group.nodes if name in wanted]
+            checks = independent_checks(model, partial(_check, planner), names)
+            for drained, blockers in checks:
                 progress.reach(done, 0)
                 done += 1
-                _check(planner, name, plan)
+                plan.drains += drained
+                plan.blockers += blockers
     return completed(plan, model)
 
 
@@ -223,15 +233,13 @@ def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]
     return [one for one in room.limits() if one.key in keys]
 
 
-def _check(planner: DrainPlanner, name: str, plan: DrainPlan) -> None:
+def _check(planner: DrainPlanner, name: str) -> tuple[list[PlannedDrain], list[Blocker]]:
+    """Return (the drain of the node `name`, its blockers); one of the two lists is empty."""
     blockers = planner.refusals(name)
-    with planner.model.hypothesis():
-        drained = planner.empty_and_return(name)
-    if not isinstance(drained, PlannedDrain):
-        blockers += unplaced_blockers(planner, drained, returns=True)
-    elif not blockers:
-        plan.drains.append(drained)
-    plan.blockers += blockers
+    drained = planner.drained_alone(name, return_again=True)
+    if isinstance(drained, Blocker):
+        return [], [*blockers, *unplaced_blockers(planner, drained, returns=True)]
+    return [] if blockers else [drained], blockers
 
 
 # --- the answer -------------------------------------------------------------------------------
