@@ -49,6 +49,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
     unmatched,
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
+from fairlead.whatif.run.repeated_run import repeated_runs
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
 from fairlead.whatif.snapshot.samples import samples
@@ -127,7 +128,7 @@ def what_if(
     notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
     effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
     verdict = verdict_of(effect)
-    others = _other_seeds(snapshot, change, conditions, progress)
+    others = _other_seeds(pair, snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]
     answer = WhatIfAnswer(
         source=snapshot.source,
@@ -549,16 +550,29 @@ def _runtime_notes(
 
 
 def _other_seeds(
-    snapshot: Snapshot, change: ClusterChange, conditions: Conditions, progress: Progress
+    first: ExperimentPair,
+    snapshot: Snapshot,
+    change: ClusterChange,
+    conditions: Conditions,
+    progress: Progress,
 ) -> Iterator[SeedOutcome]:
-    """Yield the outcomes of all seeds except the first; each seed has its own order of arrival."""
-    for number in range(1, conditions.seeds):
+    """Yield the outcomes of all seeds except the first; each seed has its own order of arrival.
+
+    `first` are the experiments of the first seed.
+    """
+
+    def outcome(index: int, progress: Progress) -> SeedOutcome:
+        number = index + 1  # the first seed has the number 0
         seed = conditions.seed + number
         pair = experiments_of(snapshot, change, replace(conditions, seed=seed))
         changed = _rearranged(pair.changed, number)
         runs = run_pair(pair.without, changed, progress)
         effect = _effect(pair, snapshot, conditions, *runs)
-        yield seed_outcome(effect, verdict_of(effect))
+        return seed_outcome(effect, verdict_of(effect))
+
+    names = [f"seed {number} of {conditions.seeds}" for number in range(2, conditions.seeds + 1)]
+    has_extenders = bool(first.changed.scheduler.extenders)
+    return repeated_runs(outcome, names, progress, has_extenders=has_extenders)
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:

@@ -77,16 +77,17 @@ def _called(call: Callable[[], Result]) -> Result:
 
 
 def each_in_children(
-    call: Callable[[Item], Result], items: Sequence[Item]
+    call: Callable[[Item], Result], items: Sequence[Item], processes_max: int | None = None
 ) -> Generator[Result, None, None]:
     """Yield `call(item)` for each of `items`, in order, computed in forked processes.
 
-    There are as many processes as this process may use cores. Of N processes, the first makes the
-    calls for the items 0, N, 2N, ..., the second for the items 1, N + 1, ... Results must therefore
-    not depend on earlier calls. If a process fails, its remaining calls are made in this process.
-    If the caller closes the iterator early, the processes are killed.
+    There are as many processes as this process may use cores, but at most `processes_max`. Of N
+    processes, the first makes the calls for the items 0, N, 2N, ..., the second for the items 1,
+    N + 1, ... Results must therefore not depend on earlier calls. If a process fails, its remaining
+    calls are made in this process. If the caller closes the iterator early, the processes are
+    killed.
     """
-    count = min(usable_cores(), len(items))
+    count = min(usable_cores(), len(items), processes_max or len(items))
     running: list[_ForkedCalls[Result]] = []
     try:
         for first in range(count):

@@ -34,6 +34,7 @@ from fairlead.whatif.run.experiment import QUIET, Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.pod_timing.runtime import RuntimeCoverage, RuntimeDraw, Runtimes
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.repeated_run import repeated_runs
 
 LOOK_AHEAD: Final = seconds(24 * 3600)
 Starts = Mapping[str, DurationNs]
@@ -64,13 +65,14 @@ def start_times(
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))
-    runs: list[Starts] = []
-    for number, experiment in enumerate(experiments):
+
+    def draw(number: int, progress: Progress) -> Starts:
+        experiment = experiments[number]
         kubelet = experiment.kubelet
-        draw = RuntimeDraw(runtimes, experiment.start, experiment.seed, kubelet.run_durations)
+        durations = RuntimeDraw(runtimes, experiment.start, experiment.seed, kubelet.run_durations)
         drawn = replace(
             experiment,
-            kubelet=replace(kubelet, run_durations=draw),
+            kubelet=replace(kubelet, run_durations=durations),
             quiet=max(experiment.quiet, covered.longest + QUIET),
             horizon=max(experiment.horizon, LOOK_AHEAD),
             steps_begin=outcome.started_at - experiment.start,
@@ -78,9 +80,11 @@ def start_times(
             # New pods get the names that they have in `outcome`, by which they are found again.
             ids_seed=experiments[0].seed,
         )
-        phase = f"draw {number + 1} of {len(experiments)}"
-        found = run_experiment(drawn, phase, progress).outcome
-        runs.append(_starts(found.waits, outcome))
+        return _starts(run_experiment(drawn, names[number], progress).outcome.waits, outcome)
+
+    names = [f"draw {number} of {len(experiments)}" for number in range(1, len(experiments) + 1)]
+    has_extenders = bool(experiments[0].scheduler.extenders)
+    runs = list(repeated_runs(draw, names, progress, has_extenders=has_extenders))
     rows = tuple(_row(target, runs) for target in _targets(waiting, outcome))
     return StartTimes(
         draws=len(runs),
