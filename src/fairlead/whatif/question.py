@@ -49,7 +49,6 @@ from fairlead.whatif.run.pod_timing.runtime import (
     unmatched,
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.repeated_run import repeated_runs
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
 from fairlead.whatif.snapshot.samples import samples
@@ -560,6 +559,9 @@ def _other_seeds(
 
     `first` are the experiments of the first seed.
     """
+    if conditions.seeds == 1:
+        return iter(())
+    from fairlead.whatif.run.repeated_run import repeated_runs  # noqa: PLC0415 - few ask it
 
     def outcome(index: int, progress: Progress) -> SeedOutcome:
         number = index + 1  # the first seed has the number 0
