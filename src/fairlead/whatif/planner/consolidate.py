@@ -56,6 +56,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     command_findings,
     image_findings,
+    image_reservation,
     moves_table,
     order_findings,
     pace_table,
@@ -551,6 +552,9 @@ def _verdict(found: ConsolidationPlan) -> str:
     if found.plan.runs and found.plan.best is None:
         drains = "its drain is" if count == 1 else "their drains are"
         return f"{count:,} of {total} could be removed ({share}), but {drains} not safe."
+    reservation = "" if found.plan.best is None else image_reservation(found.plan.best)
+    if reservation:
+        return f"{count:,} of {total} could be removed ({share}){reservation}."
     money = ""
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH

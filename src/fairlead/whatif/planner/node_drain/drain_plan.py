@@ -448,7 +448,8 @@ def _verdict(plan: DrainPlan) -> str:
             return f"The drain of {drained} does not complete{rest}."
         return f"{which} can be drained, but not safely{rest}."
     pace = "" if total == 1 else f", {best.pace.words}"
-    return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
+    takes = f"{for_readers(best.took or 0)}{pace}"
+    return f"{which} can be drained in {takes}{image_reservation(best)}{rest}."
 
 
 def blocking_owners(plan: DrainPlan) -> str:
@@ -526,12 +527,18 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
         )
 
 
+def image_reservation(run: DrainRun) -> str:
+    """Return the end of a verdict if images of pods may not run on the pods' new nodes, else ""."""
+    if not run.image_notes:
+        return ""
+    return ", but images of evicted pods may not run on the pods' new nodes (see the note)"
+
+
 def image_findings(run: DrainRun | None) -> Iterator[str]:
-    """Yield a sentence if images of pods may not run on the pods' new nodes (`drain_steps`)."""
-    if run is not None and run.image_notes:
-        # If the nodes return, no command is proposed for any plan.
-        effect = "." if run.pace.away is not None else ", so no command is proposed."
-        yield f"Images of evicted pods may not run on the pods' new nodes (see the note){effect}"
+    """Yield a sentence if no command is proposed because of images (`drain_steps`)."""
+    # If the nodes return, no command is proposed for any plan.
+    if run is not None and run.image_notes and run.pace.away is None:
+        yield "Because of these images, no command is proposed."
 
 
 def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
