@@ -75,9 +75,8 @@ def rebalance(
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         rules = read.autoscaler_rules(ignore)
-        plan = Rebalancer(read.planner(), rules).run(moves, progress)
+        plan = Rebalancer(read.planner(), rules, read.images).run(moves, progress)
     idle = read.idle_autoscaler(ADDS_NODES) if plan.after.waiting else ()
-    moved = read.notes_of_moves({one.move.pod: one.move.target for one in plan.moves})
-    notes = (*idle, *moved, *read.notes)
+    notes = (*idle, *read.notes)
     print_tabular(rebalance_answer(plan, read.snapshot.source, notes), output)
     return 0

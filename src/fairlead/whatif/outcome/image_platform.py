@@ -99,15 +99,12 @@ class ImagePlatforms(Struct, frozen=True):
     def notes(self, pods: Iterable[tuple[Pod, str, Labels]]) -> Iterator[str]:
         """Yield a note about those of `pods` whose images may not exist for their nodes.
 
-        Each pod comes with the name and the labels of its node. Pods that are still on the node on
-        which the dump has them are left out.
+        Each pod comes with the name and the labels of its node (`may_mismatch`).
         """
         found: Counter[tuple[str, Platform]] = Counter()
         for pod, node, labels in pods:
             platform = Platform.of(labels)
-            if platform is None or self.placed.get(pod.metadata.uid) == node:
-                continue
-            if not self.fits(pod, platform) and self._may_run_elsewhere(pod, node, labels):
+            if platform is not None and self.may_mismatch(pod, node, labels):
                 found[str(workload_of(pod)), platform] += 1
         if found:
             names = [
@@ -119,6 +116,17 @@ class ImagePlatforms(Struct, frozen=True):
                 f"{listed(names)}. The scheduler does not check images; a nodeSelector for {OS} "
                 f"or {ARCH} keeps pods off nodes on which their images cannot run."
             )
+
+    def may_mismatch(self, pod: Pod, node: str, labels: Labels) -> bool:
+        """Return whether images of `pod` may not exist for the platform of a node.
+
+        `node` and `labels` are the name and the labels of the node. The result is False for the
+        node on which the dump has the pod, and if the rules of the pod admit only this platform.
+        """
+        platform = Platform.of(labels)
+        if platform is None or self.placed.get(pod.metadata.uid) == node:
+            return False
+        return not self.fits(pod, platform) and self._may_run_elsewhere(pod, node, labels)
 
     def fits(self, pod: Pod, platform: Platform) -> bool:
         """Return whether the images of `pod` are known to run on `platform`.

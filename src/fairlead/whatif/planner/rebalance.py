@@ -13,8 +13,8 @@ The load of a node is the requested share of its cpu or memory, whichever is lar
 averages, nodes are weighted by their size. No move of kind 2 makes its target fuller than its
 origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction,
 and if its controller can create the replacement: its Job must not fail, and no quota may refuse the
-new pod after the old pod has stopped. Moves are made one at a time, each after the replacement of
-the previous move is ready.
+new pod after the old pod has stopped. No move may place a pod on a node on which its images may not
+run. Moves are made one at a time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -34,10 +34,12 @@ from fairlead.api.json import Json
 from fairlead.api.node_readiness import UNKNOWN, ready_status
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
+from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
 from fairlead.whatif.planner.job_room import JobRoom
@@ -99,7 +101,8 @@ class RebalancePlan(Struct):
 
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
-    pod, the message of the quota that refuses its replacement for good.
+    pod, the message of the quota that refuses its replacement for good. `mismatched` are the
+    workloads with moves that are left out because images may not run on a pod's new node.
     """
 
     before: NodeBalance
@@ -108,16 +111,27 @@ class RebalancePlan(Struct):
     kept: Counter[IgnoredRule] = field(default_factory=Counter)
     failing: int = 0
     refused: dict[str, str] = field(default_factory=dict)
+    mismatched: tuple[str, ...] = ()
 
 
 class Rebalancer:
     """Searches for moves of pods that make room for waiting pods and even out the load of nodes."""
 
-    def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Prepare moves in the model of `planner`; `rules` and budgets must allow each eviction."""
+    def __init__(
+        self,
+        planner: DrainPlanner,
+        rules: AutoscalerRules,
+        images: ImagePlatforms = SAME_PLATFORM,
+    ) -> None:
+        """Prepare moves in the model of `planner`; `rules` and budgets must allow each eviction.
+
+        No move places a pod on a node on which its images may not run, according to `images`.
+        """
         self._planner = planner
         self._model = planner.model
         self._rules = rules
+        self._images = images
+        self._mismatched: set[str] = set()
         self._jobs = JobRoom(
             self._model.current_objects(), self._model.now, self._model.stop_exit_code
         )
@@ -154,6 +168,7 @@ class Rebalancer:
                 break
             plan.moves.append(found)
             plan.after = found.after
+        plan.mismatched = tuple(sorted(self._mismatched))
         return plan
 
     # --- measures --------------------------------------------------------------------------
@@ -209,7 +224,8 @@ class Rebalancer:
                 if pod.priority > waiting.priority or not self._could_hold(info, pod, waiting):
                     continue
                 with self._model.hypothesis():
-                    if self._moved(info, pod, waiting) is not None:
+                    move = self._moved(info, pod, waiting)
+                    if move is not None and self._images_run(pod, move.target):
                         squares = self._balance().squares
                         if best is None or squares < best[0]:
                             best = squares, info, pod
@@ -240,7 +256,10 @@ class Rebalancer:
                         continue
                     if self._load_of(move.target) <= loads[row]:
                         squares = self._balance().squares
-                        if before - squares > _GAIN_MIN and (best is None or squares < best[0]):
+                        is_best = best is None or squares < best[0]
+                        if before - squares <= _GAIN_MIN or not is_best:
+                            continue
+                        if self._images_run(pod, move.target):
                             best = squares, pod
             if best is not None:
                 return self._commit(info, best[1], None)
@@ -311,14 +330,17 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if it is not None, then schedule `pod`'s replacement.
 
-        Return the move of `pod`. Return None if `waiting` fits no node, or if the replacement fits
-        no node or goes to the old node again.
+        Return the move of `pod`. Return None if `waiting` fits no node, if its images may not run
+        on the node that it gets, or if the replacement fits no node or goes to the old node again.
         """
         model = self._model
         model.remove(pod)
         if waiting is not None:
             model.remove(waiting)
-            if not isinstance(model.schedule(model.replacement(waiting)), Placement):
+            placed = model.schedule(model.replacement(waiting))
+            if not isinstance(placed, Placement):
+                return None
+            if not self._images_run(waiting, placed.node.name):
                 return None
         decision = model.schedule(model.replacement(pod))
         if not isinstance(decision, Placement) or decision.node.name == info.name:
@@ -326,17 +348,25 @@ class Rebalancer:
         workload = str(workload_of(pod.pod))
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
+    def _images_run(self, pod: PodInfo, node: str) -> bool:
+        """Return whether the images of `pod` run on `node`; if not, remember the workload."""
+        if not self._images.may_mismatch(pod.pod, node, self._model.node(node).labels):
+            return True
+        self._mismatched.add(str(workload_of(pod.pod)))
+        return False
+
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        This time, a tie-break can choose another node. If the move then fails, return None without
-        a change. If `waiting` is None, also return None without a change if the move does not make
-        the nodes more even, or if it makes its target node fuller than the node `info` was.
+        This time, a tie-break can choose another node. If the move then fails, or if the pod's
+        images may not run on that node, return None without a change. If `waiting` is None, also
+        return None without a change if the move does not make the nodes more even, or if it makes
+        its target node fuller than the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting)
-            if move is None:
+            if move is None or not self._images_run(pod, move.target):
                 return None
             is_worse = (
                 self._balance().squares >= before.squares or self._load_of(move.target) > load
@@ -429,6 +459,12 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
         if plan.failing == 1:
             stay, the, them = ("stays where it is", "its Job", "it")
         yield f"{counted(plan.failing, 'pod')} {stay}: {the} would not replace {them}."
+    if plan.mismatched:
+        yield (
+            f"Moves of pods of {listed(plan.mismatched)} are left out: the scheduler would place "
+            "pods on nodes of a platform on which their images do not run in the dump. "
+            f"A nodeSelector for {OS} or {ARCH} keeps them off such nodes."
+        )
     if plan.refused:
         stay, the, them = "stay where they are", "their controllers", "them"
         if len(plan.refused) == 1:

@@ -64,7 +64,6 @@ TWO_NODES = (  # with a pod on each of the nodes linux and linux-2; there is roo
         "fit dump.yaml --like rs/shop/web",
         "consolidate dump.yaml --nodes linux",
         "drain-plan dump.yaml --nodes linux",
-        "rebalance dump.yaml",
     ],
 )
 def test_a_linux_pod_moves_to_a_windows_node(
@@ -144,6 +143,20 @@ def test_size_chooses_nodes_on_which_images_run(
     answer = " ".join(capsys.readouterr().out.split())
     assert f"1 {cpu}/16Gi" in answer
     assert ("placed only on nodes of a platform" in answer) is is_noted
+
+
+def test_rebalance_proposes_no_move_of_a_linux_pod_to_a_windows_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the Windows node, the same move is proposed."""
+    monkeypatch.chdir(tmp_path)
+    for text, is_proposed in ((DUMP, False), (DUMP.replace(WINDOWS, LINUX), True)):
+        (tmp_path / "dump.yaml").write_text(text)
+        run(["rebalance", "dump.yaml"])
+        answer = " ".join(capsys.readouterr().out.split())
+        assert answer.startswith("1 move" if is_proposed else "No move")
+        assert ("Moves of pods of rs/shop/web are left out" in answer) is not is_proposed
+        assert "Note: The images" not in answer
 
 
 RESERVATION = ", but images of evicted pods may not run on the pods' new nodes (see the note)."

@@ -6,18 +6,20 @@ import pytest
 from tests.unit.whatif.planner.conftest import budget, deployment
 
 from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.rebalance import Rebalancer, rebalance_answer
 from fairlead.whatif.run.progress import NoProgress
 
 
-def rebalanced(planner, moves=20, ignored=()):
+def rebalanced(planner, moves=20, ignored=(), images=SAME_PLATFORM):
     model = planner.model
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
     rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
-    return Rebalancer(planner, rules).run(moves, NoProgress())
+    return Rebalancer(planner, rules, images).run(moves, NoProgress())
 
 
 def moved(plan):
@@ -311,3 +313,27 @@ def test_a_quota_counts_the_pods_of_the_template_that_replace_resized_pods(plann
         pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
     assert len(rebalanced(planner(*nodes, *objects)).moves) == 2
     assert len(rebalanced(planner(*nodes, *objects, quota)).moves) == 1
+
+
+def test_a_waiting_pod_gets_no_place_on_a_platform_on_which_its_image_does_not_run(
+    planner, snapshot, make
+):
+    """A pod of the only node with room for the waiting pod could move, but that node is Windows."""
+    linux, windows = ({OS: os, ARCH: "amd64"} for os in ("linux", "windows"))
+    nodes = [make.node("a", **linux), make.node("w", **windows)]
+    web = deployment(make, "web", ["a"], cpu="3")
+    waiting = make.pod("web-1-1", cpu="3", owner="web-1")
+    waiting["metadata"]["ownerReferences"][0]["uid"] = "web-1-uid"
+    waiting["metadata"]["labels"] = web[-1]["metadata"]["labels"]
+    open_pods = deployment(make, "open", ["w"] * 2)
+    for pod in (*web, waiting):
+        for spec in (pod["spec"], pod["spec"].get("template", {}).get("spec", {})):
+            for container in spec.get("containers", ()):
+                container["image"] = "web:1"
+    objects = [*nodes, *web, waiting, *open_pods]
+    ran_on_both = make.pod("ran", cpu="0", node_name="a")
+    images = ImagePlatforms.of(snapshot(*objects, ran_on_both).manifests)
+    assert moved(rebalanced(planner(*objects))) == [("w", "a")]
+    plan = rebalanced(planner(*objects), images=images)
+    assert moved(plan) == []
+    assert plan.mismatched == ("deploy/default/web",)
