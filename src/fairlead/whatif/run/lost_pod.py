@@ -8,7 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import (
     belongs_to_node,
     controller_of,
@@ -19,6 +19,7 @@ from fairlead.api.pods.facts import (
     pod_priority,
 )
 from fairlead.api.taint import NO_EXECUTE
+from fairlead.api.text.count import counted
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
@@ -91,6 +92,10 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
+        return self._not_replaced(owner, lost)
+
+    def _not_replaced(self, owner: OwnerReference, lost: AffectedPod) -> tuple[LossCause, str]:
+        """Return (cause, reason) for a pod that is gone and that `owner` has not replaced."""
         workload = workload_of(lost.pod)
         is_over = owner.kind == "Job" and self._has_ended(workload)
         # A Job can still want other pods when it gives up an index whose pod was evicted.
@@ -98,12 +103,11 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             INDEX in lost.pod.metadata.annotations and not is_over and lost.evicted_at is not None
         )
         if self._is_complete(workload) and not is_given_up:
-            why = (
-                "ended and needs no pods"
-                if is_over
-                else "all its pods and no longer needs this one"
-            )
-            return LossCause.NOT_NEEDED, f"{workload} has {why}"
+            if is_over:
+                return LossCause.NOT_NEEDED, f"{workload} has ended and needs no pods"
+            wanted = counted(self.workloads[workload].wanted, "pod")
+            # Some of these pods may be pending.
+            return LossCause.NOT_NEEDED, f"{workload} wants {wanted} and does not need this one"
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:

@@ -582,6 +582,23 @@ def test_a_pod_that_its_workload_no_longer_needs_is_not_lost(snapshot, make, zon
     assert answer.difference.recovered_after is not None
 
 
+def test_a_workload_with_pending_pods_may_no_longer_need_a_pod(snapshot, make, zoned):
+    """Three of four replicas are wanted; of these, two are pending, because node b0 is full."""
+    web = make.workload("ReplicaSet", "web", replicas=4, cpu="1")
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{n}", node_name="a0", owner="web") for n in range(3)]
+    pods.append(make.pod("web-3", node_name="b0", owner="web"))
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    full = make.pod("full", node_name="b0", cpu="3")
+    change = ClusterChange(scale=("rs/web=3",), failures=Failures(fail_zone=("a",)))
+    answer = what_if(snapshot(*zoned(a=1, b=1), web, *pods, full), change)
+    assert len(answer.difference.pending) == 2
+    [surplus] = [one for one in outage(answer).lost if one.cause is LossCause.NOT_NEEDED]
+    assert surplus.why == "rs/default/web wants 3 pods and does not need this one"
+
+
 def test_an_evicted_pod_whose_job_gives_up_its_index_is_lost(snapshot, make, zoned):
     """The Job has all pods that it still wants, because it no longer tries the index."""
     version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}
