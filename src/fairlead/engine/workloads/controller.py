@@ -185,6 +185,12 @@ class Workloads:
             if finished is not None and not finished.is_success and not rule.progress.was_over:
                 yield sets[key].ref, finished
 
+    def failed_indexes(self) -> Iterator[tuple[ObjectRef, frozenset[int]]]:
+        """Yield (reference, failed indexes) of each Job with indexes that it does not try again."""
+        for key, rule in self._pod_sets.rules.items():
+            if isinstance(rule, JobRule) and rule.progress.failed_indexes:
+                yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
+
     def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:
         """Yield (reference, number of pods that should run now) of each Job."""
         for key, rule in self._pod_sets.rules.items():

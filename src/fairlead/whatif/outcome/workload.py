@@ -116,6 +116,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     are the numbers of pods that were ready at the start, at the worst moment and at the end.
     `lowest_for` is the total time for which only `lowest` pods were ready. It is None if `lowest`
     is less than `wanted` and the number of ready pods remains at `lowest` until the end.
+    `failed_indexes` are the indexes that an Indexed Job does not try again.
     """
 
     wanted: int
@@ -123,6 +124,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     lowest: int
     lowest_for: DurationNs | None
     at_end: int
+    failed_indexes: frozenset[int] = frozenset()
 
 
 def workload_of(pod: Pod) -> WorkloadRef:

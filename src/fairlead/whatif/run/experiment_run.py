@@ -700,7 +700,12 @@ class ExperimentRun:
                 wanted[job] = count
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((uid, pod) for uid, pod, _ in pods)
-        return dict(recorder.readiness(with_uids, wanted, begin, until))
+        readiness = dict(recorder.readiness(with_uids, wanted, begin, until))
+        for ref, indexes in self._controllers.workloads.failed_indexes():
+            job = WorkloadRef(ref.kind, ref.namespace, ref.name)
+            if job in readiness:
+                readiness[job] = replace(readiness[job], failed_indexes=indexes)
+        return readiness
 
     def _overdue_rollouts(
         self, errors: Sequence[ObjectError], since: Instant, until: Instant, *, settled: bool

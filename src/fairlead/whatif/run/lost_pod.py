@@ -20,10 +20,11 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.api.text.count import counted
+from fairlead.apiserver.kind import JOB
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
-from fairlead.engine.workloads.job.progress import INDEX
+from fairlead.engine.workloads.job.progress import index_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.outage import (
     AffectedPodState,
@@ -77,6 +78,8 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         if staying:
             return self._not_evicted(staying[0])
         owner = controller_of(lost.pod.metadata)
+        if owner is not None and (why := self._not_needed(owner, lost.pod)):
+            return LossCause.NOT_NEEDED, why
         # The controllers of these kinds replace a pod while it is being deleted.
         if existing and (owner is None or owner.kind not in _REPLACING):
             if owner is not None and owner.kind == "StatefulSet":
@@ -92,23 +95,21 @@ class _LossExplainer(Struct, frozen=True, dict=True):
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
-        return self._not_replaced(owner, lost)
-
-    def _not_replaced(self, owner: OwnerReference, lost: AffectedPod) -> tuple[LossCause, str]:
-        """Return (cause, reason) for a pod that is gone and that `owner` has not replaced."""
-        workload = workload_of(lost.pod)
-        is_over = owner.kind == "Job" and self._has_ended(workload)
-        # A Job can still want other pods when it gives up an index whose pod was evicted.
-        is_given_up = (
-            INDEX in lost.pod.metadata.annotations and not is_over and lost.evicted_at is not None
-        )
-        if self._is_complete(workload) and not is_given_up:
-            if is_over:
-                return LossCause.NOT_NEEDED, f"{workload} has ended and needs no pods"
-            wanted = counted(self.workloads[workload].wanted, "pod")
-            # Some of these pods may be pending.
-            return LossCause.NOT_NEEDED, f"{workload} wants {wanted} and does not need this one"
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
+
+    def _not_needed(self, owner: OwnerReference, pod: Pod) -> str:
+        """Return why the workload of `pod`, a pod of `owner`, does not need it; "" if it does."""
+        workload = workload_of(pod)
+        if not self._is_complete(workload):
+            return ""
+        if owner.kind == JOB.kind and self._has_ended(workload):
+            return f"{workload} has ended and needs no pods"
+        # A Job has all pods that it still wants when it gives up an index whose pod was evicted.
+        if index_of(pod) in self.workloads[workload].failed_indexes:
+            return ""
+        wanted = counted(self.workloads[workload].wanted, "pod")
+        # Some of these pods may be pending.
+        return f"{workload} wants {wanted} and does not need this one"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:
         """Return whether `workload` has all pods that it wants, perhaps after a scale-down."""

@@ -13,11 +13,13 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from fairlead.apiserver.kind import (
+    JOB,
     SCALABLE,
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.outcome.comparison.pod_role import (
     PodRole,
     is_created_later,
@@ -33,7 +35,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import POD, ROLLOUT, WorkloadRef
+from fairlead.whatif.outcome.workload import POD, ROLLOUT, WorkloadReadiness, WorkloadRef
 
 _WITH_REPLICAS: Final = frozenset((ROLLOUT, *(kind.kind for kind in SCALABLE)))
 
@@ -302,20 +304,46 @@ def _returns_with_node(pod: PodEnd) -> bool:
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
-    """Return the keys of the `displaced` pods whose workload has all wanted replicas at the end."""
+    """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
+
+    The pods of failed Jobs and of failed indexes are left out: the Jobs want no more pods, but have
+    not got the results of these pods.
+    """
+    failed = {one.subject for one in changed.errors if one.is_failed_job}
     candidates = [
         pod
         for pod in displaced
-        if pod.workload.kind in _WITH_REPLICAS and pod.workload in changed.workloads
+        if pod.workload in changed.workloads
+        and (
+            pod.workload.kind in _WITH_REPLICAS
+            or (pod.workload.kind == JOB.kind and _subject(pod.workload) not in failed)
+        )
+        and not _is_of_failed_index(pod, changed.workloads[pod.workload])
     ]
     present: Counter[WorkloadRef] = Counter()
     if candidates:
-        present.update(pod.workload for pod in changed.pods.values())
+        present.update(
+            pod.workload
+            for pod in changed.pods.values()
+            if not (pod.is_completed or pod.is_terminating)
+        )
     return {
         pod.key
         for pod in candidates
         if present[pod.workload] >= changed.workloads[pod.workload].wanted
     }
+
+
+def _subject(job: WorkloadRef) -> str:
+    """Return the `ObjectError.subject` of `job`."""
+    return f"{JOB.kind} {job.namespace}/{job.name}"
+
+
+def _is_of_failed_index(pod: PodEnd, job: WorkloadReadiness) -> bool:
+    """Return whether `job` does not try the index of `pod` again."""
+    index = pod.labels.get(INDEX, "")
+    # Pods from before Kubernetes 1.28 have no label with their index.
+    return bool(job.failed_indexes) and (not index.isdigit() or int(index) in job.failed_indexes)
 
 
 def _is_of_stateful_set(pod: PodEnd) -> bool:

@@ -599,6 +599,37 @@ def test_a_workload_with_pending_pods_may_no_longer_need_a_pod(snapshot, make, z
     assert surplus.why == "rs/default/web wants 3 pods and does not need this one"
 
 
+@pytest.mark.parametrize("lasts", ["", "20m"], ids=["for good", "for 20 minutes"])
+@pytest.mark.parametrize("mode", ["Indexed", "NonIndexed"])
+def test_a_job_with_a_lower_parallelism_does_not_need_the_pods_of_failed_nodes(
+    snapshot, make, zoned, mode, lasts
+):
+    """At once, the Job deletes one of its three pods; another one is evicted from node b0."""
+    version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}
+    pods = [
+        make.pod(f"sum-{n}", node_name=f"{z}0", restartPolicy="Never") for n, z in enumerate("aab")
+    ]
+    template = {"spec": {"restartPolicy": "Never", "containers": pods[0]["spec"]["containers"]}}
+    spec = {"completionMode": mode, "completions": 3, "parallelism": 3, "template": template}
+    job = {**version, "metadata": {**identity, "namespace": "default"}, "spec": spec}
+    for index, pod in enumerate(pods):
+        pod["metadata"]["ownerReferences"] = [{**version, **identity, "controller": True}]
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        if mode == "Indexed":
+            pod["metadata"]["annotations"] = {
+                "batch.kubernetes.io/job-completion-index": str(index)
+            }
+    for zone in "ab":
+        change = ClusterChange(
+            set=("job/sum:spec.parallelism=2",),
+            failures=Failures(fail_zone=(zone,)),
+            lasts=lasts,
+        )
+        answer = what_if(snapshot(*zoned(a=1, b=1), job, *pods), change)
+        assert not outage(answer).not_back
+        assert not answer.difference.gone
+
+
 def test_an_evicted_pod_whose_job_gives_up_its_index_is_lost(snapshot, make, zoned):
     """The Job has all pods that it still wants, because it no longer tries the index."""
     version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}

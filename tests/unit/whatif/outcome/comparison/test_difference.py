@@ -247,17 +247,26 @@ def test_the_recovery_time_is_when_the_last_affected_pod_runs(after, recovered_s
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted", "fate"),
+    ("kind", "wanted", "failed", "fate"),
     [
-        pytest.param("Deployment", 1, "removed", id="scaled to the remaining pod"),
-        pytest.param("Deployment", 2, "not_created", id="one is missing"),
-        pytest.param("Job", 1, "gone", id="no replicas"),
+        pytest.param("Deployment", 1, (), "removed", id="scaled to the remaining pod"),
+        pytest.param("Deployment", 2, (), "not_created", id="one is missing"),
+        pytest.param("Job", 1, (), "removed", id="a Job with a lower parallelism"),
+        pytest.param("Job", 1, (0,), "gone", id="a Job with a failed index"),
+        pytest.param("StrimziPodSet", 1, (), "gone", id="no replicas"),
     ],
 )
-def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted, fate):
+def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted, failed, fate):
     workload = WorkloadRef(kind, "ns", "web")
     left, evictee = pod("left", "a", owner=workload), pod("p", "b", owner=workload)
-    ready = WorkloadReadiness(wanted=wanted, before=2, lowest=1, lowest_for=None, at_end=1)
+    ready = WorkloadReadiness(
+        wanted=wanted,
+        before=2,
+        lowest=1,
+        lowest_for=None,
+        at_end=1,
+        failed_indexes=frozenset(failed),
+    )
     one = Evicted(pod=evictee, node="b", at=seconds(1), why="Karpenter")
     after = outcome(left, evicted=(one,), workloads={workload: ready})
     found = difference(outcome(left, evictee), after)
