@@ -50,6 +50,7 @@ from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.follow_up_pace import FollowUpPace
 from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.job.finished_condition import can_only_fail
 from fairlead.engine.workloads.job.progress import FinishedCondition
 from fairlead.engine.workloads.job.rule import JobRule
 from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
@@ -184,6 +185,14 @@ class Workloads:
             finished = rule.progress.finished
             if finished is not None and not finished.is_success and not rule.progress.was_over:
                 yield sets[key].ref, finished
+
+    def failing_jobs(self) -> Iterator[tuple[ObjectRef, frozenset[int]]]:
+        """Yield (reference, failed indexes) of each unfinished Job that `can_only_fail`."""
+        for key, rule in self._pod_sets.rules.items():
+            if not isinstance(rule, JobRule) or rule.progress.finished is not None:
+                continue
+            if not rule.is_over and can_only_fail(rule.job, rule.progress):
+                yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
 
     def failed_indexes(self) -> Iterator[tuple[ObjectRef, frozenset[int]]]:
         """Yield (reference, failed indexes) of each Job with indexes that it does not try again."""

@@ -326,7 +326,8 @@ class ObjectError(Struct, frozen=True):
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
     `workload` is their workload. `revision` is the template revision of these pods, "" if the
     workload has no revisions. `is_failed_job` means that the subject is a failed Job, which
-    creates no more pods.
+    creates no more pods, and `is_failing_job` that it is a Job that can only fail, because of
+    failed indexes.
     """
 
     subject: str
@@ -335,11 +336,13 @@ class ObjectError(Struct, frozen=True):
     workload: WorkloadRef | None = None
     revision: str = ""
     is_failed_job: bool = False
+    is_failing_job: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether the subject creates pods and has all of them at the end."""
-        return self.workload is not None and not self.missing and not self.is_failed_job
+        is_job_failure = self.is_failed_job or self.is_failing_job
+        return self.workload is not None and not self.missing and not is_job_failure
 
 
 class DeletedClaim(Struct, frozen=True):

@@ -59,6 +59,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
+from fairlead.engine.workloads.job.index_set import format_indexes
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.option_type import require_type
@@ -646,13 +647,20 @@ class ExperimentRun:
         )
 
     def _failed_jobs(self, since: Instant) -> Iterator[ObjectError]:
-        """Yield an error for each Job that failed: the deleted ones first, then the others."""
+        """Yield an error for each Job that failed (the deleted ones first) or can only fail."""
         for subject, message in self._recorder.failed_jobs_since(since):
             yield ObjectError(subject, message, is_failed_job=True)
         for ref, finished in self._controllers.workloads.failed_jobs():
             message = f"{finished.message} ({finished.reason})"
             found = object_error(self._world.store, (), lambda _: "", f"Job {ref.key}", message)
             yield replace(found, missing=0, is_failed_job=True)
+        failing = self._controllers.workloads.failing_jobs()
+        for ref, indexes in sorted(failing, key=lambda one: one[0].key):
+            those = "index" if len(indexes) == 1 else "indexes"
+            verb = "has" if len(indexes) == 1 else "have"
+            message = f"{those} {format_indexes(indexes)} {verb} failed (backoffLimitPerIndex)"
+            found = object_error(self._world.store, (), lambda _: "", f"Job {ref.key}", message)
+            yield replace(found, missing=0, is_failing_job=True)
 
     def _recurrences(
         self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]

@@ -9,6 +9,7 @@ upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchS
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from fairlead.api.objects import Job
@@ -104,15 +105,33 @@ def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondi
     return REACHED if progress.succeeded >= completions else None
 
 
+def can_only_fail(job: Job, progress: JobProgress) -> bool:
+    """Return whether failed indexes make `job` fail as soon as its other indexes have ended.
+
+    A success policy that the other indexes can still meet prevents this.
+    """
+    failed = progress.failed_indexes
+    return bool(failed) and not any(
+        maximum - given_up >= needed for maximum, given_up, needed in _policy(job, failed)
+    )
+
+
+def _policy(job: Job, indexes: Collection[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield, for each rule of the success policy, the numbers of its indexes.
+
+    These are the number of all its indexes, of those in `indexes`, and of those that must succeed.
+    """
+    policy, completions = job.spec.success_policy, job.spec.completions or 0
+    for rule in policy.rules if policy is not None else ():
+        maximum, found = completions, len(indexes)
+        if rule.succeeded_indexes is not None:
+            wanted = parse_index_set(rule.succeeded_indexes, completions)
+            maximum, found = len(wanted), sum(index in wanted for index in indexes)
+        yield maximum, found, maximum if rule.succeeded_count is None else rule.succeeded_count
+
+
 def _met_policy(job: Job, progress: JobProgress) -> FinishedCondition | None:
-    policy, completed = job.spec.success_policy, progress.completed
-    for index, rule in enumerate(policy.rules if policy is not None else ()):
-        if rule.succeeded_indexes is None:
-            done = maximum = len(completed)
-        else:
-            wanted = parse_index_set(rule.succeeded_indexes, job.spec.completions or 0)
-            done, maximum = sum(index in wanted for index in completed), len(wanted)
-        needed = maximum if rule.succeeded_count is None else rule.succeeded_count
+    for index, (_, done, needed) in enumerate(_policy(job, progress.completed)):
         if done >= needed:
             return FinishedCondition(POLICY_MET, f"Matched rules at index {index}", is_success=True)
     return None

@@ -333,6 +333,8 @@ def _error(effect: Effect) -> str | None:
         others = sum(one.is_failed_job for one in errors) - 1
         more = f" and {counted(others, 'other Job')} fail" if others else " fails"
         return f"{first.subject}{more}: {first.message}."
+    if first.is_failing_job:
+        return f"{first.subject} can only fail: {first.message}."
     rows = [one for one in effect.workloads if one.missing]
     if rows:
         count = sum(one.missing for one in rows)

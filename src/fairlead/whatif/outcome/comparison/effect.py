@@ -178,11 +178,15 @@ def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[Obj
 
     The messages are not compared, because they contain the names of the pods of each attempt.
     """
-    known = {(one.subject, one.is_failed_job): one.missing for one in without.errors}
+    known = {_identity(one): one.missing for one in without.errors}
     for one in changed.errors:
-        before = known.get((one.subject, one.is_failed_job))
+        before = known.get(_identity(one))
         if before is None or one.missing > before:
             yield one
+
+
+def _identity(error: ObjectError) -> tuple[str, bool, bool]:
+    return error.subject, error.is_failed_job, error.is_failing_job
 
 
 def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:

@@ -692,15 +692,22 @@ def unsafe_because(run: DrainRun) -> str:
         parts.append(
             f"{counted(number, 'pod')} of {owners} {verb} not created again ({why[2] or why[0]})"
         )
-    if run.failed_jobs:
-        verb = "fails" if len(run.failed_jobs) == 1 else "fail"
-        names = listed([one.subject for one in run.failed_jobs], 2)
-        parts.append(f"{names} {verb}: {run.failed_jobs[0].message}")
+    parts += _failed_jobs(run)
     if run.lost:
         parts.append(f"{counted(len(run.lost), 'pod')} on other nodes gone for good")
     if run.breaches:
         parts.append(f"{counted(run.breaches, 'eviction')} against a budget")
     return ", ".join(parts)
+
+
+def _failed_jobs(run: DrainRun) -> Iterator[str]:
+    """Yield texts that name the Jobs that fail, and those that can only fail."""
+    failed = [one for one in run.failed_jobs if one.is_failed_job]
+    failing = [one for one in run.failed_jobs if one.is_failing_job]
+    fail = "fails" if len(failed) == 1 else "fail"
+    for jobs, verb in ((failed, fail), (failing, "can only fail")):
+        if jobs:
+            yield f"{listed([one.subject for one in jobs], 2)} {verb}: {jobs[0].message}"
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:

@@ -108,7 +108,8 @@ class _Baseline(Struct, frozen=True):
     the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
-    again. `next_end` is the first instant after the simulation at which a pod or a Job would have
+    again. `failed_jobs` are pairs (Job, whether it has failed) of the Jobs that failed or can only
+    fail. `next_end` is the first instant after the simulation at which a pod or a Job would have
     ended by itself, None if there is none.
     """
 
@@ -117,7 +118,7 @@ class _Baseline(Struct, frozen=True):
     lost: frozenset[str]
     breaches: int
     missing: dict[str, int]
-    failed_jobs: frozenset[str]
+    failed_jobs: frozenset[tuple[str, bool]]
     shortages: Counter[WorkloadRef]
     next_end: Instant | None
 
@@ -149,8 +150,8 @@ class DrainRun(Struct, frozen=True):
     These are effects of the drains: `pending` pods have no node at the end; the values are the
     scheduler's reasons. `lost` pods had no controller, and were displaced from nodes that were not
     to be drained. `uncreated` pods were displaced and cannot be created again. `failed_jobs` are
-    the Jobs that failed. `breaches` is the number of evictions in violation of a budget; a run
-    with breaches is not safe.
+    the Jobs that failed or can only fail. `breaches` is the number of evictions in violation of a
+    budget; a run with breaches is not safe.
 
     `image_notes` say that images of pods may not run on the pods' new nodes.
     """
@@ -348,7 +349,7 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
     lost = frozenset(_lost(outcome))
     missing = {one.subject: one.missing for one in outcome.errors}
-    failed = frozenset(one.subject for one in _failed_jobs(outcome))
+    failed = frozenset((one.subject, one.is_failed_job) for one in _failed_jobs(outcome))
     breaches = len(outcome.pdb_breaches)
     after, shortages = outcome.rest.after or 0, _shortages(outcome)
     return _Baseline(after, pending, lost, breaches, missing, failed, shortages, outcome.next_end)
@@ -368,7 +369,15 @@ def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:
 
 
 def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
-    return [one for one in outcome.errors if one.is_failed_job]
+    return [one for one in outcome.errors if one.is_failed_job or one.is_failing_job]
+
+
+def _newly_failed(outcome: RunOutcome, baseline: _Baseline) -> Iterator[ObjectError]:
+    """Yield the Jobs that fail or can only fail because of the drain."""
+    for one in _failed_jobs(outcome):
+        known = {(one.subject, True), (one.subject, one.is_failed_job)}
+        if known.isdisjoint(baseline.failed_jobs):
+            yield one
 
 
 def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
@@ -447,7 +456,7 @@ def _drain_run(
         tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
         tuple(_uncreated(outcome, baseline)),
-        tuple(one for one in _failed_jobs(outcome) if one.subject not in baseline.failed_jobs),
+        tuple(_newly_failed(outcome, baseline)),
         _times(drains, outcome.started_at),
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
         tuple(name for name in unfinished if name not in begun),

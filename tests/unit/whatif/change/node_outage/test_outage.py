@@ -659,7 +659,8 @@ def test_an_evicted_pod_whose_job_gives_up_its_index_is_lost(snapshot, make, zon
         "Job sum creates no replacement",
     )
     assert [one.sentence for one in answer.verdict.findings] == [
-        "1 pod is gone for good: nothing replaces default/sum-a."
+        "Job default/sum can only fail: index 0 has failed (backoffLimitPerIndex).",
+        "1 pod is gone for good: nothing replaces default/sum-a.",
     ]
 
 

@@ -1124,6 +1124,52 @@ def test_a_drain_is_not_safe_if_a_job_fails_because_of_it(
     assert pace["failed_jobs"] == ([] if is_safe else ["default/train"])
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_safe"),
+    [
+        ({"backoffLimitPerIndex": 0}, False),
+        ({"backoffLimitPerIndex": 1}, True),
+        ({"backoffLimitPerIndex": 0, "successPolicy": {"rules": [{"succeededCount": 1}]}}, True),
+        ({"backoffLimitPerIndex": 0, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}},
+         False),
+        ({"backoffLimitPerIndex": 0, "status": {"failedIndexes": "0"}}, True),
+    ],
+    ids=["no retry", "one retry", "one index is enough", "the index is needed", "failed already"],
+)  # fmt: skip
+def test_a_drain_that_makes_an_index_fail_is_not_safe(planner, experiment, make, fields, is_safe):
+    """The other index continues, so that the Job fails only later."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    status = fields.pop("status", {})
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "sum", "namespace": "default", "uid": "sum"},
+        "spec": {
+            "completionMode": "Indexed", "parallelism": 3, "completions": 3,
+            "template": template, **fields,
+        },
+        "status": status,
+    }  # fmt: skip
+    pods = [
+        make.pod(f"sum-{index}", node_name=node, owner="sum", restartPolicy="Never")
+        for index, node in enumerate("abb")
+        if not (status and index == 0)
+    ]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+        pod["metadata"]["annotations"] = {
+            "batch.kubernetes.io/job-completion-index": pod["metadata"]["name"][-1],
+            "batch.kubernetes.io/job-index-failure-count": "0",
+        }
+    objects = [make.node("a"), make.node("b"), job, *pods]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    [run] = plan.runs
+    why = "Job default/sum can only fail: index 0 has failed (backoffLimitPerIndex)"
+    assert unsafe_because(run) == ("" if is_safe else why)
+    assert run.is_safe is is_safe
+
+
 def test_a_job_whose_deadline_passes_during_a_drain_fails_without_it_too(planner, experiment, make):
     """The node is away for longer than the simulation without the drain takes."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
