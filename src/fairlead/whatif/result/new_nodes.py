@@ -31,6 +31,7 @@ from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
@@ -62,13 +63,18 @@ class NewNodes(Struct, frozen=True):
 
 
 def new_nodes_for(
-    pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], known: Iterable[NodeEnd] = ()
+    pending: Iterable[PodEnd],
+    nodes: Iterable[NodeEnd],
+    known: Iterable[NodeEnd] = (),
+    *,
+    spread_counts: bool = True,
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes of another run; pods that a node runs in that run also
-    count as its pods.
+    count as its pods. If `spread_counts` is False, topology spread is no rule that makes nodes
+    without such pods unsuitable: a zone without pods may be the one that admits them.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)
@@ -79,7 +85,8 @@ def new_nodes_for(
         {pod.workload for pod in pending if _waits_for_devices(pod)}, (*nodes, *known)
     )
     largest = _largest(needs)
-    is_ruled_out = any(_RULED_OUT in pod.reason for pod in pending)
+    ignored = "" if spread_counts else SPREAD_MISMATCH
+    is_ruled_out = any(_RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
     rooms = [
         (node.name, {**_room(node), _DEVICES: with_devices[node.name]})
         for node in nodes

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from math import inf
@@ -490,8 +490,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     later. If possible, the copies also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods. If a spread constraint keeps pods off nodes,
-    new nodes are suggested only if a trial shows that fewer pods wait.
+    nodes, a rolling drain is suggested for such pods. If the nodes are in several zones, or if a
+    spread constraint keeps pods off nodes, new nodes are suggested only if a trial shows that fewer
+    pods wait.
 
     If the question adds nodes already, more copies of the node that the question copies are
     suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
@@ -507,6 +508,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     if change.add_nodes is not None:
         yield from _more_nodes(case, pending, nodes, change.add_nodes)
         return
+    is_zonal = len({node.zone for node in nodes}) > 1
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
@@ -533,9 +535,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
             copies = new_nodes_for(covered, [old_node], answer.without.nodes)
         else:
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
-        yield from _new_nodes("ask again with", copies)
+        yield from _copies_of(copies, case, is_tried=is_zonal)
     short, nodes = reach.most_reached(short, nodes)
-    yield from _room_for(short, nodes, case)
+    yield from _room_for(short, nodes, case, is_tried=is_zonal)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
@@ -677,18 +679,55 @@ def _can_edit(ref: WorkloadRef, case: _Case) -> bool:
     return ref.kind in _SCALABLE and not (change.apply or _is_named(ref.name, change.set))
 
 
+def _copies_of(more: NewNodes | None, case: _Case, *, is_tried: bool) -> Iterator[NextStep]:
+    """Yield a what-if with the new nodes `more`; if `is_tried` is set, it is tried first."""
+    if more is not None and is_tried:
+        yield from _best_nodes([more], 0, case)
+    else:
+        yield from _new_nodes("ask again with", more)
+
+
 def _room_for(
-    short: Collection[PodEnd], nodes: Sequence[NodeEnd], case: _Case
+    short: Collection[PodEnd], nodes: Sequence[NodeEnd], case: _Case, *, is_tried: bool
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `short` pods.
 
-    If a spread constraint keeps `short` pods off the present nodes, it may also keep them off the
-    new nodes. In this case, the what-if is tried first, and it is yielded only if it helps.
+    If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, the
+    what-if is tried first, with nodes of up to _TRIES_MAX zones.
     """
     more = new_nodes_for(short, nodes, case.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
-    if more is not None and (not is_spread or _more_helps(more, 0, case)):
+    if is_tried or is_spread:
+        yield from _best_nodes(_by_zone(more, short, nodes, case), 0, case)
+    else:
         yield from _new_nodes("ask again with", more)
+
+
+def _by_zone(
+    first: NewNodes | None, short: Collection[PodEnd], nodes: Sequence[NodeEnd], case: _Case
+) -> list[NewNodes]:
+    """Return `first`, and new nodes for the `short` pods in each other zone of `nodes`.
+
+    The scheduler's reasons do not show in which zone a pod may run: a node that lacks room is not
+    checked for other rules. Zones with few pods of the workloads come first, because there the
+    workloads' spread constraints most likely admit more pods.
+    """
+    zone_of = {node.name: node.zone for node in nodes}
+    workloads = {pod.workload for pod in short}
+    pods = Counter(
+        node.zone
+        for node in case.answer.changed.nodes
+        for pod in node.pods
+        if pod.workload in workloads
+    )
+    known = case.answer.without.nodes
+    found = [] if first is None else [first]
+    tried = {zone_of[one.like] for one in found}
+    for zone in sorted({*zone_of.values()} - tried, key=lambda zone: (pods[zone], zone)):
+        members = [node for node in nodes if node.zone == zone]
+        more = new_nodes_for(short, members, known, spread_counts=False)
+        found += [] if more is None else [more]
+    return found
 
 
 def _taken_by_copies(
@@ -716,8 +755,8 @@ def _more_nodes(
     change = case.answer.change
     same = [one for one in nodes if one.name == change.like and not change.instance_type]
     more = new_nodes_for(filter(lacks_room, pending), same, case.answer.without.nodes)
-    if more is not None and _more_helps(more, added, case):
-        yield from _new_nodes("ask again with", more, added)
+    if more is not None:
+        yield from _best_nodes([more], added, case)
 
 
 def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
@@ -738,26 +777,82 @@ def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]
     return list(pending)
 
 
-def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
-    """Return whether fewer pods wait if the what-if adds `more` nodes to its `added` nodes.
+class _TriedNodes(Struct, frozen=True):
+    """New nodes, the effect of a what-if with them, and how many fewer pods wait."""
 
-    More room alone does not ensure this, because the scheduler may place other pods on the new
-    nodes first. So another what-if is run with all the new nodes.
+    nodes: NewNodes
+    effect: Effect
+    gain: int
+
+    @property
+    def unused(self) -> int:
+        """The number of new nodes that run only static pods and pods of DaemonSets."""
+        known = self.effect.without.node_names
+        new = [node for node in self.effect.changed.nodes if node.name not in known]
+        return sum(all(pod.belongs_to_node for pod in node.pods) for node in new)
+
+
+def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
+
+    The first _TRIES_MAX of `candidates` are tried, up to the first with which no pod waits. If some
+    pods still wait, the step says how many pods run. If all of them wait, a note says so.
+
+    `added` is the number of nodes that the question adds already. More room alone does not ensure
+    that a pod runs: its rules may exclude the new nodes, or the scheduler may place other pods on
+    them first.
     """
-    before = len(case.answer.difference.pending)
+    waiting = _waiting(case.answer.effect)
+    found: list[_TriedNodes] = []
+    for more in candidates[:_TRIES_MAX]:
+        found += _tried_nodes(more, added, case)
+        if found and found[-1].gain == waiting:
+            break
+    best = max(found, key=lambda one: one.gain, default=None)
+    if best is None:
+        return
+    if best.gain <= 0:
+        case.notes.append(_no_help(found, case))
+        return
+    if 0 < best.unused < best.nodes.count:
+        fewer = NewNodes(best.nodes.count - best.unused, best.nodes.like)
+        again = _tried_nodes(fewer, added, case)
+        best = next((one for one in again if one.gain == best.gain), best)
+    left = waiting - best.gain
+    rest = ""
+    if left:
+        which = "missing" if case.answer.difference.not_created else "pending"
+        verb = "runs" if best.gain == 1 else "run"
+        rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
+    yield from _new_nodes("ask again with", best.nodes, added, rest)
+
+
+def _tried_nodes(more: NewNodes, added: int, case: _Case) -> list[_TriedNodes]:
+    """Return the result of a what-if that adds `more` nodes; [] if it is invalid."""
     tried = case.ask(replace(case.answer.change, add_nodes=added + more.count, like=more.like))
-    if tried is None or len(tried.difference.pending) < before:
-        return tried is not None
-    nodes = "1 more node" if more.count == 1 else f"{more.count:,} more nodes"
-    pods = "the pod stays" if before == 1 else f"{len(tried.difference.pending):,} pods stay"
-    known = case.answer.without.node_names
-    new = [node for node in tried.changed.nodes if node.name not in known]
-    is_taken = all(any(not pod.belongs_to_node for pod in node.pods) for node in new)
-    why = ": other pods are placed on the new nodes first" if is_taken else ""
-    if any(SPREAD_MISMATCH in pod.reason for pod in tried.difference.pending):
+    if tried is None:
+        return []
+    return [_TriedNodes(more, tried, _waiting(case.answer.effect) - _waiting(tried))]
+
+
+def _waiting(effect: Effect) -> int:
+    """Return the number of pods that are pending, or that wait to be created again."""
+    return len(effect.difference.pending) + len(effect.difference.not_created)
+
+
+def _no_help(tried: Sequence[_TriedNodes], case: _Case) -> str:
+    """Return a note: pods stay pending with the `tried` nodes, too."""
+    nodes = " or ".join(
+        f"{counted(one.nodes.count, 'more node')} like {one.nodes.like}" for one in tried
+    )
+    first = tried[0]
+    pending = first.effect.difference.pending
+    is_one = len(case.answer.difference.pending) == 1
+    pods = "the pod stays" if is_one else f"{len(pending):,} pods stay"
+    why = "" if first.unused else ": other pods are placed on the new nodes first"
+    if any(SPREAD_MISMATCH in pod.reason for pod in pending):
         why = ", because of topology spread constraints"
-    case.notes.append(f"With {nodes} like {more.like}, {pods} pending, too{why}.")
-    return False
+    return f"With {nodes}, {pods} pending, too{why}."
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
@@ -780,16 +875,18 @@ def more_nodes(
     yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
 
 
-def _new_nodes(verb: str, found: NewNodes | None, added: int = 0) -> Iterator[NextStep]:
+def _new_nodes(
+    verb: str, found: NewNodes | None, added: int = 0, rest: str = ""
+) -> Iterator[NextStep]:
     """Yield a what-if with the new nodes `found`; none if `found` is None.
 
     `added` is the number of nodes that the question adds already; the what-if adds these, too.
-    `verb` is the first word or words of the text.
+    `verb` is the first word or words of the text, and `rest` its end.
     """
     if found is not None:
         more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
         options = NewNodes(added + found.count, found.like).options
-        yield NextStep(f"{verb} {more} like {found.like}", shlex.join(options))
+        yield NextStep(f"{verb} {more} like {found.like}{rest}", shlex.join(options))
 
 
 def _data_deleted(case: _Case) -> Iterator[NextStep]:

@@ -436,6 +436,80 @@ def test_new_nodes_that_a_constraint_rejects_are_not_suggested(make, snapshot):
     assert [one for one in answer.changed.notes if "because of topology spread constraints" in one]
 
 
+@pytest.mark.parametrize(
+    ("places", "full", "step"),
+    [
+        ("aabbc", "c", ("one more node like c", "--add-nodes 1 --like c")),
+        ("aabbcc", "", ("one more node like a; 1 of 3 pending pods then runs",
+                        "--add-nodes 1 --like a")),
+    ],
+    ids=["the zone with the fewest pods", "one pod in each zone"],
+)  # fmt: skip
+def test_new_nodes_are_in_a_zone_in_which_topology_spread_admits_pods(
+    make, snapshot, places, full, step
+):
+    """All nodes are full, so the scheduler's message has no word about the constraint."""
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = make.workload(
+        "ReplicaSet", "web", replicas=len(places), cpu="1", topologySpreadConstraints=[rule]
+    )
+    web["metadata"]["uid"] = "web"
+    cluster = [web, *(make.node(name, cpu="2", **{ZONE: name}) for name in "abc")]
+    for number, node in enumerate(places):
+        pod = make.pod(f"web-{number}", cpu="1", node_name=node, owner="web")
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["spec"]["topologySpreadConstraints"] = [rule]
+        cluster.append(pod)
+    cluster += [make.pod("full", cpu="1", node_name=full)] if full else []
+    more = 6 if full else 9
+    change = ClusterChange(scale=(f"rs/web={more}",))
+    answer = what_if(snapshot(*cluster), change)
+    assert "Insufficient cpu" in answer.difference.pending[0].reason
+    words, code = step
+    assert (f"ask again with {words}", code) in steps_of(answer)
+    _, count, _, like = code.split()
+    helped = what_if(snapshot(*cluster), replace(change, add_nodes=int(count), like=like))
+    assert len(answer.difference.pending) - len(helped.difference.pending) == 1
+
+
+def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
+    """The claim of the new pod db-1 exists already; nodes of zone a come first by name."""
+    db = make.workload("StatefulSet", "db", replicas=1, cpu="2")
+    db["metadata"]["uid"] = "db"
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"]["volumeClaimTemplates"] = [template]
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
+    pod = make.pod("db-0", cpu="2", node_name="a", owner="db", volumes=[claim])
+    pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    pod["metadata"]["labels"] = {"app": "db"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    volumes = [*volume("data-db-0", ZONE, "a"), *volume("data-db-1", ZONE, "b")]
+    nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
+    full = make.pod("full", cpu="1", node_name="b")
+    cluster = snapshot(*nodes, db, pod, full, *volumes)
+    answer = what_if(cluster, ClusterChange(scale=("sts/db=2",)))
+    assert ("ask again with one more node like b", "--add-nodes 1 --like b") in steps_of(answer)
+
+
+def test_a_note_says_that_no_zone_helps(make, snapshot):
+    """The volume of the new pod is in a zone without nodes."""
+    db = make.workload("StatefulSet", "db", replicas=0, cpu="2")
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"]["volumeClaimTemplates"] = [template]
+    nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
+    full = [make.pod(f"full-{name}", cpu="1", node_name=name) for name in "ab"]
+    cluster = snapshot(*nodes, *full, db, *volume("data-db-0", ZONE, "z"))
+    answer = what_if(cluster, ClusterChange(scale=("sts/db=1",)))
+    assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
+    note = "With 1 more node like a or 1 more node like b, the pod stays pending, too."
+    assert note in answer.changed.notes
+
+
 def test_a_constraint_is_made_a_preference_if_only_that_helps(snapshot, spread):
     """Failed nodes do not count, but zone 3 has no room, so zone 2 may run two of four pods."""
     spread[2]["metadata"]["labels"]["topology.kubernetes.io/zone"] = "3"
@@ -1034,7 +1108,8 @@ def test_copies_of_the_drained_node_are_not_for_volumes_in_another_zone(snapshot
     answer = what_if(snapshot(*nodes, full, *cluster), change)
     assert [pod.name for pod in answer.difference.pending] == ["x-0", "y-0"]
     like_b = ("ask again with one more node like b", "--add-nodes 1 --like b")
-    assert steps_of(answer)[:2] == [LIKE_A, like_b]
+    partly = "; 1 of 2 pending pods then runs"
+    assert steps_of(answer)[:2] == [(words + partly, code) for words, code in (LIKE_A, like_b)]
 
 
 def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(snapshot, make):
