@@ -14,7 +14,7 @@ with their pods (`pod_claim`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Final
@@ -49,11 +49,13 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.taint import NO_SCHEDULE
+from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import CreateObject, Issued, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -64,7 +66,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.pod_lifecycle import stop_exit_code
+from fairlead.engine.kubelet.pod_lifecycle import granted_grace, stop_exit_code
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.gang_scheduling import GangScheduling, gang_minimum
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
@@ -225,7 +227,7 @@ class ClusterModel:
         for command in (*missing_storage(loaded), *_missing_classes(loaded)):
             world.perform(Issued(command, API_SERVER), self.now)
         loaded = (*loaded, *self._polled())
-        return _as_namespaces_end(self._with_bindings(loaded))
+        return _as_namespaces_end(self._with_bindings(loaded), self.now)
 
     def _with_bindings(self, loaded: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
         """Return `loaded` with the claims whose bindings are completed (`missing_bindings`)."""
@@ -710,29 +712,33 @@ class ClusterModel:
         self._apply(ObjectDeleted(node), ObjectChanged(node))
 
 
-def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:
-    """Return the time of deletion of each namespace that is being deleted, by name."""
+def ending_namespaces(objects: Iterable[ApiObject]) -> frozenset[str]:
+    """Return the names of the namespaces that are being deleted."""
     namespaces = (one.metadata for one in objects if isinstance(one, Namespace))
-    return {one.name: one.deletion_timestamp for one in namespaces if one.deletion_timestamp}
+    return frozenset(one.name for one in namespaces if one.deletion_timestamp)
 
 
-def _as_namespaces_end(objects: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
-    """Return `objects`; pods in namespaces that are being deleted are marked as being deleted too.
+def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[ApiObject, ...]:
+    """Return `objects`; pods in namespaces that are being deleted are deleted at `now` too.
 
     Planners need no room for replacements of these pods, because admission refuses the
-    replacements.
+    replacements. The namespace controller may delete the pods long after the namespace, so its
+    time of deletion says nothing about when the pods stop.
     """
     ending = ending_namespaces(objects)
     if not ending:
         return objects
     return tuple(
-        replace(one, metadata=replace(one.metadata, deletion_timestamp=at))
-        if isinstance(one, Pod)
-        and (at := ending.get(one.metadata.namespace))
-        and not is_terminating(one)
+        replace(one, metadata=replace(one.metadata, deletion_timestamp=_stops_at(one, now)))
+        if isinstance(one, Pod) and one.metadata.namespace in ending and not is_terminating(one)
         else one
         for one in objects
     )
+
+
+def _stops_at(pod: Pod, now: Instant) -> str:
+    """Return the deletionTimestamp of `pod` if it is deleted at `now`."""
+    return format_timestamp(now + granted_grace(pod))
 
 
 def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:

@@ -6,9 +6,11 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.planner.consolidate import (
     consolidate,
@@ -627,6 +629,23 @@ def test_a_pod_that_is_being_deleted_keeps_no_node(planner, make):
         "deletionGracePeriodSeconds": 30,
     }
     assert kept(consolidated(planner(*map(make.node, NODES), bare))) == []
+
+
+def test_pods_of_a_namespace_that_was_deleted_long_ago_stop(planner, make):
+    """The namespace controller has not deleted the pod yet, so its kubelet was not told to stop."""
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "default", "deletionTimestamp": "2020-01-01T00:00:00Z"},
+    }
+    node = make.node("a")
+    node["status"]["conditions"] = READY
+    pod = make.pod("web-1", node_name="a", owner="web")
+    made = planner(namespace, node, make.node("b"), pod)
+    assert made.refusals("a") == []
+    [found] = [one for one in made.model.objects if isinstance(one, Pod)]
+    stops = parse_timestamp(found.metadata.deletion_timestamp) - made.model.now
+    assert stops == seconds(30)
 
 
 @pytest.mark.parametrize("is_ending", [False, True])
