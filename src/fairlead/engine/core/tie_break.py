@@ -6,6 +6,7 @@ choices, so the same run makes the same choices on every machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 _MASK_64: Final = (1 << 64) - 1
@@ -17,6 +18,13 @@ def splitmix64(value: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64
     return z ^ (z >> 31)
+
+
+def shuffled(names: Iterable[str], seed: int) -> list[str]:
+    """Return `names` in an order that depends only on `seed` and on their number."""
+    start = splitmix64(seed & _MASK_64)
+    ranked = [(splitmix64(start + number), name) for number, name in enumerate(names)]
+    return [name for _, name in sorted(ranked)]
 
 
 class TieBreak:

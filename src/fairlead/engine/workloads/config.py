@@ -32,6 +32,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial numbers
     in the generated names of each owner begin after `first_serial`. A process that continues with
     stored objects must set it to a larger number than before, because otherwise names repeat.
+    `seed` determines the order in which a DaemonSet updates its pods.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
@@ -41,6 +42,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     follow_up_interval: DurationNs = 0
     max_unavailable_stateful_set: bool = False
     first_serial: int = 0
+    seed: int = 0
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""

@@ -119,6 +119,7 @@ class Workloads:
             self._nodes,
             self._histories,
             environment.tracks_jobs,
+            config.seed,
             config.max_unavailable_stateful_set,
         )
         self._daemon_sets: dict[str, None] = {}  # keys of DaemonSets

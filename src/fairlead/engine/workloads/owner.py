@@ -68,13 +68,15 @@ def unusable_template_events(owner: Owner) -> list[Command]:
 class OwnerRules(Struct, frozen=True):
     """Creates the rule of each owner.
 
-    If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. If `applies_max_unavailable`
-    is set, StatefulSets update as many pods at a time as their maxUnavailable allows.
+    If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. `seed` determines the order in
+    which DaemonSets update their pods. If `applies_max_unavailable` is set, StatefulSets update as
+    many pods at a time as their maxUnavailable allows.
     """
 
     nodes: Mapping[str, Node]
     histories: Histories
     tracks_jobs: bool
+    seed: int
     applies_max_unavailable: bool = False
 
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
@@ -108,4 +110,7 @@ class OwnerRules(Struct, frozen=True):
             case DaemonSet():
                 history = self.histories.of(pods.key, owner)
                 history.resolve(owner, pods.pods.samples())
-                return DaemonSetRule.of(owner, self.nodes, history, before, pods) or NoOpRule()
+                return (
+                    DaemonSetRule.of(owner, self.nodes, history, before, pods, self.seed)
+                    or NoOpRule()
+                )

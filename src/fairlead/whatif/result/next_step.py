@@ -1144,6 +1144,11 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
 
 
 def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    is_random = answer.changed.choices_among_equals > 0 and not answer.effect.is_none
-    if is_random and answer.seeds == 1:
+    # The seed also determines the order in which a DaemonSet updates its pods.
+    is_stopped = any(
+        one.workload.is_daemon_set and one.is_harmed and (one.updated or one.outdated)
+        for one in answer.effect.workloads
+    )
+    is_random = answer.changed.choices_among_equals > 0 or is_stopped
+    if is_random and not answer.effect.is_none and answer.seeds == 1:
         yield NextStep("ask which outcomes depend on the seed", f"--seeds {SEEDS}")

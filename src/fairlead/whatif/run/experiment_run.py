@@ -264,6 +264,7 @@ class ExperimentRun:
                 serves_clients=experiment.runs_cron_jobs,
                 starts_from_dump=True,
                 max_unavailable_stateful_set=release.max_unavailable_stateful_set,
+                seed=experiment.seed,
             ),
             batch=experiment.batch,
             pod_autoscaler=HorizontalPodAutoscalerConfig(

@@ -806,6 +806,28 @@ def single(make):
     return [replicaset, pod]
 
 
+def test_the_order_in_which_a_daemon_set_updates_its_pods_depends_on_the_seed(snapshot, make):
+    """The update stops at the node without room for the larger pod, with whichever order."""
+    agent = make.workload("DaemonSet", "agent")
+    del agent["spec"]["replicas"]
+    agent["metadata"]["uid"] = "agent"
+    pods = []
+    for name in "abc":
+        pod = make.pod(f"agent-{name}", node_name=name, owner="agent")
+        pod["metadata"]["labels"] = {"app": "agent", "controller-revision-hash": "1"}
+        pod["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    nodes = [make.node("a", cpu="1"), make.node("b"), make.node("c")]
+    cluster = snapshot(*nodes, agent, *pods)
+    change = ClusterChange(set_resources=("ds/agent=cpu=2",))
+    step = ("ask which outcomes depend on the seed", "--seeds 20")
+    assert step in steps_of(what_if(cluster, change))
+    found = what_if(cluster, change, Conditions(seeds=20))
+    [row] = [one for one in found.certainty if one.what == "outdated"]
+    assert (row.words, row.most) == ("depends on the seed", 2)
+
+
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_more_replicas_are_not_suggested_if_a_stateful_set_waits_for_a_pod(snapshot, make, policy):
     """Pod web-0 never becomes ready. With OrderedReady, no pod is created before it is."""

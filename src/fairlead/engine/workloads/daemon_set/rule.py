@@ -3,7 +3,7 @@
 A required node affinity on the node's name pins each pod to its node, and the scheduler binds the
 pod. An update first replaces outdated pods that are not available. It then replaces available pods
 as long as at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
-before the old pod is deleted.
+before the old pod is deleted. Upstream chooses the pods to replace in the random order of a Go map.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
+from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.tie_break import shuffled
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
@@ -112,6 +114,21 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
     return NodeEligibility(should_run=False, should_continue=not must_go)
 
 
+def _stale(history: History, pods: PodSet, seed: int) -> dict[str, None]:
+    """Return the names of the outdated `pods` in the order in which an update replaces them.
+
+    Upstream has no fixed order: it iterates over a map, which Go does in random order. With the
+    name of the DaemonSet, DaemonSets that are updated at the same time get different orders.
+    """
+    # upstream: pkg/controller/daemon/update.go:rollingUpdate
+    stale = (
+        name
+        for name, pod in zip(pods.pods, pods.pods.samples(), strict=True)
+        if history.revision_of(pod) != history.update
+    )
+    return dict.fromkeys(shuffled(stale, seed ^ crc32(pods.ref.key.encode())))
+
+
 @dataclass(frozen=True, slots=True)
 class DaemonSetRule:
     """Keeps one pod of the revision `update` on each eligible node.
@@ -142,11 +159,12 @@ class DaemonSetRule:
         history: History,
         before: OwnerRule,
         pods: PodSet,
+        seed: int,
     ) -> DaemonSetRule | None:
         """Return the rule for `owner`, or None if its template does not describe a pod.
 
         `before` is the owner's previous rule. The new rule keeps the results of `before` that are
-        still valid.
+        still valid. `seed` determines the order of an update.
         """
         if read_template(owner.spec.template) is None:
             return None
@@ -164,13 +182,7 @@ class DaemonSetRule:
             history,
             nodes,
             known.wanted if known is not None and known.daemon.spec == daemon.spec else {},
-            known.stale
-            if known is not None and is_same
-            else {
-                name: None
-                for name, pod in zip(pods.pods, pods.pods.samples(), strict=True)
-                if history.revision_of(pod) != history.update
-            },
+            known.stale if known is not None and is_same else _stale(history, pods, seed),
             known.failures if known is not None else {},
         )
 

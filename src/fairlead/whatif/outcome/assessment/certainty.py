@@ -26,6 +26,7 @@ VERDICT: Final = "verdict"
 RECOVERED: Final = "all affected run after"
 _COUNTS: Final = (
     "preempted", "evicted", "pending", "gone", "not_created", "undrained", "down",
+    "outdated",
 )  # fmt: skip
 
 
