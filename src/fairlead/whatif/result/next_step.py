@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.json import mapping
+from fairlead.api.json import Json, at, items, mapping
 from fairlead.api.objects import StatefulSet
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
@@ -490,9 +490,9 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     later. If possible, the copies also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods. If the nodes are in several zones, or if a
-    spread constraint keeps pods off nodes, new nodes are suggested only if a trial shows that fewer
-    pods wait.
+    nodes, a rolling drain is suggested for such pods. If the nodes are in several zones and pods
+    may need one of them, or if a spread constraint keeps pods off nodes, new nodes are suggested
+    only if a trial shows that fewer pods wait.
 
     If the question adds nodes already, more copies of the node that the question copies are
     suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
@@ -508,8 +508,8 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     if change.add_nodes is not None:
         yield from _more_nodes(case, pending, nodes, change.add_nodes)
         return
-    is_zonal = len({node.zone for node in nodes}) > 1
     waiting = {pod.workload for pod in pending}
+    is_zonal = len({node.zone for node in nodes}) > 1 and _may_need_a_zone(waiting, case)
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
     reach = VolumeReach(case.manifests, (*pending, *kept, *later))
@@ -544,6 +544,37 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _may_need_a_zone(workloads: Collection[WorkloadRef], case: _Case) -> bool:
+    """Return whether rules or volumes of pods of `workloads` may keep the pods off a zone.
+
+    The result is also True for a workload whose template is not in the snapshot, or which the
+    question may change.
+    """
+    found, change = case.workloads(workloads), case.answer.change
+    if change.apply or len(found) < len(workloads):
+        return True
+    return any(
+        _is_named(ref.name, change.set)
+        or items(one.value, "spec", "volumeClaimTemplates")
+        or _has_zonal_rule(mapping(one.value, "spec", "template", "spec"))
+        for ref, one in found.items()
+    )
+
+
+def _has_zonal_rule(spec: Json) -> bool:
+    """Return whether a pod with `spec` has a rule or a volume that may keep it off a zone.
+
+    An empty `spec` is the spec of a kind with another form, so nothing is known about its pods.
+    """
+    affinity = (mapping(spec, "affinity", kind) for kind in ("podAffinity", "podAntiAffinity"))
+    claims = [one for one in items(spec, "volumes") if at(one, "persistentVolumeClaim")]
+    return (
+        not spec
+        or bool(claims or items(spec, "topologySpreadConstraints"))
+        or any(items(one, "requiredDuringSchedulingIgnoredDuringExecution") for one in affinity)
+    )
 
 
 def _unspread(case: _Case) -> Iterator[NextStep]:
@@ -795,8 +826,9 @@ class _TriedNodes(Struct, frozen=True):
 def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
 
-    The first _TRIES_MAX of `candidates` are tried, up to the first with which no pod waits. If some
-    pods still wait, the step says how many pods run. If all of them wait, a note says so.
+    The first _TRIES_MAX of `candidates` are tried, up to the first with which most of the waiting
+    pods run: in a large cluster, a trial takes long. If some pods still wait, the step says how
+    many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. More room alone does not ensure
     that a pod runs: its rules may exclude the new nodes, or the scheduler may place other pods on
@@ -806,7 +838,7 @@ def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iter
     found: list[_TriedNodes] = []
     for more in candidates[:_TRIES_MAX]:
         found += _tried_nodes(more, added, case)
-        if found and found[-1].gain == waiting:
+        if found and 2 * found[-1].gain > waiting:
             break
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
@@ -814,7 +846,7 @@ def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iter
     if best.gain <= 0:
         case.notes.append(_no_help(found, case))
         return
-    if 0 < best.unused < best.nodes.count:
+    if 2 * best.gain <= waiting and 0 < best.unused < best.nodes.count:
         fewer = NewNodes(best.nodes.count - best.unused, best.nodes.like)
         again = _tried_nodes(fewer, added, case)
         best = next((one for one in again if one.gain == best.gain), best)

@@ -18,6 +18,8 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.next_step import next_steps
 
+ZONE = "topology.kubernetes.io/zone"
+
 
 def steps_of(answer):
     """Return the words of each step, with its options or its command."""
@@ -494,6 +496,30 @@ def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
     cluster = snapshot(*nodes, db, pod, full, *volumes)
     answer = what_if(cluster, ClusterChange(scale=("sts/db=2",)))
     assert ("ask again with one more node like b", "--add-nodes 1 --like b") in steps_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("rules", "tries"),
+    [
+        ({}, 0),
+        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE,
+                                         "whenUnsatisfiable": "DoNotSchedule",
+                                         "labelSelector": {"matchLabels": {"app": "web"}}}]}, 2),
+        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}]}}}, 2),
+    ],
+    ids=["no rule", "topology spread", "affinity to pods"],
+)  # fmt: skip
+def test_new_nodes_are_tried_only_for_pods_that_may_need_a_zone(make, snapshot, rules, tries):
+    """In a large cluster, each trial takes long. Without a result, both zones are tried."""
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="2", **rules)
+    nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
+    full = [make.pod(f"full-{name}", cpu="1", node_name=name) for name in "ab"]
+    cluster = snapshot(*nodes, *full, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=1",)))
+    asked = []
+    next_steps(answer, cluster.manifests, asked.append)
+    assert len(asked) == tries
 
 
 def test_a_note_says_that_no_zone_helps(make, snapshot):
@@ -1023,7 +1049,6 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
     assert not helped.difference.not_created
 
 
-ZONE = "topology.kubernetes.io/zone"
 LOCAL = "topology.topolvm.io/node"
 
 
