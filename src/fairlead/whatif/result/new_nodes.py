@@ -12,22 +12,26 @@ This is an estimate that uses only requests; a what-if with the new nodes is exa
 
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
 has equal devices, so it takes as many of the waiting pods as the copied node runs pods of these
-workloads.
+workloads. If the pods of a workload repel each other (anti-affinity), a copy takes as many of them
+as the node that runs the most of them; this is 1 if the rule is about nodes.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
     3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
+    3 pods repel each other                                    ->   3 nodes
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
+from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED
+from fairlead.engine.plugins.inter_pod_affinity.filter import STATUSES as STATUSES_OF_AFFINITY
 from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
@@ -39,6 +43,7 @@ from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
+Name = TypeVar("Name")
 _LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
 _DEVICES: Final = "devices"  # a resource of the estimate: each pod that waits for devices needs 1
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
@@ -84,11 +89,12 @@ def new_nodes_for(
     with_devices = _pods_by_node(
         {pod.workload for pod in pending if _waits_for_devices(pod)}, (*nodes, *known)
     )
+    apart = _most_together({pod.workload for pod in pending if _is_repelled(pod)}, (*nodes, *known))
     largest = _largest(needs)
     ignored = "" if spread_counts else SPREAD_MISMATCH
     is_ruled_out = any(_RULED_OUT in pod.reason.replace(ignored, "") for pod in pending)
     rooms = [
-        (node.name, {**_room(node), _DEVICES: with_devices[node.name]})
+        (node.name, {**_room(node), _DEVICES: with_devices[node.name], **apart})
         for node in nodes
         if node.name in known_to_fit or not (node.is_tainted or is_ruled_out)
     ]
@@ -116,6 +122,10 @@ def _lacks_resources(pod: PodEnd) -> bool:
 
 def _waits_for_devices(pod: PodEnd) -> bool:
     return NOT_ENOUGH in pod.reason
+
+
+def _is_repelled(pod: PodEnd) -> bool:
+    return STATUSES_OF_AFFINITY[REPELLED].message in pod.reason
 
 
 def _accepts_new_node(pod: PodEnd) -> bool:
@@ -181,16 +191,24 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
     return found
 
 
-def _largest(needs: Iterable[Amounts]) -> Amounts:
+def _most_together(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> dict[str, int]:
+    """Return the most pods that any of `nodes` runs of each of `workloads`, but at least 1."""
+    counts = (Counter(pod.workload for pod in node.pods) for node in nodes if workloads)
+    most = _largest(counts)
+    return {str(workload): max(1, most.get(workload, 0)) for workload in workloads}
+
+
+def _largest(needs: Iterable[Mapping[Name, int]]) -> Mapping[Name, int]:
     """Return the highest amount of each resource."""
-    largest: Counter[str] = Counter()
+    largest: Counter[Name] = Counter()
     for need in needs:
         largest |= Counter(need)
     return largest
 
 
 def _needs(pod: PodEnd) -> Amounts:
-    return {**_with_pod(pod.requests), _DEVICES: int(_waits_for_devices(pod))}
+    own = {str(pod.workload): 1} if _is_repelled(pod) else {}
+    return {**_with_pod(pod.requests), _DEVICES: int(_waits_for_devices(pod)), **own}
 
 
 def _with_pod(requests: Amounts) -> Amounts:

@@ -27,6 +27,7 @@ from fairlead.api.objects import StatefulSet
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -55,7 +56,7 @@ from fairlead.whatif.result.new_nodes import (
     new_nodes_for,
     node_to_copy,
 )
-from fairlead.whatif.result.spread_rule import SpreadRule, spread_rules
+from fairlead.whatif.result.spread_rule import SpreadRule, is_hard, spread_rules
 from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
@@ -566,15 +567,17 @@ def _may_need_a_zone(workloads: Collection[WorkloadRef], case: _Case) -> bool:
 def _has_zonal_rule(spec: Json) -> bool:
     """Return whether a pod with `spec` has a rule or a volume that may keep it off a zone.
 
-    An empty `spec` is the spec of a kind with another form, so nothing is known about its pods.
+    Rules about single nodes (their topologyKey is the host name) exclude no zone. An empty `spec`
+    is the spec of a kind with another form, so nothing is known about its pods.
     """
-    affinity = (mapping(spec, "affinity", kind) for kind in ("podAffinity", "podAntiAffinity"))
-    claims = [one for one in items(spec, "volumes") if at(one, "persistentVolumeClaim")]
-    return (
-        not spec
-        or bool(claims or items(spec, "topologySpreadConstraints"))
-        or any(items(one, "requiredDuringSchedulingIgnoredDuringExecution") for one in affinity)
-    )
+    if not spec or any(at(one, "persistentVolumeClaim") for one in items(spec, "volumes")):
+        return True
+    spread = items(spec, "topologySpreadConstraints")
+    rules = [one for one in spread if is_hard(one)]
+    for kind in ("podAffinity", "podAntiAffinity"):
+        affinity = mapping(spec, "affinity", kind)
+        rules += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
+    return any(one.get("topologyKey") != HOSTNAME for one in rules)
 
 
 def _unspread(case: _Case) -> Iterator[NextStep]:

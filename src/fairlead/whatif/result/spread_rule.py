@@ -54,7 +54,7 @@ class SpreadRule(Struct, frozen=True):
         """What keeps the pods pending, as a clause that begins with a noun."""
         if not self.constraints:
             return f"required anti-affinity ({listed(self.apart)})"
-        hard = filter(_is_hard, self.constraints)
+        hard = filter(is_hard, self.constraints)
         found = [hard_words(one["topologyKey"], one["maxSkew"], _min_domains(one)) for one in hard]
         noun = "constraint" if len(found) == 1 else "constraints"
         return f"topology spread {noun} ({'; '.join(found)})"
@@ -65,7 +65,7 @@ class SpreadRule(Struct, frozen=True):
 
         upstream: the default of nodeTaintsPolicy is Ignore
         """
-        hard = filter(_is_hard, self.constraints)
+        hard = filter(is_hard, self.constraints)
         return any(one.get("nodeTaintsPolicy") != HONOR for one in hard)
 
     @property
@@ -75,7 +75,7 @@ class SpreadRule(Struct, frozen=True):
         If there are fewer domains than minDomains, the scheduler assumes that a domain without pods
         exists (upstream: plugins/podtopologyspread/filtering.go: minMatchNum).
         """
-        return any(_min_domains(one) > 1 for one in filter(_is_hard, self.constraints))
+        return any(_min_domains(one) > 1 for one in filter(is_hard, self.constraints))
 
     def with_taints_honored(self) -> str:
         """Return an edit of the workload with nodeTaintsPolicy Honor, as --set takes it."""
@@ -91,7 +91,7 @@ class SpreadRule(Struct, frozen=True):
         return self._edit({"whenUnsatisfiable": SCHEDULE_ANYWAY, "minDomains": None})
 
     def _edit(self, fields: Json) -> str:
-        edited = [{**one, **fields} if _is_hard(one) else one for one in self.constraints]
+        edited = [{**one, **fields} if is_hard(one) else one for one in self.constraints]
         value = [{key: each for key, each in one.items() if each is not None} for one in edited]
         text = json.dumps(value, separators=(",", ":"))
         return f"{self.workload}:spec.template.spec.{_CONSTRAINTS}={text}"
@@ -120,7 +120,7 @@ def spread_rules(
         spec = templates[ref]
         constraints = [one for one in items(spec, _CONSTRAINTS) if _is_constraint(one)]
         skewed = sum(SPREAD_MISMATCH in pod.reason for pod in pods)
-        if skewed and any(map(_is_hard, constraints)):
+        if skewed and any(map(is_hard, constraints)):
             yield SpreadRule(ref, skewed, constraints=constraints)
         rules = mapping(spec, "affinity", "podAntiAffinity")
         terms = items(rules, "requiredDuringSchedulingIgnoredDuringExecution")
@@ -139,5 +139,6 @@ def _is_constraint(value: Any) -> bool:
     return isinstance(at(value, "topologyKey"), str) and isinstance(at(value, "maxSkew"), int)
 
 
-def _is_hard(constraint: Json) -> bool:
+def is_hard(constraint: Json) -> bool:
+    """Return whether a topology spread `constraint` forbids nodes, rather than only scores them."""
     return bool(constraint.get("whenUnsatisfiable", DO_NOT_SCHEDULE) == DO_NOT_SCHEDULE)

@@ -59,6 +59,28 @@ def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
     assert new_nodes_for(pending, nodes) == expected
 
 
+REPELLED = "node(s) didn't match pod anti-affinity rules"
+
+
+@pytest.mark.parametrize(
+    ("together", "count"),
+    [
+        pytest.param(1, 4, id="each pod needs a node of its own"),
+        pytest.param(2, 2, id="two pods of the workload already run on one node"),
+    ],
+)
+def test_pods_that_repel_each_other_share_no_more_nodes_than_today(together, count):
+    nodes = [node("m", 4000, *[pod(100)] * together), node("n", 4000, pod(100))]
+    pending = [pod(100, reason=f"Insufficient cpu, {REPELLED}") for _ in range(4)]
+    assert new_nodes_for(pending, nodes) == NewNodes(count, "m")
+
+
+def test_pods_of_different_workloads_that_repel_their_own_pods_share_nodes():
+    nodes = [node("m", 4000, pod(100), pod(100, OTHER))]
+    pending = [pod(100, owner, reason=REPELLED) for owner in (WEB, OTHER) for _ in range(2)]
+    assert new_nodes_for(pending, nodes) == NewNodes(2, "m")
+
+
 def test_a_node_of_the_other_run_can_be_the_template():
     """The drained node has no pods at the end."""
     before = [MIDDLE, node("l", 9000, pod(1))]
