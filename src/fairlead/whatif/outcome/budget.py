@@ -109,9 +109,13 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         match self.state:
             case BudgetResult.BREACHED:
                 # The shortage agrees with `needed` and `lowest_healthy` in the same row.
-                if self.shortage:
-                    return f"breached, {counted(self.shortage, 'pod')} too few"
-                return f"breached, {counted(self.breaches, 'pod')} displaced"
+                extent = (
+                    f"{counted(self.shortage, 'pod')} too few"
+                    if self.shortage
+                    else f"{counted(self.breaches, 'pod')} displaced"
+                )
+                blocks = f", blocks {counted(self.blocked, 'pod')}" if self.blocked else ""
+                return f"breached, {extent}{blocks}"
             case BudgetResult.BLOCKS:
                 return f"blocks {counted(self.blocked, 'pod')}"
             case BudgetResult.UNMET:

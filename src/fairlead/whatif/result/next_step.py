@@ -219,11 +219,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
     exhausted = {
         one.pdb for one in case.answer.changed.budgets if not violating.isdisjoint(one.refused)
     }
-    blocking = [
-        one
-        for one in case.answer.effect.budgets
-        if one.state is BudgetResult.BLOCKS and one.pdb in exhausted
-    ]
+    blocking = [one for one in case.answer.effect.budgets if one.blocked and one.pdb in exhausted]
     tolerant = _refuse_less(blocking, case)
     for budget in blocking:
         if budget.pdb in tolerant:

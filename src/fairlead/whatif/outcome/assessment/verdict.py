@@ -225,7 +225,7 @@ def _undrained(effect: Effect) -> str | None:
     undrained, drains = effect.changed.blocking, effect.changed.drains
     if not undrained:
         return None
-    blocking = [one.pdb for one in effect.budgets if one.state is BudgetResult.BLOCKS]
+    blocking = [one.pdb for one in effect.budgets if one.blocked]
     why = f" because of {_plural(len(blocking), 'budget')} {_names(blocking)}" if blocking else ""
     if not drains:
         return f"The drain does not complete: {', '.join(_causes(undrained, why))}."

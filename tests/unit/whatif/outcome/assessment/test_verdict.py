@@ -461,6 +461,22 @@ def test_worse_findings_are_listed_first():
     assert [one.severity for one in findings] == [Severity.BAD, Severity.GOOD]
 
 
+def test_a_budget_that_is_breached_and_blocks_evictions_is_the_cause_of_the_refusals():
+    """Preemption breaches the budget of the pods, and the drain cannot evict one of them."""
+    blocked = outcome(
+        HERE,
+        undrained=(Undrained(pod=HERE, cause=UndrainedCause.REFUSED, why="no"),),
+        budgets=(replace(HISTORY, displaced=("ns/q",), refused=("ns/p",)),),
+        pdb_breaches=(PdbBreach(pdb="ns/web", pod="ns/q", by="x", at=1),),
+    )
+    effect = effect_of(outcome(HERE), blocked)
+    assert verdict_of(effect).first.sentence == (
+        "The drain does not complete: 1 pod on 1 node cannot be evicted because of budget ns/web."
+    )
+    [budget] = effect.budgets
+    assert budget.words == "breached, 1 pod displaced, blocks 1 pod"
+
+
 def test_a_workload_that_is_displaced_often_but_runs_is_no_loop():
     """A lost pod is worse; without all pods at the end, or without an end, it is a loop."""
     bare = PodEnd(namespace="ns", name="q", node="a", started_at=0)
