@@ -368,7 +368,7 @@ class Recurrence(Struct, frozen=True):
 
     `kind` is "cycle" (pods preempt each other repeatedly), "evictions" (an eviction loop),
     "starving" (pods of `workload` were displaced `times` times) or "wasted" (preemptions for a pod
-    that does not use the freed resources).
+    of `workload` that does not use the freed resources).
     """
 
     kind: str

@@ -668,15 +668,16 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A recurrence is left out if the pods of its workload were displaced, in total, at most once
-        for each wanted pod. This need not be a loop: for example, a rolling update of another
+        A starving workload is left out if its pods were displaced, in total, at most once for each
+        wanted pod. This need not be a loop: for example, a rolling update of another
         workload can displace each pod once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
         for one in sorted(found, key=lambda one: one.at):
             ready = None if one.workload is None else workloads.get(one.workload)
-            if one.at >= since and (ready is None or one.times > ready.wanted):
+            is_rare = ready is not None and 0 < one.times <= ready.wanted
+            if one.at >= since and not is_rare:
                 yield one
 
     def _rest(self, *, settled: bool) -> Rest:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds, to_seconds
+from fairlead.engine.core.reporter import NominationsWasted
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.comparison.difference import moves_within
-from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
@@ -223,6 +225,25 @@ def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):
     ).outcome
     assert len(outcome.preempted) > 5
     assert outcome.recurrences == ()
+
+
+def test_unused_nominations_are_reported_although_the_workload_has_more_pods(write):
+    web = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web}, spec: {replicas: 4,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {containers: [{name: c, image: i}]}}}}"
+    )
+    path = write("s.yaml", CLUSTER + f"duration: 1m\nobjects: [{web}]")
+    run = ExperimentRun(experiment_of(path, read_scenario(path)), None)
+    run.start("test", NoProgress())
+    pod = next(iter(run._recorder.ends().values()))
+    run._recorder.report(
+        NominationsWasted(
+            ObjectRef("Pod", pod.namespace, pod.name, "uid"), times=3, at=run._world.now
+        )
+    )
+    [recurrence] = run.finish(NoProgress()).outcome.recurrences
+    assert (recurrence.kind, recurrence.workload) == ("wasted", pod.owner)
 
 
 def test_metrics_are_recorded_on_request(finish):

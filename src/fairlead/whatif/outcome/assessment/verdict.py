@@ -144,7 +144,8 @@ def _repeated(effect: Effect) -> str | None:
     first = next((one for one in effect.loops if _is_over(one, effect)), None)
     if first is None:
         return None
-    return f"{first.message[:1].upper()}{first.message[1:]}, and all run at the end."
+    which = f"all pods of {first.workload}" if first.kind == "wasted" else "all"
+    return f"{first.message[:1].upper()}{first.message[1:]}, and {which} run at the end."
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:

@@ -223,16 +223,16 @@ class Recorder(Struct):
     def _recurrence(
         self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
     ) -> Recurrence:
-        match record:
-            case DisplacementCycle(at=at):
-                return Recurrence("cycle", cycle_text(record), at)
-            case NominationsWasted(pod=ref, times=times, at=at):
-                message = (
-                    f"pod {ref.key} was nominated {times} times in a row, but never placed there"
-                )
-                return Recurrence("wasted", message, at)
+        if isinstance(record, DisplacementCycle):
+            return Recurrence("cycle", cycle_text(record), record.at)
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)
+        if isinstance(record, NominationsWasted):
+            message = (
+                f"pod {record.pod.key} was nominated {record.times} times in a row, but never "
+                "placed there"
+            )
+            return Recurrence("wasted", message, record.at, workload)
         message = f"pods of {workload or record.workload} have been displaced {record.times} times"
         return Recurrence("starving", message, record.at, workload, record.times)
 

@@ -493,6 +493,18 @@ def test_a_workload_that_is_displaced_often_but_runs_is_no_loop():
         assert first.kind is OutcomeKind.LOOP
 
 
+def test_a_pod_that_did_not_use_its_nominations_but_runs_is_no_loop():
+    """Other pods took the room that preemption freed, and the pod found room elsewhere."""
+    message = "pod ns/p was nominated 3 times in a row, but never placed there"
+    found = {"recurrences": (Recurrence("wasted", message, 1, WEB),)}
+    runs = outcome(HERE, **found, workloads={WEB: ready(2, 2, 2)})
+    assert [
+        (one.kind, one.sentence) for one in verdict_of(effect_of(outcome(HERE), runs)).findings
+    ] == [(OutcomeKind.REPEATED, f"P{message[1:]}, and all pods of deploy/ns/web run at the end.")]
+    lacks = outcome(HERE, **found, workloads={WEB: ready(2, 1, 1)})
+    assert verdict_of(effect_of(outcome(HERE), lacks)).first.kind is OutcomeKind.LOOP
+
+
 def test_an_autoscaler_that_acts_without_the_change_as_well_overrides_nothing():
     scaled = autoscaler(ReplicaChange(1, 6, 8, "load"))
     runs = outcome(HERE, pod_autoscalers=(scaled,)), outcome(HERE, pod_autoscalers=(scaled,))

@@ -52,6 +52,21 @@ def test_a_sentence_does_not_begin_with_the_name_of_a_pod():
     assert found.message == "pod ns/p was nominated 3 times in a row, but never placed there"
 
 
+def test_nominations_that_a_pod_did_not_use_name_its_workload():
+    """The verdict depends on whether the workload has all its pods at the end."""
+    recorder = Recorder(now=0)
+    pod = make_pod("p")
+    owner = OwnerReference(kind="ReplicaSet", name="web", uid="w", controller=True)
+    recorder.observe(
+        ObjectChanged(changed(pod, metadata=changed(pod.metadata, owner_references=(owner,)))), 0
+    )
+    meta = pod.metadata
+    ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+    recorder.report(NominationsWasted(ref, times=3, at=0))
+    [found] = recorder.recurrences
+    assert (str(found.workload), found.times) == ("rs/default/web", 0)
+
+
 def test_a_replacement_keeps_the_first_start_of_its_pod():
     """The scale-down of a node evicts a pod, and its controller creates another one."""
     recorder = Recorder(now=0)
