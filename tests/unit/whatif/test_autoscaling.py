@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 from rich.console import Console
 
+from fairlead.cli.output import autoscaling_summary
 from fairlead.cli.output.answer import print_answer
+from fairlead.cli.output.console.screen import Rank, Section, print_screen
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
@@ -290,6 +292,16 @@ def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):
     assert re.search(r"node hours in \d+m\d\ds, which cost ", text)
     assert "pods waited for a node: 2 bound, median " in text
     assert "- deploy/default/web: 2 bound" in text
+
+
+def test_a_short_screen_says_why_pods_trigger_no_scale_up(answer):
+    """Other sections fill the screen: workloads come before problems."""
+    filler = Section("workloads", 100, lambda out, n: out.print("\n" * (n - 1)), Rank.VERDICTS, 30)
+    sections = [filler, *autoscaling_summary.autoscaling(answer(6).changed)]
+    text = StringIO()
+    print_screen(Console(file=text, width=120), sections, has_details=False)
+    assert "1 max node group size reached" in text.getvalue()
+    assert "what the autoscaler did" in text.getvalue().splitlines()[-1]
 
 
 def test_without_an_autoscaler_the_answer_does_not_mention_one(snapshot, make):

@@ -30,8 +30,9 @@ _BLOCKED_BY_POD: Final = "BlockedByPod: "
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tuple[Section, ...]:
-    """Return the sections about the node autoscaler in `run`: the totals, and what it did.
+    """Return the sections about the node autoscaler in `run`.
 
+    They show the totals, what the autoscaler did, why pods trigger no scale-up, and why nodes stay.
     If `without_change` is given, the sections compare both runs.
     """
     outcome = run.autoscaling
@@ -52,14 +53,14 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> tu
     def show(console: Console, count: int) -> None:
         _print_groups(console, outcome, run, without_change, count)
 
-    # Pods and nodes are grouped by reason.
-    reasons = set(outcome.waiting.values()), set(map(_without_pod, outcome.staying.values()))
-    lists = (outcome.groups, waiting_times_by_workload(run.waits), *reasons)
+    lists = outcome.groups, waiting_times_by_workload(run.waits)
     rows = max(1, *map(len, lists))
     is_urgent = bool(outcome.added or outcome.removed)
     return (
         Section("nodes by the autoscaler", 1, show_totals, Rank.PROBLEMS, is_urgent=is_urgent),
         Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX),
+        _reasons("pods that trigger no scale-up", outcome.waiting, is_urgent=True),
+        _reasons("nodes that are not removed", outcome.staying, is_urgent=False),
     )
 
 
@@ -83,8 +84,6 @@ def _print_groups(
         print_item(console, f"{name}: {machines:,} {noun} not delivered for lack of capacity")
     waits = None if without_change is None else without_change.waits
     print_waiting(console, run.waits, waits, count)
-    _print_reasons(console, "pods that trigger no scale-up", outcome.waiting, count)
-    _print_reasons(console, "nodes that are not removed", outcome.staying, count)
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
@@ -175,19 +174,23 @@ def _without_pod(why: str) -> str:
     return why.rpartition(", ")[0] if why.startswith(_BLOCKED_BY_POD) else why
 
 
-def _print_reasons(console: Console, title: str, reasons: Mapping[str, str], most: int) -> None:
-    if not reasons:
-        return
-    print_line(console, f"{title}: {len(reasons):,}")
+def _reasons(title: str, reasons: Mapping[str, str], *, is_urgent: bool) -> Section:
+    """Return a section with a row for each reason; `reasons` is keyed by pod or node."""
     alike: dict[str, list[str]] = {}
     for name, why in reasons.items():
         alike.setdefault(_without_pod(why), []).append(name)
     ordered = sorted(alike.items(), key=lambda entry: (-len(entry[1]), entry[0]))
-    shown = rows_of(ordered, most)
-    for _, names in shown:
-        why = reasons[names[0]]
-        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-        more = others if why != _without_pod(why) else ""
-        print_item(console, f"{names[0]}{others}: {why}{more}")
-    if hidden := len(ordered) - len(shown):
-        print_item(console, f"… and {hidden:,} more reasons")
+
+    def show(console: Console, count: int) -> None:
+        print_line(console, f"{title}: {len(reasons):,}")
+        shown = rows_of(ordered, count)
+        for _, names in shown:
+            why = reasons[names[0]]
+            others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+            more = others if why != _without_pod(why) else ""
+            print_item(console, f"{names[0]}{others}: {why}{more}")
+        if hidden := len(ordered) - len(shown):
+            print_item(console, f"… and {hidden:,} more reasons")
+
+    name = f"{len(reasons):,} {title}"
+    return Section(name, len(ordered), show, Rank.PROBLEMS, most=_SHOWN_MAX, is_urgent=is_urgent)
