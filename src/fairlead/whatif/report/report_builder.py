@@ -15,6 +15,7 @@ from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
+from fairlead.whatif.outcome.comparison.node_pool import node_pools
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
@@ -284,20 +285,19 @@ def _summary(outcome: RunOutcome) -> Summary:
 
 
 def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[ResourceRow]:
-    before = {one.resource: one for one in without.allocations} if without else {}
     rows: list[ResourceRow] = []
-    for one in outcome.allocations:
-        row: ResourceRow = {
-            "name": one.resource,
-            "unit": unit_of(one.resource),
-            "allocatable": one.allocatable,
-            "requested": one.requested,
-        }
-        if without:
-            old = before.get(one.resource)
-            row["before"] = old.requested if old else 0
-            row["allocatable_before"] = old.allocatable if old else 0
-        rows.append(row)
+    for pool in node_pools(without or outcome, outcome, ()):  # one pool with all nodes
+        for name in (one.resource for one in outcome.allocations):
+            row: ResourceRow = {
+                "name": name,
+                "unit": unit_of(name),
+                "allocatable": pool.allocatable.get(name, 0),
+                "requested": pool.requested.get(name, 0),
+            }
+            if without:
+                row["before"] = pool.requested_without.get(name, 0)
+                row["allocatable_before"] = pool.allocatable_without.get(name, 0)
+            rows.append(row)
     return rows
 
 

@@ -81,6 +81,17 @@ def test_resources_have_units_and_the_values_of_the_run_without_the_change(data)
     assert by_name["pods"]["unit"] == ""
 
 
+def test_failed_nodes_and_their_pods_are_in_no_total(snapshot, make):
+    """The pods of a failed node do not run, and no pod can use its resources."""
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="4")]
+    pods = [make.pod("p", node_name="a", cpu="1"), make.pod("q", node_name="b", cpu="2")]
+    change = ClusterChange(failures=Failures(fail_node=("b",)))
+    report = whatif_report(HEADING, what_if(snapshot(*nodes, *pods), change))
+    [cpu] = [row for row in report["resources"] if row["name"] == "cpu"]
+    assert (cpu["requested"], cpu["allocatable"]) == (1000, 4000)
+    assert (cpu["before"], cpu["allocatable_before"]) == (3000, 8000)
+
+
 def test_the_time_line_has_all_priorities_of_both_runs(data):
     timeline = data["timeline"]
     assert [row["priority"] for row in timeline["series"]] == [1000, 10]
