@@ -129,6 +129,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "node": drain.node,
             "drainable": "yes",
             "pods": len(drain.moves) + len(drain.lost),
+            "limited": sum(drain.charged.values()),
             "why": _conditions(drain),
             "first": list(drain.first),
             "lost": list(drain.lost),
@@ -144,6 +145,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
             "node": node,
             "drainable": "no",
             "pods": None,
+            "limited": None,
             "why": listed(list(dict.fromkeys(found)), 1),
             "first": [],
             "lost": [],
@@ -155,6 +157,7 @@ def _nodes(plan: DrainPlan) -> ResultTable:
         ResultColumn("node", "node", NAME),
         ResultColumn("drainable", "drainable alone"),
         ResultColumn("pods", "pods that leave", NUMBER),
+        ResultColumn("limited", "of these with a budget", NUMBER),
         ResultColumn("why", "why"),
     )
     return ResultTable("nodes", "which nodes can be drained", columns, rows)

@@ -48,6 +48,16 @@ def test_drainable_nodes_with_the_least_effort_come_first(planner, make):
     assert list(rows_of(planner(*map(make.node, NODES), *pods))) == ["c", "b", "a"]
 
 
+def test_each_drainable_node_has_the_number_of_its_pods_with_a_budget(planner, make):
+    """The nodes are sorted by this number."""
+    pods = [*deployment(make, "web", ["a", "b"]), *deployment(make, "free", ["b", "b", "c", "c"])]
+    made = planner(*map(make.node, NODES), *pods, budget("web", maxUnavailable=1))
+    plan = check_alone(made, NODES, "dump.yaml", NoProgress())
+    [table] = [one for one in single_drain_answer(plan, "", ()).tables if one.name == "nodes"]
+    rows = [(row["node"], row["pods"], row["limited"]) for row in table.rows]
+    assert rows == [("c", 2, 0), ("a", 1, 1), ("b", 3, 1)]
+
+
 def test_blocked_nodes_name_the_reason(planner, make):
     nodes = [make.node(name, cpu="4") for name in NODES]
     web = deployment(make, "web", ["a"], cpu="1")
