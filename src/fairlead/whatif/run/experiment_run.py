@@ -56,6 +56,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.engine import Engine
+from fairlead.engine.plugins.volume_binding.pod_claims import UNBOUND_IMMEDIATE
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import beginning
@@ -72,6 +73,7 @@ from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     ObjectError,
+    PodEnd,
     Recurrence,
     RunOutcome,
     Skipped,
@@ -96,6 +98,7 @@ from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, li
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
+from fairlead.whatif.run.missing_storage_class import missing_class_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.progress_deadline import (
@@ -629,6 +632,7 @@ class ExperimentRun:
                 *self._notes(autoscalers, since),
                 *image_notes,
                 *overdue,
+                *self._claim_notes(pods.values()),
             ),
             image_notes=image_notes,
             workloads=workloads,
@@ -767,6 +771,14 @@ class ExperimentRun:
         bound = ((pod, pod.spec.node_name) for pod in self._recorder.samples())
         yield from images.notes(
             (pod, node, nodes[node].metadata.labels) for pod, node in bound if node in nodes
+        )
+
+    def _claim_notes(self, ends: Iterable[PodEnd]) -> Iterator[str]:
+        """Yield a note about pending pods whose claims name a StorageClass that does not exist."""
+        unbound = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
+        pods = self._recorder.pods_of(unbound)
+        yield from missing_class_notes(
+            self._world.store, (pod for _, pod, node in pods if not node)
         )
 
     def _ignored(self) -> Iterator[str]:
