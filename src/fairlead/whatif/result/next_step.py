@@ -49,7 +49,7 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, e
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, RunOutcome
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.result.new_nodes import (
     NewNodes,
     lacks_room,
@@ -59,6 +59,7 @@ from fairlead.whatif.result.new_nodes import (
 from fairlead.whatif.result.spread_rule import SpreadRule, is_hard, spread_rules
 from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+from fairlead.whatif.snapshot.samples import samples
 
 STEPS_MAX: Final = 5
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
@@ -546,13 +547,20 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
 def _may_need_a_zone(workloads: Collection[WorkloadRef], case: _Case) -> bool:
     """Return whether rules or volumes of pods of `workloads` may keep the pods off a zone.
 
-    The result is also True for a workload whose template is not in the snapshot, or which the
-    question may change.
+    The rules of a workload that is not in the snapshot are those of its pods there. The result is
+    also True for a workload of which the snapshot has no pods either, or which the question may
+    change.
     """
     found, change = case.workloads(workloads), case.answer.change
-    if change.apply or len(found) < len(workloads):
+    absent = set(workloads).difference(found)
+    specs = {
+        workload: one.value["spec"]
+        for one in (samples(case.manifests) if absent else ())
+        if one.kind is POD and (workload := workload_of(one.pod)) in absent
+    }
+    if change.apply or len(specs) < len(absent):
         return True
-    return any(
+    return any(map(_has_zonal_rule, specs.values())) or any(
         _is_named(ref.name, change.set)
         or items(one.value, "spec", "volumeClaimTemplates")
         or _has_zonal_rule(mapping(one.value, "spec", "template", "spec"))

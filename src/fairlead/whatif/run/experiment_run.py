@@ -98,7 +98,6 @@ from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, li
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
-from fairlead.whatif.run.missing_storage_class import missing_class_notes
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.progress_deadline import (
@@ -775,8 +774,14 @@ class ExperimentRun:
 
     def _claim_notes(self, ends: Iterable[PodEnd]) -> Iterator[str]:
         """Yield a note about pending pods whose claims name a StorageClass that does not exist."""
-        unbound = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
-        pods = self._recorder.pods_of(unbound)
+        pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
+        if not pending:
+            return
+        from fairlead.whatif.run.missing_storage_class import (  # noqa: PLC0415 - rarely needed
+            missing_class_notes,
+        )
+
+        pods = self._recorder.pods_of(pending)
         yield from missing_class_notes(
             self._world.store, (pod for _, pod, node in pods if not node)
         )
