@@ -24,7 +24,7 @@ from fairlead.engine.core.command import (
     RecordEvent,
 )
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.issuer import Component, Issuer
+from fairlead.engine.core.issuer import Component
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.informer import (
@@ -135,7 +135,7 @@ class LocalWorld:
         self._issued = pending.issued
         outcome = self.gateway.resume(pending, answer)
         self._issued = None
-        self._queue_outcome(pending.issued.command, outcome, now)
+        self._queue_outcome(pending.issued, outcome, now)
 
     def _do(self, issued: Issued, now: Instant) -> None:
         command = detailed = issued.command
@@ -143,14 +143,14 @@ class LocalWorld:
             self._write_pod_status(issued, command, now)
             return
         if isinstance(command, PatchObject) and _only_annotates(command):
-            self._annotate(command, issued.issuer, now)
+            self._annotate(issued, command, now)
             return
         if is_own_endpoints(issued):
             self._store_own_endpoints(issued, now)
             return
         if isinstance(command, CreateObject):
             detailed = CreateObject(with_generate_name(command.manifest))
-        self._queue_outcome(command, self.gateway.perform(issued, detailed, now), now)
+        self._queue_outcome(issued, self.gateway.perform(issued, detailed, now), now)
 
     def _write_pod_status(self, issued: Issued, command: PatchStatus, now: Instant) -> None:
         """Write a pod's status and its details; or copy an equal earlier write."""
@@ -161,18 +161,18 @@ class LocalWorld:
         if outcome is None:
             detailed = details.detailed(command, inputs, self.store, now)
             outcome = self.gateway.perform(issued, detailed, now, report)
-        self._queue_outcome(command, outcome, now)
+        self._queue_outcome(issued, outcome, now)
 
-    def _queue_outcome(self, command: Command, outcome: Outcome | None, now: Instant) -> None:
-        """Queue the changes that a command made, then its outcome.
+    def _queue_outcome(self, issued: Issued, outcome: Outcome | None, now: Instant) -> None:
+        """Queue the changes that the command in `issued` made, then its outcome.
 
         `outcome` is None if the command waits for a webhook; only the changes are queued then.
         """
         self._queue_changes(now)
         if outcome is not None:
-            self._pending_stimuli.append(_outcome_of(command, outcome))
+            self._pending_stimuli.append(_outcome_of(issued, outcome))
 
-    def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
+    def _annotate(self, issued: Issued, command: PatchObject, now: Instant) -> None:
         """Write a Deployment's annotations and its status in one status update, as upstream does.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
@@ -181,15 +181,14 @@ class LocalWorld:
         try:
             old = self.store.get(DEPLOYMENT, target.namespace, target.name)
             require_uid(DEPLOYMENT, old, target.uid)
-            write = self.gateway.write_of(issuer, now)(DEPLOYMENT, "status")
+            write = self.gateway.write_of(issued.issuer, now)(DEPLOYMENT, "status")
             new = merge_patch(old, command.patch)
             self.store.update_status(DEPLOYMENT, old, new, now, write=write)
         except ApiError as refusal:
             outcome: Outcome = refused(command, refusal)
         else:
             outcome = CommandSucceeded(command)
-        self._queue_changes(now)
-        self._pending_stimuli.append(outcome)
+        self._queue_outcome(issued, outcome, now)
 
     def _store_own_endpoints(self, issued: Issued, now: Instant) -> None:
         command = issued.command
@@ -199,8 +198,7 @@ class LocalWorld:
             outcome: Outcome = refused(command, refusal)
         else:
             outcome = CommandSucceeded(command)
-        self._queue_changes(now)
-        self._pending_stimuli.append(outcome)
+        self._queue_outcome(issued, outcome, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the pending stimuli, in order."""
@@ -235,13 +233,13 @@ def _only_annotates(command: PatchObject) -> bool:
     return set(command.patch["metadata"]) <= {"annotations", "resourceVersion"}
 
 
-def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """Return `outcome` with `command` in place of the more detailed command that was performed."""
+def _outcome_of(issued: Issued, outcome: Outcome) -> Outcome:
+    """Return `outcome`, the outcome of a more detailed command, as the outcome of `issued`."""
     match outcome:
-        case CommandFailed(_, reason, message):
-            return CommandFailed(command, reason, message)
         case CommandSucceeded():
-            return CommandSucceeded(command)
+            return CommandSucceeded(issued.command, issued.issuer)
+        case CommandFailed(_, reason, message):
+            return CommandFailed(issued.command, reason, message)
         case _:
             return outcome
 

@@ -15,10 +15,10 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN
-from fairlead.engine.core.command import Issued, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Issued, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import KUBELET
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import CommandSucceeded, FailureReason
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.server.runner import Runner
@@ -99,6 +99,25 @@ def test_a_status_write_of_a_kubelet_to_a_deleted_pod_raises_no_error(cluster):
     world.perform(Issued(status, KUBELET), cluster.clock.now())
     [outcome] = world.poll(cluster.clock.now())
     assert outcome.reason is FailureReason.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        PatchStatus(ObjectRef("Pod", "default", "a"), {"phase": "Running"}),
+        PatchObject(ObjectRef("Pod", "default", "a"), {"metadata": {"labels": {"x": "y"}}}),
+    ],
+    ids=["a status write to a pod", "a patch"],
+)
+def test_the_outcome_of_a_command_names_its_issuer(cluster, command):
+    """Then the engine passes the outcome only to controllers with this issuer."""
+    meta = {"name": "a", "namespace": "default"}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD}
+    cluster.local.store.create(manifest, cluster.clock.now())
+    world = LocalWorld(cluster.local.store)
+    world.perform(Issued(command, KUBELET), cluster.clock.now())
+    _, outcome = world.poll(cluster.clock.now())
+    assert outcome == CommandSucceeded(command, KUBELET)
 
 
 def test_a_policy_that_admits_all_writes_has_no_effect(cluster):
