@@ -7,6 +7,9 @@ both views, it knows that the spec has not changed.
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
 
+A binding sets only the node in the spec. Then the spec of the new view is a copy of the previous
+spec with this node, and shares all other parts.
+
 Stored values are never mutated (see `Storage`). So if two stored versions contain the same object
 as a part, this part has not changed. Views do not contain managedFields. So if only managedFields
 change, the new view differs from the previous one only in its resource version.
@@ -23,7 +26,7 @@ from msgspec.structs import force_setattr
 from fairlead.api.codec import DecodeError, View, decode, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.late_dict import LateDict
-from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodStatus
+from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
 from fairlead.api.pods.replicas import LoadedObjects, pod_at
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -31,6 +34,7 @@ from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 _VERSION: Final = "resourceVersion"
 _UNVIEWED: Final = frozenset((_VERSION, "managedFields"))
 _CONDITIONS: Final = frozenset(("conditions",))
+_NODE: Final = frozenset(("nodeName",))
 
 
 class _Conditions(Struct):
@@ -88,11 +92,26 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
     old, new = change.previous, change.object
     if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
         return None
-    if new.get("spec") is not old.get("spec"):
+    spec = _next_spec(before.spec, old.get("spec", {}), new.get("spec", {}))
+    if spec is None:
         return None
     meta = _next_metadata(before.metadata, old["metadata"], new["metadata"])
     status = _next_status(before.status, old.get("status", {}), new.get("status", {}))
-    return Pod(metadata=meta, spec=before.spec, status=status)
+    return Pod(metadata=meta, spec=spec, status=status)
+
+
+def _next_spec(before: PodSpec, old: Json, new: Json) -> PodSpec | None:
+    """Return the view of the spec `new`; `before` is the view of the previous spec `old`.
+
+    Returns None if more than the node has changed.
+    """
+    if new is old:
+        return before
+    if not new.get("nodeName") or not _differs_only_in(_NODE, old, new):
+        return None
+    spec: PodSpec = before.__copy__()  # type: ignore[attr-defined]
+    force_setattr(spec, "node_name", new["nodeName"])
+    return spec
 
 
 def _next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:

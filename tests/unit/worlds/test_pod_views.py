@@ -116,6 +116,16 @@ def test_a_condition_write_shares_spec_labels_and_containers_with_the_old_view(r
     assert after.metadata.resource_version > before.metadata.resource_version
 
 
+def test_a_binding_shares_all_other_parts_of_the_spec_with_the_old_view():
+    store = new_store()
+    seen = observed(store)
+    WRITES["a phase"](store)
+    WRITES["a node"](store)
+    before, after = (view for view, _ in seen)
+    assert (before.spec.node_name, after.spec.node_name) == ("", "n1")
+    assert after.spec.containers is before.spec.containers
+
+
 def test_a_recreated_pod_shares_nothing_with_the_old_view(store):
     """The recreated pod has another uid."""
     seen = observed(store)
