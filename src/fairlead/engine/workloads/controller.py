@@ -151,8 +151,11 @@ class Workloads:
         return self._pod_sets.see(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
-        if self._pod_sets.changed or self._rollouts.changed:
+        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed.
+
+        Changes of owners that wait for a follow-up are processed with this follow-up.
+        """
+        if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
             return AT_ONCE
         return earliest(
             self._pod_sets.next_retry(), self._rollouts.next_retry(), self._pace.next_due()

@@ -8,7 +8,7 @@ and later changes within an interval are followed up together at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.engine.core.instant import DurationNs, Instant
 
@@ -43,6 +43,10 @@ class FollowUpPace:
             else:
                 self._last.pop(key, None)
         return due
+
+    def are_waiting(self, changed: Mapping[str, None]) -> bool:
+        """Return whether all owners in `changed` wait already, so that `due` would skip them."""
+        return changed.keys() <= self._waiting.keys()
 
     def next_due(self) -> Instant | None:
         """Return the time of the next follow-up of a waiting owner; None if no owner waits."""

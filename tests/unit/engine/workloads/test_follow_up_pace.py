@@ -23,6 +23,31 @@ def test_the_first_change_is_handled_at_once_and_later_ones_together():
     assert pace.due(["a"], 200) == ["a"]
 
 
+def test_changes_of_owners_that_wait_already_change_nothing():
+    """Owners wait only if they are large and their last follow-up was within the interval."""
+    pace = FollowUpPace(INTERVAL, lambda key: key != "small")
+    pace.due(["a", "small"], 0)
+    assert not pace.are_waiting({"a": None})
+    pace.due(["a", "small"], 10)
+    assert pace.are_waiting({"a": None})
+    assert pace.are_waiting({})
+    assert not pace.are_waiting({"a": None, "small": None})
+
+
+def test_a_change_of_a_waiting_owner_makes_no_work_due(build, paced_world):
+    """The deadline of the controller is the time of the owner's next follow-up."""
+    world = paced_world(seconds(0.1))
+    world.create(build.owned("ReplicaSet", "web", LARGE, uid="rs"))
+    world.run(seconds(1))
+    (workloads,) = world.controllers
+    for name in list(world.pods())[:2]:  # the second change has to wait
+        world.start(name)
+        world.settle()
+    world.start(list(world.pods())[2])
+    workloads.handle(world.stimuli.popleft(), world.now)
+    assert workloads.next_deadline() > world.now
+
+
 def test_changes_of_owners_with_few_pods_are_not_delayed():
     pace = FollowUpPace(INTERVAL, lambda _: False)
     assert [pace.due(["a"], now) for now in range(3)] == [["a"]] * 3
