@@ -180,8 +180,11 @@ def _kind(store: Store, name: str) -> Kind:
 
 def kind_in(store: Store, name: str) -> Kind | None:
     """Return the built-in or custom kind called `name`, such as `Queue.example.com`, or None."""
+    found = find_kind(name)
+    if found is not None:
+        return found
     stored = (kind for kind in store.storage.kinds() if name in (kind.qualified, kind.kind))
-    return find_kind(name) or next(stored, None)
+    return next(stored, None)
 
 
 def _apply_status(
