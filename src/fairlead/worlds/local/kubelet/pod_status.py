@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from typing import Any, Final
 
 from msgspec import Struct
@@ -161,7 +161,7 @@ class PodDetails:
         network = node.get("spec", {}).get("podCIDR") or _ANYWHERE
         first, last = _hosts(network)
         for number in range(self._lowest.get(network, first), last + 1):
-            address = str(IPv4Address(number))
+            address = ".".join(map(str, number.to_bytes(4)))
             if address not in self._uids:
                 self._lowest[network] = number + 1
                 self._take(uid, address)
