@@ -88,7 +88,6 @@ class QuotaLedgers:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
-        storage.subscribe(self._count)
 
     def are_counted(self, namespace: str) -> bool:
         """Return whether changes in `namespace` are counted.
@@ -106,6 +105,8 @@ class QuotaLedgers:
         if quota is None:
             return None
         spec = quota.get("spec") or {}
+        if not self._ledgers:
+            self._storage.subscribe(self._count)
         ledgers = self._ledgers.setdefault(namespace, {})
         ledger = ledgers.get(name)
         if ledger is None or ledger.spec != spec:
