@@ -76,14 +76,18 @@ class DecisionLog:
 
     def report(self, record: Record) -> None:
         """Log `record` and forward it."""
-        if isinstance(record, PodBound):
+        if isinstance(record, PodBound):  # not logged
             self._placing.pop(record.pod, None)
+        else:
+            self._log(record)
+        self._reporter.report(record)
+
+    def _log(self, record: Record) -> None:
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
                 # The failure of a plugin has no time of its own.
                 at = self._clock() if isinstance(record, PluginFailed) else record.at
                 self._write(line, at)
-        self._reporter.report(record)
 
     def _lines(self, record: Record) -> Iterator[LogEntry]:
         pairs: Pairs
