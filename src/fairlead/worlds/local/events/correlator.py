@@ -87,38 +87,33 @@ class EventCorrelator:
 
     def of(self, event: RecordEvent, now: Instant) -> CorrelatedEvent | None:
         """Return the key and message to write for `event`; None if the event is dropped."""
-        correlated = self._aggregated(event, now)
-        return correlated if self._is_allowed(event, now) else None
+        source = (event.reporting_controller, *_identity(event.regarding))
+        correlated = self._aggregated(event, source, now)
+        return correlated if self._is_allowed(source, now) else None
 
-    def _aggregated(self, event: RecordEvent, now: Instant) -> CorrelatedEvent:
-        key = _aggregation_key(event)
+    def _aggregated(self, event: RecordEvent, source: Key, now: Instant) -> CorrelatedEvent:
+        key = (*source, event.type, event.reason)
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_WITHIN:
             similar = _Similar(now)
+            self._similar.put(key, similar)
         similar.at = now
         similar.notes[event.note] = None
-        self._similar.put(key, similar)
         if len(similar.notes) < SIMILAR_MAX:
             # upstream: client-go/tools/record/events_cache.go:getEventKey
             return CorrelatedEvent((*key, event.field_path or "", event.note), event.note)
         similar.notes.pop(next(iter(similar.notes)))
         return CorrelatedEvent(key, COMBINED + event.note)
 
-    def _is_allowed(self, event: RecordEvent, now: Instant) -> bool:
-        source = (event.reporting_controller, *_subject(event))
-        known = self._spam_filters.get(source) or _SpamFilter(BURST, now)
-        left = min(BURST, known.left + (now - known.at) / REFILL)
+    def _is_allowed(self, source: Key, now: Instant) -> bool:
+        bucket = self._spam_filters.get(source)
+        if bucket is None:
+            bucket = _SpamFilter(BURST, now)
+            self._spam_filters.put(source, bucket)
+        left = min(BURST, bucket.left + (now - bucket.at) / REFILL)
         is_allowed = left >= 1
-        self._spam_filters.put(source, _SpamFilter(left - is_allowed, now))
+        bucket.left, bucket.at = left - is_allowed, now
         return is_allowed
-
-
-def _aggregation_key(event: RecordEvent) -> Key:
-    return (event.reporting_controller, *_subject(event), event.type, event.reason)
-
-
-def _subject(event: RecordEvent) -> Key:
-    return _identity(event.regarding)
 
 
 def _identity(ref: ObjectRef) -> Key:
@@ -133,4 +128,4 @@ def series_key(event: RecordEvent) -> Key:
     # upstream: client-go/tools/events/event_broadcaster.go:getKey
     who = (event.reporting_controller, event.action, event.reason, event.type)
     related = () if event.related is None else _identity(event.related)
-    return (*who, *_subject(event), *related)
+    return (*who, *_identity(event.regarding), *related)
