@@ -70,7 +70,7 @@ def format_timestamp(instant: int) -> str:
 
     Raises ValueError outside of the years 1 to 9999.
     """
-    return f"{_utc_second(instant)}Z"
+    return f"{_second_text(instant // NANOSECONDS_PER_SECOND)}Z"
 
 
 def format_micro_time(instant: int) -> str:
@@ -78,8 +78,8 @@ def format_micro_time(instant: int) -> str:
 
     Raises ValueError outside of the years 1 to 9999.
     """
-    micros = instant % NANOSECONDS_PER_SECOND // NANOSECONDS_PER_MICROSECOND
-    return f"{_utc_second(instant)}.{micros:06}Z"
+    seconds, rest = divmod(instant, NANOSECONDS_PER_SECOND)
+    return f"{_second_text(seconds)}.{rest // NANOSECONDS_PER_MICROSECOND:06}Z"
 
 
 def parse_duration(text: str) -> int:
@@ -121,10 +121,6 @@ def format_duration(duration: int) -> str:
     if minutes:
         text = f"{minutes_of_hour}m{text}"
     return f"{sign}{hours}h{text}" if hours else sign + text
-
-
-def _utc_second(instant: int) -> str:
-    return _second_text(instant // NANOSECONDS_PER_SECOND)
 
 
 @lru_cache(maxsize=SECONDS_KEPT)  # most timestamps are of the current second
