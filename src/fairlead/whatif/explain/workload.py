@@ -112,7 +112,7 @@ def explain_workload(
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
-    with_nodes = ((pod.pod, model.cluster.node_of(pod)) for pod in pods)
+    with_nodes = ((workload_of(pod.pod), pod.pod, model.cluster.node_of(pod)) for pod in pods)
     wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
     one_more = _one_more(planner, snapshot, workload)
     decision = one_more.placement

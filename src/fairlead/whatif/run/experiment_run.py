@@ -110,6 +110,7 @@ from fairlead.whatif.run.recorders.job_recorder import (
 )
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
+from fairlead.whatif.run.recorders.workload_recorder import Step
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
@@ -704,7 +705,7 @@ class ExperimentRun:
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
-        with_nodes = ((pod, node) for _, pod, node in pods)
+        with_nodes = ((workload, pod, node) for workload, _, pod, node in pods)
         wanted = wanted_pods(self._world.store, with_nodes, concerned)
         # A simulation does not write the status of Jobs.
         for ref, count in self._controllers.workloads.wanted_job_pods():
@@ -712,7 +713,7 @@ class ExperimentRun:
             if job in wanted:
                 wanted[job] = count
         begin = until + 1 if self._experiment.compares_packings else since
-        with_uids = ((uid, pod) for uid, pod, _ in pods)
+        with_uids = ((workload, uid, pod) for workload, uid, pod, _ in pods)
         readiness = dict(recorder.readiness(with_uids, wanted, begin, until))
         for ref, indexes in self._controllers.workloads.failed_indexes():
             job = WorkloadRef(ref.kind, ref.namespace, ref.name)
@@ -725,13 +726,19 @@ class ExperimentRun:
     ) -> Iterator[str]:
         """Yield a note about Deployments that exceed their progress deadline, if there are any."""
         transitions = deployment_transitions(self._recorder.workloads.transitions)
-        changed = {*transitions, *(one.workload for one in errors if one.workload is not None)}
-        if not changed:
+        # A rollout begins with the creation of a pod, even if the creation is refused.
+        begun = {
+            ref
+            for ref, found in transitions.items()
+            if any(one.step is Step.CREATED for one in found)
+        }
+        begun.update(one.workload for one in errors if one.workload is not None)
+        if not begun:
             return
         live: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
-        for _, pod, _ in self._recorder.pods_of(changed):
+        for workload, _, pod, _ in self._recorder.pods_of(begun):
             if not is_terminal(pod) and not is_terminating(pod):
-                live[workload_of(pod)][revision_of(pod)] += 1
+                live[workload][revision_of(pod)] += 1
         store, initial = self._world.store, self._experiment.initial
         run = RolloutHistory(store, initial, transitions, live, errors, since, until, settled)
         if note := deadline_note(run):
@@ -783,7 +790,7 @@ class ExperimentRun:
 
         pods = self._recorder.pods_of(pending)
         yield from missing_class_notes(
-            self._world.store, (pod for _, pod, node in pods if not node)
+            self._world.store, (pod for _, _, pod, node in pods if not node)
         )
 
     def _ignored(self) -> Iterator[str]:

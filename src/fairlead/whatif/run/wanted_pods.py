@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.engine.workloads.pod_control.unknown_owner import keeps_name
-from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef
 
 SCALED: Final = {kind.kind: kind for kind in (*SCALABLE, JOB)}
 """The kinds that state the number of their pods."""
@@ -25,9 +25,13 @@ _ENDS: Final = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTa
 
 
 def wanted_pods(
-    store: Store, pods: Iterable[tuple[Pod, str]], workloads: Collection[WorkloadRef]
+    store: Store,
+    pods: Iterable[tuple[WorkloadRef, Pod, str]],
+    workloads: Collection[WorkloadRef],
 ) -> dict[WorkloadRef, int]:
-    """Return how many pods each of `workloads` should have; `pods` are pairs (pod, its node).
+    """Return how many pods each of `workloads` should have.
+
+    `pods` contains (workload, pod, node of the pod) for the existing pods.
 
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted. Completed pods are
@@ -43,15 +47,13 @@ def wanted_pods(
         for ref in workloads
     }
     counted = {ref for ref, number in wanted.items() if number is None}
-    namespaces = {ref.namespace for ref in counted}  # to skip most pods quickly
     existing: Counter[WorkloadRef] = Counter()
     nodes: set[tuple[WorkloadRef, str]] = set()  # of the counted pods
-    for pod, node in pods if counted else ():
+    for ref, pod, node in pods if counted else ():
         if (
-            pod.metadata.namespace in namespaces
+            ref in counted
             and not is_terminal(pod)
             and (not is_terminating(pod) or _is_created_again(pod))
-            and (ref := workload_of(pod)) in counted
         ):
             place = ref, node or target_node(pod)
             existing[ref] += not ref.is_daemon_set or place not in nodes

@@ -657,22 +657,26 @@ class Recorder(Struct):
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
-    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod, str]]:
-        """Yield (uid, pod, node) for the existing pods of `workloads`.
+    def pods_of(
+        self, workloads: Collection[WorkloadRef]
+    ) -> Iterator[tuple[WorkloadRef, str, Pod, str]]:
+        """Yield (workload, uid, pod, node) for the existing pods of `workloads`.
 
         The caller must not use the uid, the node and the readiness in `pod`. `pod` may be another
         replica of the same owner, if the pod is unchanged since the dump and has a node. The
         readiness may be out of date.
         """
-        loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
+        owners = {key: tracks.owner for key, tracks in self._loaded.items()}
+        loaded = {key: owner for key, owner in owners.items() if owner in workloads}
         for one in self._tracks.raw() if workloads else ():
             if not isinstance(one, tuple):
-                if workload_of(one.pod) in workloads:
-                    yield one.pod.metadata.uid, one.pod, one.pod.spec.node_name
+                workload = workload_of(one.pod)
+                if workload in workloads:
+                    yield workload, one.pod.metadata.uid, one.pod, one.pod.spec.node_name
             elif id(one[0]) in loaded:
                 replicas, index = one
-                node = replicas.nodes[index]
-                yield replicas.uids[index], replicas[0 if node else index], node
+                workload, node = loaded[id(replicas)], replicas.nodes[index]
+                yield workload, replicas.uids[index], replicas[0 if node else index], node
 
     def samples(self) -> Iterable[Pod]:
         """Yield one pod of each group of unchanged loaded replicas, and all other existing pods."""

@@ -105,14 +105,14 @@ class WorkloadRecorder(Struct):
 
     def readiness(
         self,
-        pods: Iterable[tuple[str, Pod]],
+        pods: Iterable[tuple[WorkloadRef, str, Pod]],
         wanted: Mapping[WorkloadRef, int],
         since: Instant,
         until: Instant,
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` contains (uid, pod) for the pods that exist at `until`.
+        `pods` contains (workload, uid, pod) for the pods that exist at `until`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
@@ -133,14 +133,11 @@ class WorkloadRecorder(Struct):
         return deltas
 
     def _ready_pods(
-        self, pods: Iterable[tuple[str, Pod]], workloads: Iterable[WorkloadRef]
+        self, pods: Iterable[tuple[WorkloadRef, str, Pod]], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
-        if not ready:
-            return ready
-        namespaces = {ref.namespace for ref in ready}  # to skip most pods quickly
-        for uid, pod in pods:
-            if pod.metadata.namespace in namespaces and (ref := workload_of(pod)) in ready:
+        for ref, uid, pod in pods:
+            if ref in ready:
                 known = self._is_ready.get(uid)
                 ready[ref] += _ready(pod) if known is None else known
         return ready

@@ -99,13 +99,13 @@ def recorded(loaded, then, *, keeps):
     outage, existing = recorder.outage, list(recorder.existing_pods())
     some = sorted({workload_of(one) for one in existing})[::2]
     found, of_some = [], [one for one in existing if workload_of(one) in some]
-    for (uid, like, node), one in zip(recorder.pods_of(some), of_some, strict=True):
-        assert (uid, workload_of(like)) == (one.metadata.uid, workload_of(one))
+    for (workload, uid, like, node), one in zip(recorder.pods_of(some), of_some, strict=True):
+        assert (workload, uid) == (workload_of(one), one.metadata.uid)
         assert node == one.spec.node_name
         assert like.status.phase == one.status.phase
-        found.append((uid, one))
+        found.append((workload, uid, one))
     wanted = dict.fromkeys(some, 3)
-    with_uids = ((uid, like) for uid, like, _ in recorder.pods_of(some))
+    with_uids = ((workload, uid, like) for workload, uid, like, _ in recorder.pods_of(some))
     readiness = list(recorder.workloads.readiness(with_uids, wanted, 0, 9))
     assert readiness == list(recorder.workloads.readiness(found, wanted, 0, 9))
     return (
