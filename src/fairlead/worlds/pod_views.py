@@ -72,6 +72,10 @@ class PodViews:
         """Replace the newest view of a pod by `view`."""
         self._newest[view.metadata.uid] = view
 
+    def forget(self, view: Pod) -> None:
+        """Remove `view`, the newest view of a deleted pod."""
+        self._newest.pop(view.metadata.uid, None)
+
     def view_of(self, change: StoredChange) -> ApiObject:
         """Return the view of the object in `change`. Raises DecodeError."""
         if change.kind is not POD:

@@ -92,7 +92,7 @@ def marked_for_deletion(
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
     if obj["metadata"].get("deletionTimestamp"):
-        repeat = strategy.repeat_deletion or _shortened
+        repeat = strategy.repeat_deletion or shortened
         return repeat(obj, now, grace_period_s)
     if strategy.begin_deletion is not None:
         marked = strategy.begin_deletion(obj, now, grace_period_s)
@@ -125,7 +125,7 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
     return strategy.holds_deleted is None or not strategy.holds_deleted(obj)
 
 
-def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
+def shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
     """Return the terminating `obj`, with a grace period of at most `grace_period_s`.
 
     If `grace_period_s` is None, the grace period does not change.
@@ -136,12 +136,12 @@ def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
         return obj
     gone_at = parse_timestamp(meta["deletionTimestamp"])
     gone_at = max(0, gone_at - (left_s - grace_period_s) * NANOSECONDS_PER_SECOND)
-    shortened = {
+    changed = {
         **meta,
         "deletionTimestamp": format_timestamp(gone_at),
         "deletionGracePeriodSeconds": grace_period_s,
     }
-    return {**obj, "metadata": shortened}
+    return {**obj, "metadata": changed}
 
 
 def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:

@@ -109,7 +109,7 @@ class DeferredStorage(Storage):
 
         Returns False and changes nothing if this storage logs changes, indexes pods or is full.
         """
-        if self._log.maxlen or self._pods_by_node is not None or self.is_full:
+        if not self._may_change_unheard:
             return False
         kind = successor.kind
         kept: dict[Key, Any] = self._of(kind)
@@ -118,6 +118,23 @@ class DeferredStorage(Storage):
         self._version += 1
         self._oldest = self._version
         return True
+
+    def remove_deferred(self, kind: Kind, key: Key, versions: int) -> bool:
+        """Remove an object without building its value; the version advances by `versions`.
+
+        Listeners are not called, and False is returned, as in `replace_deferred`.
+        """
+        if not self._may_change_unheard:
+            return False
+        del self._objects[kind.resource][key]
+        self._list_keys.pop(kind.resource, None)
+        self._version += versions
+        self._oldest = self._version
+        return True
+
+    @property
+    def _may_change_unheard(self) -> bool:
+        return not self._log.maxlen and self._pods_by_node is None and not self.is_full
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
         """Add `objects`; the JSON value of each one is built when it is first read.

@@ -1,18 +1,9 @@
 """PodStatusWrites: writes to pod status that change the view at once and the JSON value later.
 
-When a zone fails, tens of thousands of pods become unready; later they restart and become ready
-again. Controllers read the views of these pods, but hardly anything reads their JSON values. So a
-write that only changes conditions and container statuses makes a new view from the previous view,
-and stores a PatchedPod without a JSON value:
-
-    stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
-    view     v7 (M, S, A)               v8 (M', S, A')
-
-M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
-writes since then. The JSON value is made when the storage reads it, by the rules of
-`Store.patch_status`. The store performs all other writes. It also performs a write to conditions
-and container statuses if the write could fail or change nothing, if a quota counts the pod, or if a
-written condition has a heartbeat time, which views lack.
+A write that only changes conditions, container statuses, the phase and the start time makes a new
+view from the previous view (see `ViewedPods`). The store performs all other writes. It also
+performs such a write if the write could fail or change nothing, or if a written condition has a
+heartbeat time, which views lack.
 """
 
 from __future__ import annotations
@@ -28,119 +19,72 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodCondition, PodStatus
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.dumped_object import DumpedObject
-from fairlead.apiserver.storage.deferred_storage import DeferredStorage
-from fairlead.apiserver.storage.storage import Key
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.validation.core.pod.status import check_pod_status
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.perform import condition_json
-from fairlead.worlds.pod_views import PodViews
+from fairlead.worlds.simulation.viewed_pod import ViewedPods
 
-# After so many writes to a pod, the JSON value is made, so that the writes need not be kept.
-WRITES_MAX: Final = 8
 _READINESS: Final = ("Ready", "ContainersReady")
-
 _CONTAINER_LISTS: Final = frozenset(("containerStatuses", "initContainerStatuses"))
-
-# The container status lists by their JSON names, the conditions, and the time of the write.
-_Write = tuple[Mapping[str, Any], tuple[Condition, ...], str]
+_STARTED: Final = frozenset(("phase", "startTime"))
 
 
-class PatchedPod(msgspec.Struct, frozen=True, gc=False):
-    """The stored pod `base` after `writes` to its status; `view` is its typed view."""
+class _StatusWrite(msgspec.Struct, frozen=True, gc=False):
+    """The members `fields` and the conditions of a write to the status at `timestamp`."""
 
-    base: DumpedObject | Json
-    writes: tuple[_Write, ...]
-    view: Pod
+    fields: Mapping[str, Any]
+    conditions: tuple[Condition, ...]
+    timestamp: str
 
-    @property
-    def kind(self) -> Kind:
-        """The kind Pod."""
-        return POD
-
-    @property
-    def key(self) -> Key:
-        """The namespace and name of the pod."""
-        return self.view.metadata.namespace, self.view.metadata.name
-
-    @property
-    def value(self) -> Json:
-        """The pod as JSON. Each access makes the JSON again; callers must not mutate the result."""
-        base = self.base
-        before: Json = base.value if isinstance(base, DumpedObject) else base
-        status: Json = {**before.get("status", {})}
-        for fields, conditions, timestamp in self.writes:
-            status |= fields
-            if conditions:
-                known = status.get("conditions", ())
-                written = map(condition_json, conditions)
-                status["conditions"] = with_conditions(known, written, timestamp)
-        version = self.view.metadata.resource_version
-        metadata = {**before["metadata"], "resourceVersion": version}
-        return {**before, "status": status, "metadata": metadata}
+    def applied_to(self, pod: Json) -> Json:
+        status: Json = {**pod.get("status", {}), **self.fields}
+        if self.conditions:
+            known = status.get("conditions", ())
+            written = map(condition_json, self.conditions)
+            status["conditions"] = with_conditions(known, written, self.timestamp)
+        return {**pod, "status": status}
 
 
 class PodStatusWrites:
-    """Performs commands that only change conditions and container statuses of pods."""
+    """Performs commands that only change the members of pod statuses named above."""
 
-    def __init__(self, storage: DeferredStorage, views: PodViews, quotas: QuotaLedgers) -> None:
-        """`views` are the newest views of the pods in `storage`; `quotas` counts these pods."""
-        self._storage = storage
-        self._views = views
-        self._quotas = quotas
+    def __init__(self, pods: ViewedPods) -> None:
+        self._pods = pods
 
     def perform(self, command: PatchStatus, now: Instant) -> Pod | None:
         """Perform `command` and return the new view of the pod.
 
-        Returns None and changes nothing if the store must perform `command`. The caller uses this
-        method only while no webhook or policy binding exists.
+        Returns None and changes nothing if the store must perform `command`.
         """
-        target = command.target
-        if target.kind != POD.kind or command.resource_version:
+        if command.target.kind != POD.kind or command.resource_version:
             return None
-        if not command.fields.keys() <= _CONTAINER_LISTS:
+        if not _is_certain(command.fields):
             return None
-        before = self._views.newest(target.uid)
-        if before is None:
+        stored = self._pods.find(command.target)
+        if stored is None:
             return None
-        key = target.namespace, target.name
-        meta = before.metadata
-        if key != (meta.namespace, meta.name) or self._quotas.are_counted(target.namespace):
-            return None
-        base, writes = self._stored(key, before)
-        if base is None or len(writes) >= WRITES_MAX:
-            return None
-        timestamp = format_timestamp(now)
+        before, timestamp = stored.view, format_timestamp(now)
         status = _next_status(before.status, command, timestamp)
         if status is None:
             return None
-        view = _with_status(before, status, str(self._storage.version + 1))
-        writes = (*writes, (command.fields, command.conditions, timestamp))
-        if not self._storage.replace_deferred(PatchedPod(base, writes, view)):
-            return None
-        self._views.put(view)
-        return view
+        meta = self._pods.next_metadata(before.metadata)
+        view = Pod(metadata=meta, spec=before.spec, status=status)
+        write = _StatusWrite(command.fields, command.conditions, timestamp)
+        return view if self._pods.replace(stored, write, view) else None
 
-    def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
-        """Return (`base`, `writes`) of the pod that is stored under `key`.
 
-        `base` is the current or an earlier version of the pod, and `writes` are the status writes
-        since this version (as in `PatchedPod`). `base` is None if it is not certain that `view`
-        shows the stored version, or if the pod is stored as JSON without a status.
-        """
-        found = self._storage.find_deferred(POD, key)
-        if type(found) is PatchedPod and found.view is view:
-            return found.base, found.writes
-        if type(found) is DumpedObject and found.view is view:
-            return found, ()
-        if type(found) is dict:
-            version = found["metadata"]["resourceVersion"]
-            if version == view.metadata.resource_version and found.get("status"):
-                return found, ()
-        return None, ()
+def _is_certain(fields: Mapping[str, Any]) -> bool:
+    """Return whether a write of `fields` surely succeeds, and `_next_status` knows its effect."""
+    if fields.keys() <= _CONTAINER_LISTS:
+        return True
+    return (
+        fields.keys() <= _STARTED
+        and all(isinstance(one, str) and one for one in fields.values())
+        and not any(check_pod_status({}, fields))
+    )
 
 
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
@@ -153,21 +97,27 @@ def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
-    return all(one.type in _READINESS for one in command.conditions)
+    return command.fields.keys() <= _CONTAINER_LISTS and all(
+        one.type in _READINESS for one in command.conditions
+    )
 
 
 def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> PodStatus | None:
     """Return the view of the status after `command`.
 
-    Returns None if `command` changes nothing, or if `_next_conditions` returns None.
+    Returns None if `command` changes nothing, or if `next_conditions` returns None.
     """
-    conditions = _next_conditions(before.conditions, command.conditions, timestamp)
+    conditions = next_conditions(before.conditions, command.conditions, timestamp)
     if conditions is None:
         return None
     status: PodStatus = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
     force_setattr(status, "conditions", conditions)
     if command.fields:
         written = decode_as(PodStatus, command.fields)
+        if "phase" in command.fields:
+            force_setattr(status, "phase", written.phase)
+        if "startTime" in command.fields:
+            force_setattr(status, "start_time", written.start_time)
         if written.container_statuses:
             force_setattr(status, "container_statuses", written.container_statuses)
         if written.init_container_statuses:
@@ -175,7 +125,7 @@ def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> Pod
     return None if status == before else status
 
 
-def _next_conditions(
+def next_conditions(
     before: tuple[PodCondition, ...], changes: tuple[Condition, ...], timestamp: str
 ) -> tuple[PodCondition, ...] | None:
     """Return the conditions `before` with `changes` applied.
@@ -202,9 +152,3 @@ def _next_conditions(
         )
         merged[place : place + 1] = [after]
     return tuple(merged)
-
-
-def _with_status(before: Pod, status: PodStatus, version: str) -> Pod:
-    meta = before.metadata.__copy__()  # type: ignore[attr-defined]
-    force_setattr(meta, "resource_version", version)
-    return Pod(metadata=meta, spec=before.spec, status=status)

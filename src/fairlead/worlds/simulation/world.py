@@ -43,6 +43,7 @@ from fairlead.engine.core.command import (
     CallExtender,
     Command,
     CreateObject,
+    DeleteObject,
     ExtenderVerb,
     Issued,
     PatchObject,
@@ -70,7 +71,10 @@ from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.lease_copy import LeaseCopies
+from fairlead.worlds.simulation.pod_binding import PodBindings
+from fairlead.worlds.simulation.pod_deletion import PodDeletions
 from fairlead.worlds.simulation.pod_status_write import PodStatusWrites, is_of_readiness
+from fairlead.worlds.simulation.viewed_pod import ViewedPods
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -144,7 +148,10 @@ class SimulatedWorld:
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
-        self._pod_status_writes = PodStatusWrites(storage, self._pod_views, self._quotas)
+        pods = ViewedPods(storage, self._pod_views, self._quotas)
+        self._pod_status_writes = PodStatusWrites(pods)
+        self._pod_bindings = PodBindings(pods, self.store.admission)
+        self._pod_deletions = PodDeletions(pods)
         self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
         # The result of `has_dynamic_admission` for the store; None if it must be determined again.
@@ -242,13 +249,11 @@ class SimulatedWorld:
         if self._has_dynamic_admission is None:
             self._has_dynamic_admission = has_dynamic_admission(self.store.storage)
         command = issued.command
-        if type(command) is PatchStatus and not self._has_dynamic_admission:
-            pod = self._pod_status_writes.perform(command, now)
-            if pod is not None:
-                self.last_change = now
-                changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged
-                self._pending_stimuli += (changed(pod), CommandSucceeded(command, issued.issuer))
-                return
+        change = None if self._has_dynamic_admission else self._performed_on_view(command, now)
+        if change is not None:
+            self.last_change = now
+            self._pending_stimuli += (change, CommandSucceeded(command, issued.issuer))
+            return
         if type(command) is CreateObject and not self._has_dynamic_admission and _is_lease(command):
             outcome = self._lease_copies.perform(command, now, issued.issuer)
         else:
@@ -259,6 +264,27 @@ class SimulatedWorld:
             )
         self._queue_changes(now)
         self._pending_stimuli.append(outcome)
+
+    def _performed_on_view(self, command: Command, now: Instant) -> Stimulus | None:
+        """Perform a frequent write to a pod by its view, and return the change of the pod.
+
+        Returns None and changes nothing if the store must perform `command`.
+        """
+        match command:
+            case PatchStatus():
+                pod = self._pod_status_writes.perform(command, now)
+                if pod is None:
+                    return None
+                return (
+                    ReadinessChanged(pod) if is_of_readiness(command, pod) else ObjectChanged(pod)
+                )
+            case Bind():
+                pod = self._pod_bindings.perform(command, now)
+                return None if pod is None else ObjectChanged(pod)
+            case DeleteObject():
+                return self._pod_deletions.perform(command, now)
+            case _:
+                return None
 
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
         """Call an extender and return its response.

@@ -48,10 +48,12 @@ def bind(  # noqa: PLR0913 - the parts of one request
     if not node:
         raise internal_error("target.name: Required value")
     # Admission gets the Binding, as in upstream's BindingREST.Create.
-    meta = {"name": name, "namespace": namespace, "labels": dict(labels)}
-    body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
     body = yield from store.admission.admit.steps(
-        Operation.CREATE, POD, body, subresource="binding", write=write
+        Operation.CREATE,
+        POD,
+        binding(namespace, name, node, labels),
+        subresource="binding",
+        write=write,
     )
     labels = body["metadata"].get("labels", {})
     pod = store.get(POD, namespace, name)
@@ -59,14 +61,23 @@ def bind(  # noqa: PLR0913 - the parts of one request
     refusal = _refusal(pod, name)
     if refusal:
         raise conflict(POD, namespace, name, refusal, resource=RESOURCE)
-    status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
-    status["conditions"] = with_conditions(
-        status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
-    )
-    bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    changed = bound(pod, node, format_timestamp(now))
     if labels or annotations:
-        bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
-    return bound if dry_run else store.write(POD, pod, bound)
+        changed["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
+    return changed if dry_run else store.write(POD, pod, changed)
+
+
+def bound(pod: Json, node: str, timestamp: str) -> Json:
+    """Return `pod` as it is after its binding to `node` at `timestamp`."""
+    status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
+    status["conditions"] = with_conditions(status.get("conditions", ()), (_SCHEDULED,), timestamp)
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+
+
+def binding(namespace: str, name: str, node: str, labels: Mapping[str, str] = NOTHING) -> Json:
+    """Return the body of a request that binds a pod to `node`, as admission gets it."""
+    meta = {"name": name, "namespace": namespace, "labels": dict(labels)}
+    return {"metadata": meta, "target": {"kind": "Node", "name": node}}
 
 
 def _with(meta: Json, **added: Mapping[str, str]) -> Json:

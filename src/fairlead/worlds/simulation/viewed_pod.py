@@ -1,0 +1,134 @@
+"""ViewedPods: changes the views of pods at once, and their JSON values when something reads them.
+
+When a zone fails, tens of thousands of pods become unready; some are evicted and replaced, the
+others restart and become ready again. Controllers read the views of these pods, but hardly anything
+reads their JSON values. So for the frequent writes to pods, a new view is made from the previous
+view, and a PatchedPod without a JSON value is stored:
+
+    stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
+    view     v7 (M, S, A)               v8 (M', S, A')
+
+M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
+writes since then. The JSON value is made when the storage reads it, by the rules of the store.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ObjectMeta, Pod
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.storage.deferred_storage import DeferredStorage
+from fairlead.apiserver.storage.storage import Key
+from fairlead.engine.core.command import ObjectRef
+from fairlead.worlds.pod_views import PodViews
+
+# After so many writes to a pod, the JSON value is made, so that the writes need not be kept.
+WRITES_MAX: Final = 8
+
+
+class KeptWrite(Protocol):
+    """A write to a pod, whose effect on the view is known already."""
+
+    def applied_to(self, pod: Json) -> Json:
+        """Return `pod` after the write; its resourceVersion may be outdated."""
+        ...
+
+
+class PatchedPod(msgspec.Struct, frozen=True, gc=False):
+    """The stored pod `base` after `writes`; `view` is its typed view."""
+
+    base: DumpedObject | Json
+    writes: tuple[KeptWrite, ...]
+    view: Pod
+
+    @property
+    def kind(self) -> Kind:
+        """The kind Pod."""
+        return POD
+
+    @property
+    def key(self) -> Key:
+        """The namespace and name of the pod."""
+        return self.view.metadata.namespace, self.view.metadata.name
+
+    @property
+    def value(self) -> Json:
+        """The pod as JSON. Each access makes the JSON again; callers must not mutate the result."""
+        base = self.base
+        pod: Json = base.value if isinstance(base, DumpedObject) else base
+        for write in self.writes:
+            pod = write.applied_to(pod)
+        version = self.view.metadata.resource_version
+        return {**pod, "metadata": {**pod["metadata"], "resourceVersion": version}}
+
+
+class ViewedPods:
+    """The stored pods that can be changed by their views.
+
+    The callers use this class only while no webhook or policy binding exists.
+    """
+
+    def __init__(self, storage: DeferredStorage, views: PodViews, quotas: QuotaLedgers) -> None:
+        """`views` are the newest views of the pods in `storage`; `quotas` counts these pods."""
+        self._storage = storage
+        self._views = views
+        self._quotas = quotas
+
+    def find(self, target: ObjectRef) -> PatchedPod | None:
+        """Return the pod `target` as it is stored, with the writes since its value was made.
+
+        Returns None if the store must perform a write to `target`: if the pod does not exist, if it
+        is not certain that its newest view shows the stored version, if a quota counts the pod, if
+        the pod is stored as JSON without a status, or if there are too many writes to keep.
+        """
+        view = self._views.newest(target.uid)
+        if view is None:
+            return None
+        key = target.namespace, target.name
+        meta = view.metadata
+        if key != (meta.namespace, meta.name) or self._quotas.are_counted(target.namespace):
+            return None
+        found = self._storage.find_deferred(POD, key)
+        if type(found) is PatchedPod:
+            return found if found.view is view and len(found.writes) < WRITES_MAX else None
+        if type(found) is DumpedObject:
+            return PatchedPod(found, (), view) if found.view is view else None
+        if type(found) is dict:
+            version = found["metadata"]["resourceVersion"]
+            if version == meta.resource_version and found.get("status"):
+                return PatchedPod(found, (), view)
+        return None
+
+    def next_metadata(self, before: ObjectMeta, versions: int = 1) -> ObjectMeta:
+        """Return a copy of `before` with the resourceVersion after `versions` more writes."""
+        meta: ObjectMeta = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+        force_setattr(meta, "resource_version", str(self._storage.version + versions))
+        return meta
+
+    def replace(self, before: PatchedPod, write: KeptWrite, view: Pod) -> bool:
+        """Store the pod `before` after `write`; its new version has the view `view`.
+
+        Returns False and changes nothing if the store must perform the write.
+        """
+        after = PatchedPod(before.base, (*before.writes, write), view)
+        if not self._storage.replace_deferred(after):
+            return False
+        self._views.put(view)
+        return True
+
+    def remove(self, before: PatchedPod, versions: int) -> bool:
+        """Remove the pod `before`, as the last of `versions` changes to the storage.
+
+        Returns False and changes nothing if the store must remove the pod.
+        """
+        if not self._storage.remove_deferred(POD, before.key, versions):
+            return False
+        self._views.forget(before.view)
+        return True
