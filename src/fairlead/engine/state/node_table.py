@@ -178,6 +178,11 @@ class NodeTable:
                 self._advance(labels=True)
             elif old.spec.taints != node.spec.taints:
                 self._advance(labels=False)
+            if _are_of_one_machine(old, node):
+                info.node, info.labels = node, node.metadata.labels
+                self._write_spec(info)
+                self.node_log.append(info.row)
+                return info
         info.set_node(node, self.resources)
         info.capacity = self._capacity_id(info)
         if info.image_sizes != before:
@@ -263,10 +268,13 @@ class NodeTable:
         else:
             self.unusual.add(row)
         self.allowed_pods[row] = info.allowed_pods
-        self.tainted[row] = bool(info.node.spec.taints)
-        self.unschedulable[row] = info.node.spec.unschedulable
+        self._write_spec(info)
         for column in self._label_columns.values():
             column.set(row, info.labels)
+
+    def _write_spec(self, info: NodeInfo) -> None:
+        self.tainted[info.row] = bool(info.node.spec.taints)
+        self.unschedulable[info.row] = info.node.spec.unschedulable
 
     # --- pods ------------------------------------------------------------------------------
 
@@ -412,6 +420,15 @@ class NodeTable:
                 if pod.shape.has_volumes:
                     volume_use.add(info.row, pod)
         assert self.volume_use == volume_use
+
+
+def _are_of_one_machine(old: Node, new: Node) -> bool:
+    """Return whether two versions of a node agree in labels, allocatable resources and images."""
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.status.allocatable == new.status.allocatable
+        and old.status.images == new.status.images
+    )
 
 
 class ImageTable:

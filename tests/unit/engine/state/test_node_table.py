@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.state.node_table import _CAPACITY_INITIAL
+from fairlead.engine.state.node_table import _CAPACITY_INITIAL, NodeTable
 from fairlead.engine.state.resource_columns import MEMORY
 from fairlead.testing.builders import make_node, make_pod
 
@@ -152,6 +154,41 @@ def test_a_changed_pod_is_logged_only_if_statuses_may_depend_on_it(believer, cha
     assert (believer.table.pod_log.position > before) == is_logged
     (known,) = believer.node("n1").pods.values()
     assert known.pod is newer
+
+
+versions = st.builds(
+    make_node,
+    st.sampled_from(["n1", "n2"]),
+    labels=st.sampled_from([{}, {"pool": "a"}, {"pool": "b"}]),
+    taints=st.sampled_from([[], ["a:NoSchedule"]]),
+    unschedulable=st.booleans(),
+    cpu=st.sampled_from(["1", "2"]),
+    images=st.sampled_from([{}, {"app:1": 5}]),
+)
+
+
+@given(st.lists(versions, min_size=1, max_size=6))
+def test_only_the_last_version_of_a_node_counts(put):
+    """Parts that do not change between two versions are not written again."""
+    table, expected = NodeTable(), NodeTable()
+    pools, wanted = table.label_column("pool"), expected.label_column("pool")
+    for node in put:
+        position = table.node_log.position
+        assert table.put_node(node).node is node
+        assert table.node_log.since(position) == [table.find(node.metadata.name).row]
+    for node in {one.metadata.name: one for one in put}.values():
+        row, other = table.find(node.metadata.name).row, expected.put_node(node).row
+        for column in ("tainted", "unschedulable", "allowed_pods"):
+            assert getattr(table, column)[row] == getattr(expected, column)[other]
+        for columns in ("allocatable", "offered"):
+            found = getattr(table, columns)[:, row].tolist()
+            assert found == getattr(expected, columns)[:, other].tolist()
+        labels = node.metadata.labels
+        assert table.at(row).labels == labels
+        assert [*pools.values, None][pools.ids[row]] == labels.get("pool")
+        assert [*wanted.values, None][wanted.ids[other]] == labels.get("pool")
+        assert table.at(row).allocatable == expected.at(other).allocatable
+    assert table.images.size_and_nodes("app:1") == expected.images.size_and_nodes("app:1")
 
 
 def test_validate_finds_a_wrong_sum(new_believer):
