@@ -35,6 +35,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.release_1_19 import V1_19
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
@@ -165,7 +166,10 @@ def unused(handle, args):
     ],
 )
 def test_the_state_keeps_readiness_only_if_a_controller_reads_it(config, keeps):
-    assert build_engine(config, SilentReporter()).cluster.keeps_readiness is keeps
+    """Otherwise, changes of readiness are not passed to the scheduler either."""
+    engine = build_engine(config, SilentReporter())
+    assert engine.cluster.keeps_readiness is keeps
+    assert engine.find(Scheduler).interest.readiness is keeps
 
 
 class PodSpy(Spy):

@@ -97,7 +97,6 @@ class Scheduler:
     """Schedules one pod at a time, whenever `handle_deadline` is called."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
-    interest: ClassVar[Interest] = Interest(succeeded=REQUESTS)
 
     def __init__(
         self,
@@ -152,6 +151,11 @@ class Scheduler:
         self._cycle: _Cycle | None = None
         self._preempting: _PreemptingCycle | None = None
         self._blocked_by: Command | None = None
+
+    @property
+    def interest(self) -> Interest:
+        """Exclude ReadinessChanged if the state ignores them: they cannot wake any pod then."""
+        return Interest(succeeded=REQUESTS, readiness=self._cluster.keeps_readiness)
 
     # --- what happened ---------------------------------------------------------------------
 
