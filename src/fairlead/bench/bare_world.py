@@ -71,24 +71,23 @@ class BareWorld:
         """
         del now
         command = issued.command
-        match command:
-            case Bind(pod=target):
-                pod = self._pods.get(target.key)
-                if pod is not None:
-                    self.bound += 1
-                    self._put(_bound(pod, command.node))
-            case RecordEvent():
-                return None
-            case PatchStatus(target=target):
-                pod = self._pods.get(target.key)
-                if pod is not None:
-                    self._put(_patched(pod, command))
-            case DeleteObject(target=target):
-                pod = self._pods.pop(target.key, None)
-                if pod is not None:
-                    self._pending.append(ObjectDeleted(pod))
-            case _:
-                raise NotImplementedError(type(command).__name__)
+        if type(command) is RecordEvent:
+            return None
+        if type(command) is Bind:
+            pod = self._pods.get(command.pod.key)
+            if pod is not None:
+                self.bound += 1
+                self._put(_bound(pod, command.node))
+        elif type(command) is PatchStatus:
+            pod = self._pods.get(command.target.key)
+            if pod is not None:
+                self._put(_patched(pod, command))
+        elif type(command) is DeleteObject:
+            pod = self._pods.pop(command.target.key, None)
+            if pod is not None:
+                self._pending.append(ObjectDeleted(pod))
+        else:
+            raise NotImplementedError(type(command).__name__)
         if pod is None:
             self._pending.append(CommandFailed(command, FailureReason.NOT_FOUND, "not found"))
         else:
@@ -114,12 +113,12 @@ class BareWorld:
 
     def _observe(self, stimulus: Stimulus) -> None:
         match stimulus:
-            case ObjectsLoaded(objects):
-                self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}
             case ObjectChanged(Pod() as pod):
                 self._pods[pod.key] = pod
             case ObjectDeleted(Pod() as pod):
                 self._pods.pop(pod.key, None)
+            case ObjectsLoaded(objects):
+                self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}
             case _:
                 pass
 

@@ -99,8 +99,10 @@ class Engine:
         """Apply `stimulus` to the state; return the commands of all controllers."""
         self.cluster.now = now
         self.cluster.apply(stimulus)
-        if isinstance(stimulus, ObjectChanged) and type(stimulus.object) is Pod:
-            return self._handle_pod(stimulus, stimulus.object, now)
+        if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
+            changed = stimulus.object
+            if type(changed) is Pod:
+                return self._handle_pod(stimulus, changed, now)
         issued: list[Issued] = []
         concerned = self._selected(stimulus) if self._is_selective else self._everyone
         self._touched[concerned] = None

@@ -118,16 +118,12 @@ def topic_of(stimulus: Stimulus) -> Topic:
     A topic has three parts: the class of the stimulus, the class of its object or command, and the
     kind of object that its command writes ("" if none).
     """
-    if isinstance(stimulus, ObjectChanged):  # the most frequent first
+    if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
         return type(stimulus), type(stimulus.object), ""
-    if isinstance(stimulus, CommandSucceeded):
-        command = stimulus.command
-        return CommandSucceeded, type(command), _kind_written_by(command)
-    if isinstance(stimulus, ObjectDeleted):
+    if type(stimulus) is ObjectDeleted:
         return ObjectDeleted, type(stimulus.object), ""
-    if isinstance(stimulus, CommandFailed):
-        command = stimulus.command
-        return CommandFailed, type(command), _kind_written_by(command)
+    if type(stimulus) is CommandSucceeded or type(stimulus) is CommandFailed:
+        return type(stimulus), type(stimulus.command), _kind_written_by(stimulus.command)
     return type(stimulus), type(None), ""
 
 

@@ -166,6 +166,8 @@ def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
             answer: object = rejected.get(plugin.name)
         else:
             answer = framework.run_pre_filter(found.state, pod, plugin)
+        if answer is None:
+            continue
         if isinstance(answer, Status):
             found.rejected = answer
             return

@@ -36,7 +36,6 @@ from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     ExtenderAnswered,
-    ObjectChanged,
     Stimulus,
 )
 from fairlead.engine.core.tie_break import TieBreak
@@ -161,32 +160,46 @@ class Scheduler:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Handle a cluster change or the outcome of a command; return the commands to send."""
-        match stimulus:
-            case ObjectChanged():  # by far the most frequent
-                self._event_handlers.handle(self._cluster.changes, now)
-                return []
-            case CommandSucceeded(command=Bind() as bind):
-                return self._bound(self._bindings.bound(bind), now)
-            case CommandFailed(command=Bind() as bind, message=message):
-                refused = self._bindings.failed(bind, message)
-                return self._failures.handle_refusal(refused, now) if refused is not None else []
-            case ExtenderAnswered(command=call) | CommandFailed(command=CallExtender() as call):
-                return self._extender_responded(call, stimulus, now)
-            case CommandSucceeded() | CommandFailed():
-                if stimulus.command is self._blocked_by:
-                    self._blocked_by = None
-                answer = self._bindings.handle_outcome(stimulus, now)
-                if answer is not None:
-                    return self._binding_commands(answer, now)
-                return self._continue_preemptions(stimulus, now)
-            case _:
-                self._event_handlers.handle(self._cluster.changes, now)
-                return []
+        # isinstance and match are ten times as slow as this comparison if the result is False.
+        if type(stimulus) is CommandSucceeded:
+            return self._command_succeeded(stimulus, now)
+        if type(stimulus) is CommandFailed:
+            return self._command_failed(stimulus, now)
+        if type(stimulus) is ExtenderAnswered:
+            return self._extender_responded(stimulus.command, stimulus, now)
+        self._event_handlers.handle(self._cluster.changes, now)
+        return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
         self._event_handlers.handle(self._cluster.changes, now)
         return ()
+
+    def _command_succeeded(self, outcome: CommandSucceeded, now: Instant) -> list[Command]:
+        command = outcome.command
+        if type(command) is Bind:
+            return self._bound(self._bindings.bound(command), now)
+        return self._request_answered(outcome, now)
+
+    def _command_failed(self, outcome: CommandFailed, now: Instant) -> list[Command]:
+        command = outcome.command
+        if type(command) is Bind:
+            refused = self._bindings.failed(command, outcome.message)
+            return self._failures.handle_refusal(refused, now) if refused is not None else []
+        if type(command) is CallExtender:
+            return self._extender_responded(command, outcome, now)
+        return self._request_answered(outcome, now)
+
+    def _request_answered(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command]:
+        """Handle the outcome of a status patch, of a deletion, or of a command of PreBind."""
+        if outcome.command is self._blocked_by:
+            self._blocked_by = None
+        answer = self._bindings.handle_outcome(outcome, now)
+        if answer is not None:
+            return self._binding_commands(answer, now)
+        return self._continue_preemptions(outcome, now)
 
     def _bound(self, binding: PodBinding | None, now: Instant) -> list[Command]:
         """Report that the pod of `binding` is bound, and return the pod's Scheduled event."""

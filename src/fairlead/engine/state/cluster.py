@@ -32,7 +32,6 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import (
-    CommandSucceeded,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -138,25 +137,21 @@ class Cluster:
     def apply(self, stimulus: Stimulus) -> None:
         """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
-        if type(stimulus) is CommandSucceeded:  # as frequent as changed pods
-            return
-        match stimulus:
-            case ReadinessChanged() if not self.keeps_readiness:
-                pass
-            case ObjectChanged(object=Pod() as pod):  # by far the most frequent
-                self._put_pod(pod)
-            case ObjectChanged(object=changed):
-                self._put(changed)
-            case ObjectDeleted(object=gone):
-                self._remove(gone)
-            case ObjectsLoaded():
-                self._load(stimulus)
-            case _:
-                pass
+        if type(stimulus) is ObjectChanged:
+            self._put(stimulus.object)
+        elif type(stimulus) is ObjectDeleted:
+            self._remove(stimulus.object)
+        elif type(stimulus) is ReadinessChanged:
+            if self.keeps_readiness:
+                self._put(stimulus.object)
+        elif type(stimulus) is ObjectsLoaded:
+            self._load(stimulus)
 
     def _put(self, changed: ApiObject) -> None:
-        """Store a new or changed object that is not a pod."""
-        if isinstance(changed, Node):
+        """Store a new or changed object."""
+        if isinstance(changed, Pod):  # by far the most frequent
+            self._put_pod(changed)
+        elif isinstance(changed, Node):
             self._put_node(changed)
         elif isinstance(changed, PodGroup):
             if is_kubernetes_pod_group(changed):

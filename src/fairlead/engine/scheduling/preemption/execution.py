@@ -119,9 +119,9 @@ class PreemptionExecution:
         if self._outstanding.get(uid) is not command:
             return []
         removing = self._phase > len(self.lower_nominated)
-        if isinstance(outcome, CommandSucceeded) and removing:
+        if type(outcome) is CommandSucceeded and removing:
             return self._next_commands(command, uid)
-        if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
+        if type(outcome) is CommandFailed and outcome.reason is not FailureReason.NOT_FOUND:
             self.must_retry = True
             self.failed = self.failed or removing
         del self._outstanding[uid]
@@ -135,7 +135,7 @@ class PreemptionExecution:
         then, the next phase starts.
         """
         victim = self._victim_of[uid]
-        if isinstance(command, PatchStatus):
+        if type(command) is PatchStatus:
             self._outstanding[uid] = self._delete(victim)
             return [self._outstanding[uid]]
         del self._outstanding[uid]

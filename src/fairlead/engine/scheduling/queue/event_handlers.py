@@ -51,9 +51,10 @@ class EventHandlers(Struct, frozen=True):
     def handle(self, changes: list[Change], now: Instant) -> None:
         """Apply all changes of one stimulus to the queue."""
         for change in changes:
+            if type(change) is PodChange:  # by far the most frequent
+                self._handle_pod(change, now)
+                continue
             match change:
-                case PodChange():  # by far the most frequent
-                    self._handle_pod(change, now)
                 case PodsLoaded():
                     self._load(change, now)
                 case NodeChange(old=old, new=new):
