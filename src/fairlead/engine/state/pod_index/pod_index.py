@@ -130,12 +130,12 @@ class PodIndex:
         found = pod.pod_class
         if found is not None and not found.is_removed:
             return found
-        # Most pods are loaded next to a pod of the same workload, with which they share the labels.
+        # Most pods are loaded next to a pod of the same workload, which has the same labels.
         found = self._latest_class
         if (
             found is None
             or found.is_removed
-            or found.labels is not pod.labels
+            or found.labels != pod.labels
             or found.namespace != pod.namespace
             or found.terminating != pod.terminating
         ):
