@@ -12,6 +12,7 @@ have changed since the load.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,11 @@ from msgspec import Struct
 
 from fairlead.api.late_dict import LateDict
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.change_log import ChangeLog
-from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
+from fairlead.engine.state.shape import Shape
 
 Ints = npt.NDArray[np.int64]
 
@@ -80,6 +84,45 @@ class LoadedPods:
         return self._changed
 
 
+class PlacedPod(Protocol):
+    """Protocol for the facts of a placed pod that decide whether it is a victim of a preemption."""
+
+    @property
+    def id(self) -> str:
+        """The pod's `PodInfo.id`."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The pod's key, `namespace/name`."""
+        ...
+
+    @property
+    def priority(self) -> int:
+        """The priority of the pod."""
+        ...
+
+    @property
+    def start(self) -> Instant:
+        """The time at which the pod started."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the pod, or another shape with the same requests."""
+        ...
+
+
+class _LoadedPod(Struct, frozen=True):
+    """The facts of a loaded pod, for which no PodInfo is made."""
+
+    id: str
+    key: str
+    priority: int
+    start: Instant
+    shape: Shape
+
+
 class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
@@ -107,3 +150,28 @@ class Representatives:
             return pods.values()
         by_id = self._by_id
         return [by_id[id(one[0])][1] if isinstance(one, tuple) else one for one in pods.raw()]
+
+    def facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[PlacedPod]:
+        """Return the facts of each of `pods`, in order, without making PodInfos.
+
+        The loaded pods of a group differ only in their identity and start times. All other facts
+        are taken from the representative of the group.
+        """
+        if not isinstance(pods, LateDict):
+            return pods.values()
+        facts: list[PlacedPod] = []
+        last: Replicas | None = None
+        for found in pods.raw():
+            if not isinstance(found, tuple):
+                facts.append(found)
+                continue
+            replicas, at = found
+            if replicas is not last:
+                last = replicas
+                like = self.find(replicas)
+                priority, start, shape = like.priority, like.start, like.shape
+                keys, uids, has_start = replicas.keys, replicas.uids, start != NEVER_STARTED
+            if has_start:
+                start = parse_timestamp(replicas.start_times[at])
+            facts.append(_LoadedPod(uids[at], keys[at], priority, start, shape))
+        return facts

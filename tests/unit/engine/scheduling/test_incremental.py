@@ -239,7 +239,7 @@ class Life:
             if not found.plan.static_code(node.row):
                 rivals = nominator.competing_pods_on(node.name, pod)
                 assert select_victims_by_resources(
-                    fit, pod, node, rivals, budgets
+                    fit, pod, node, table.representatives, rivals, budgets
                 ) == select_victims_on_node(framework, found.state, pod, node, budgets)
                 self.seen["by resources"] += 1
         self.victims_over_columns(fit, pod, found)
@@ -259,7 +259,9 @@ class Life:
         assert self.victims.refresh()
         result = self.victims.costs(fit, pod, np.array(rows, np.int64), RULES)
         for i, row in enumerate(rows if result is not None else ()):
-            answer = select_victims_by_resources(fit, pod, table.at(row), (), budgets)
+            answer = select_victims_by_resources(
+                fit, pod, table.at(row), table.representatives, (), budgets
+            )
             if isinstance(answer, Candidate):
                 assert result.is_candidate[i]
                 assert result.costs[:, i].tolist() == [rule.cost(answer) for rule in RULES]

@@ -436,7 +436,8 @@ class DryRuns:
         if fit is None or found.plan.static_code(row):
             return select_victims_on_node(framework, found.state, pod, node, budgets, self._policy)
         rivals = framework.nominator.competing_pods_on(node.name, pod)
-        return select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
+        loaded = framework.cluster.table.representatives
+        return select_victims_by_resources(fit, pod, node, loaded, rivals, budgets, self._policy)
 
 
 def _distinct(codes: Codes) -> list[int]:

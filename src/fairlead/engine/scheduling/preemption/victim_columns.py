@@ -26,26 +26,23 @@ of all groups are sorted together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
-from fairlead.engine.scheduling.preemption.importance import RankedPod, importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
-from fairlead.engine.state.loaded_pods import LoadedGroup
+from fairlead.engine.state.loaded_pods import LoadedGroup, PlacedPod
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_class import PodClass
@@ -164,7 +161,8 @@ class VictimColumns:
     def _order_by_name(self, rows: Rows) -> None:
         """Sort the pods on each of `rows` by the key `importance`, which also compares names."""
         for row in rows.tolist():
-            by_name = sorted(self._facts_of(self._table.at(row).pods), key=importance)
+            facts = self._table.representatives.facts_of(self._table.at(row).pods)
+            by_name = sorted(facts, key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
@@ -220,37 +218,13 @@ class VictimColumns:
         """
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
-            pods: list[_Facts] = []
+            pods: list[PlacedPod] = []
             for node in nodes[first : first + _NODES_PER_BLOCK]:
-                pods.extend(self._facts_of(node.pods))
+                pods.extend(self._table.representatives.facts_of(node.pods))
             priorities.append(np.array([pod.priority for pod in pods], np.int64))
             starts.append(np.array([pod.start for pod in pods], np.int64))
             kinds.append(np.array(self._numbers([pod.shape for pod in pods]), np.int32))
         return np.concatenate(priorities), np.concatenate(starts), np.concatenate(kinds)
-
-    def _facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[_Facts]:
-        """Return the facts of each of `pods`, in order, without making PodInfos.
-
-        The loaded pods of a group differ only in their keys and start times. All other facts are
-        taken from the representative of the group.
-        """
-        if not isinstance(pods, LateDict):
-            return pods.values()
-        facts: list[_Facts] = []
-        last: Replicas | None = None
-        for found in pods.raw():
-            if not isinstance(found, tuple):
-                facts.append(found)
-                continue
-            if found[0] is not last:
-                last = found[0]
-                like = self._table.representatives.find(last)
-                priority, start, shape = like.priority, like.start, like.shape
-                has_start = start != NEVER_STARTED
-            if has_start:
-                start = parse_timestamp(last.start_times[found[1]])
-            facts.append(_LoadedPod(priority, start, last.keys[found[1]], shape))
-        return facts
 
     def _numbers(self, shapes: Sequence[Shape]) -> list[int]:
         numbers = self._kind_of
@@ -314,22 +288,6 @@ class VictimColumns:
         earliest: Ints = starts.min(axis=0, initial=NO_POD)
         by_rule = (np.zeros(len(rows), np.int64), highest, total, number, -earliest)
         return dict(zip(RULES, by_rule, strict=True))
-
-
-class _Facts(RankedPod, Protocol):
-    """Protocol for the data of a pod from which the columns are built."""
-
-    @property
-    def shape(self) -> Shape: ...
-
-
-class _LoadedPod(Struct, frozen=True):
-    """The facts of a loaded pod, for which no PodInfo is made."""
-
-    priority: int
-    start: Instant
-    key: str
-    shape: Shape
 
 
 def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:

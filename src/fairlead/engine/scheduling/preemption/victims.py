@@ -23,6 +23,7 @@ from fairlead.engine.framework.trial import Trial
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.state.loaded_pods import PlacedPod, Representatives
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
@@ -91,10 +92,11 @@ def _select(
     return _candidate(node, breached, lost, policy)
 
 
-def select_victims_by_resources(
+def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depends on
     fit: NodeResourcesFit,
     pod: PodInfo,
     node: NodeInfo,
+    loaded: Representatives,
     rivals: Iterable[PodInfo],
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
@@ -104,13 +106,20 @@ def select_victims_by_resources(
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
     nominated to the node; they count as placed pods. Unlike a trial, this needs no second check
-    without the rivals: a preemptor that fits together with them also fits without them.
+    without the rivals: a preemptor that fits together with them also fits without them. `loaded`
+    has the facts of the pods without PodInfos. PodInfos are made only for the victims, or for all
+    pods of lower priority if budgets or their order matter.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
     that the node would accept.
     """
-    lower = policy.victims_among(node.pods.values(), pod)
+    lower: Sequence[PlacedPod]
+    if policy.eligibility:
+        lower = policy.victims_among(node.pods.values(), pod)
+    else:
+        priority = pod.priority
+        lower = [one for one in loaded.facts_of(node.pods) if one.priority < priority]
     if not lower:
         return NO_VICTIMS
     numbers: dict[Shape, int] = {}
@@ -125,8 +134,8 @@ def select_victims_by_resources(
         sizes = {shape.amounts_of(columns) for shape in numbers}
         if len(sizes) == 1:
             return _select_among_equals(node, lower, spare, places, sizes.pop())
-    lower.sort(key=policy.order)
-    violating, others = split_by_budget(lower, budgets)
+    ordered = sorted([node.pods[one.id] for one in lower], key=policy.order)
+    violating, others = split_by_budget(ordered, budgets)
     too_large: set[int] = set()  # these shapes cannot fit later: `spare` only shrinks
 
     def reprieve(other: PodInfo) -> bool:
@@ -159,7 +168,7 @@ def _candidate(
 
 def _select_among_equals(
     node: NodeInfo,
-    lower: list[PodInfo],
+    lower: Sequence[PlacedPod],
     spare: Sequence[int],
     places: int,
     size: Sequence[int],
@@ -176,12 +185,13 @@ def _select_among_equals(
     )
     if stay >= len(lower):
         return _no_victim(node)
-    return Candidate(node, tuple(_least_important(lower, len(lower) - stay)), 0)
+    victims = _least_important(lower, len(lower) - stay)
+    return Candidate(node, tuple([node.pods[victim.id] for victim in victims]), 0)
 
 
-def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
-    """Return the `number` least important of `pods`, the most important first; reorders `pods`."""
-    pods.sort(key=_START)
+def _least_important(among: Sequence[PlacedPod], number: int) -> list[PlacedPod]:
+    """Return the `number` least important of the pods in `among`, the most important first."""
+    pods = sorted(among, key=_START)
     pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
     first = len(pods) - number
     limit = pods[first]

@@ -126,7 +126,41 @@ def test_victims_among_pods_of_equal_size(seed):
     fit = only_fit(served.framework, found.plan, found.state)
     for policy in PreemptionPolicy(), PreemptionPolicy(order=lambda victim: victim.key):
         one_by_one = select_victims_on_node(served.framework, found.state, pod, node, (), policy)
-        assert select_victims_by_resources(fit, pod, node, (), (), policy) == one_by_one
+        loaded = scene.cluster.table.representatives
+        assert select_victims_by_resources(fit, pod, node, loaded, (), (), policy) == one_by_one
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_victims_among_loaded_pods_are_those_among_pods_that_arrived_one_by_one(seed):
+    """PodInfos are made only for the victims."""
+    chance = Chance(seed)
+    pods = [
+        make_pod(
+            f"{app}-{chance.below(90)}-{number}",
+            node="n",
+            priority=priority,
+            labels={"app": app},
+            requests={"cpu": "500m"},
+            status={"startTime": f"2026-01-01T00:00:0{chance.below(2)}Z"} if has_start else {},
+        )
+        for app in "cab"
+        for priority, has_start in [(chance.of([1, 1, 2, 10]), chance.one_in(2))]
+        for number in range(3)
+    ]
+    answers = []
+    for loads in ([pods], [[pod] for pod in pods]):
+        scene = PluginScene(nodes=[make_node("n", cpu="4500m")])
+        for load in loads:
+            scene.cluster.apply(ObjectsLoaded(load))
+        pod = scene.info(make_pod("new", priority=9, requests={"cpu": "1"}))
+        node, loaded = scene.cluster.table.find("n"), scene.cluster.table.representatives
+        found = find_nodes_that_fit(scene.profile.plans, pod)
+        fit = only_fit(scene.profile.framework, found.plan, found.state)
+        answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
+        answers.append([one.key for one in answer.victims])
+        late = node.pods.rows() if isinstance(node.pods, LateDict) else ()
+        assert len(list(late)) == (len(pods) - len(answer.victims) if loads == [pods] else 0)
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize(("seed", "log_length"), [(0, 1 << 16), (1, 8), (2, 64)])
@@ -211,7 +245,8 @@ class Columns:
         """Return the same, computed node by node."""
         fit, answers = self._fit(pod), []
         for row in self.with_victims(pod):
-            answer = select_victims_by_resources(fit, pod, self.table.at(row), (), ())
+            node, loaded = self.table.at(row), self.table.representatives
+            answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
             if isinstance(answer, Candidate):
                 answers.append(tuple(rule.cost(answer) for rule in RULES))
             else:
