@@ -18,7 +18,6 @@ from typing import Final, cast
 
 from fairlead.engine.framework.extension_point import type_of
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -101,10 +100,7 @@ class RepeatedFailures:
             return type_of(plugin) in _OF_PODS
 
         return (
-            all(
-                point.locality is not Locality.CLUSTER or is_known(point.plugin)
-                for point in split.cluster_filters
-            )
+            all(is_known(point.plugin) for point in split.wider_filters)
             and all(map(is_known, split.cluster_pre_filters))
             and all(
                 cast("DefaultPreemption", plugin).evaluates_every_node

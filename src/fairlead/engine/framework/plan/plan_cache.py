@@ -7,7 +7,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.interface import Locality, ShapeRelevance
+from fairlead.engine.framework.interface import ShapeRelevance
 from fairlead.engine.framework.plan.plan_matrix import PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
@@ -100,18 +100,10 @@ def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
 
     The results of such a Filter and of the Filters after it are not cached.
     """
-    skipped = state.skipped_filters
-    for point in plan.split.cluster_filters:
-        if point.locality is Locality.CLUSTER and point.name not in skipped:
-            return True
-    return False
+    return bool(filters_beyond_the_node(plan, state))
 
 
 def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:
     """Return the plugins whose Filter runs in this cycle and depends on more than the node."""
     skipped = state.skipped_filters
-    return [
-        point.plugin
-        for point in plan.split.cluster_filters
-        if point.locality is Locality.CLUSTER and point.name not in skipped
-    ]
+    return [point.plugin for point in plan.split.wider_filters if point.name not in skipped]

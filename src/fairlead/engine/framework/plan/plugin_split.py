@@ -32,6 +32,7 @@ class PluginSplit:
         cached = _leading(filters, (Locality.NODE, Locality.ROW))
         self.row_filters = cached[len(self.static_filters) :]
         self.cluster_filters = filters[len(cached) :]
+        self.wider_filters = [p for p in self.cluster_filters if p.locality is Locality.CLUSTER]
         self.static_scorers: list[ScorePoint] = []
         self.row_scorers: list[ScorePoint] = []
         self.normalized_scorers: list[ScorePoint] = []
