@@ -37,11 +37,10 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_de
 class _Member:
     """A controller of an engine; `place` is its index in the engine's list of deadlines."""
 
-    __slots__ = ("alone", "controller", "handle_pod", "interest", "issuer", "place")
+    __slots__ = ("controller", "handle_pod", "interest", "issuer", "place")
 
     def __init__(self, place: int, controller: Controller) -> None:
         self.place = place
-        self.alone = _Group((self,))
         self.controller = controller
         self.issuer = controller.issuer
         self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
@@ -49,6 +48,8 @@ class _Member:
 
 
 class _Group:
+    """Some members of an engine; equal only to itself, because comparing tuples would be slow."""
+
     __slots__ = ("members",)
 
     def __init__(self, members: tuple[_Member, ...]) -> None:
@@ -71,14 +72,17 @@ class Engine:
         self.cluster = cluster
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, count(), controllers))
-        self._everyone = _Group(self._members)
+        # One group for all topics with the same members, so that few groups are in `_touched`.
+        self._groups: dict[tuple[_Member, ...], _Group] = {}
+        self._everyone = self._group_of(self._members)
+        self._alone = [self._group_of((member,)) for member in self._members]
         self._is_selective = any(member.interest.is_selective for member in self._members)
         # The next deadline of each member. It may be outdated for members of the groups in
         # `_touched`: they have handled something since their `next_deadline` was last called.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
         self._touched: dict[_Group, None] = {self._everyone: None}
         always = [member for member in self._members if not member.interest.keeps_deadline]
-        self._always_touched = {_Group(tuple(always)): None} if always else {}
+        self._always_touched = {self._group_of(tuple(always)): None} if always else {}
         # The members that need a stimulus, by its topic and, for the success of a command, by the
         # issuer. There are few topics, because a topic consists only of classes and a kind.
         self._concerned: dict[tuple[Topic, Issuer | None], _Group] = {}
@@ -154,9 +158,17 @@ class Engine:
         concerned = self._concerned.get((topic, issuer))
         if concerned is None:
             members = self._members_for(issuer)
-            concerned = _Group(tuple(one for one in members if one.interest.includes(topic)))
+            concerned = self._group_of(
+                tuple(one for one in members if one.interest.includes(topic))
+            )
             self._concerned[topic, issuer] = concerned
         return concerned
+
+    def _group_of(self, members: tuple[_Member, ...]) -> _Group:
+        group = self._groups.get(members)
+        if group is None:
+            group = self._groups[members] = _Group(members)
+        return group
 
     def _members_for(self, issuer: Issuer | None) -> list[_Member]:
         """Return the members with the issuer `issuer`; all members if it is None."""
@@ -215,6 +227,6 @@ class Engine:
         return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
-        self._touched[member.alone] = None
+        self._touched[self._alone[member.place]] = None
         issuer = member.issuer
         return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]
