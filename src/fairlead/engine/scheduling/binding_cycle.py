@@ -175,10 +175,10 @@ class BindingCycles:
                 answer = plugin.bind(binding.pod, binding.node)
             except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
                 answer = crashed(plugin, cause)
+            if type(answer) is Bind:
+                return [answer]
             if isinstance(answer, Status):
                 return self._undo(binding, _bind_refusal(plugin.name, answer))
-            if answer is not None:
-                return [answer]
         return self._undo(binding, error("no Bind plugin bound the pod"))
 
     @property

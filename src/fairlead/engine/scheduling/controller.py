@@ -448,7 +448,7 @@ class Scheduler:
             cycle.queued, pod, node, placement.state, cycle.built.framework, cycle.started, attempt
         )
         answer = self._bindings.begin(binding, now, only_bind=placement.only_bind_runs)
-        if isinstance(answer, BindingRefused):
+        if not isinstance(answer, list):
             return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:
             self.queue.done(cycle.queued)
