@@ -178,12 +178,20 @@ class VictimColumns:
         is_known[rows] = True
         is_known[list(changed)] = False
         row, priority, start, kind = self._group_facts(loaded.groups)
-        # Stable sorts by name, by importance and then by row. Groups are loaded sorted by name, so
-        # the first sort has little to do.
-        keys = [key for group in loaded.groups for key in group.replicas.keys]
-        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-        order = order[np.lexsort((start[order], -priority[order]))]
-        order = order[np.argsort(_narrowed(row[order], capacity), kind="stable")]
+
+        def by_row(order: Ints) -> Ints:
+            """Sort the pods in `order` by row, then by importance; pods with ties stay in order."""
+            order = order[np.lexsort((start[order], -priority[order]))]
+            return order[np.argsort(_narrowed(row[order], capacity), kind="stable")]
+
+        order = by_row(np.arange(len(row)))
+        one, other = order[:-1], order[1:]
+        ties = (row[one] == row[other]) & (priority[one] == priority[other])
+        ties &= (start[one] == start[other]) & (kind[one] != kind[other])
+        if ties.any():  # else the names make no difference to the columns
+            keys = [key for group in loaded.groups for key in group.replicas.keys]
+            by_name = sorted(range(len(keys)), key=keys.__getitem__)
+            order = by_row(np.array(by_name, np.int64))
         order = order[is_known[row[order]]]
         row = row[order]
         counts = np.bincount(row, minlength=capacity)
