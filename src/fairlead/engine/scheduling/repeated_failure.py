@@ -79,7 +79,7 @@ class RepeatedFailures:
             table.pod_log.position,
             nominator.log.position,
             related.version,
-            related.budget_version,
+            related.budgets.version,
             cluster.devices.class_version,
         )
 

@@ -24,7 +24,6 @@ from fairlead.api.objects import (
     DeviceTaintRule,
     Node,
     Pod,
-    PodDisruptionBudget,
     PodGroup,
     ResourceSlice,
 )
@@ -39,6 +38,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.state.devices.device_ledger import DeviceLedger
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.node_table import NodeTable, PlacedReplicas
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
@@ -272,6 +272,7 @@ class Cluster:
         if pod.spec.affinity is not replicas[0].spec.affinity:
             shape = self.shapes.shape_of(pod)
         made = PodInfo(pod, shape)
+        made.pod_class = self.table.representatives.find(replicas).pod_class
         self.pods.replace_row(made.key, row, made)
         node = self.table.find(pod.spec.node_name)
         if node is not None:
@@ -397,9 +398,9 @@ class Cluster:
             found[self._loaded_shapes[one][1]] += count
         return found
 
-    def budgets(self) -> list[PodDisruptionBudget]:
+    def budgets(self) -> DisruptionBudgets:
         """Return all PodDisruptionBudgets, ordered by namespace and name."""
-        return self.related.budgets()
+        return self.related.budgets
 
 
 def _each(change: Change) -> Iterable[Change]:

@@ -28,6 +28,7 @@ from fairlead.api.objects import (
     VolumeAttachment,
 )
 from fairlead.engine.state.change_log import ChangeLog
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 
 View = TypeVar("View", bound=ApiObject)
 StorageKey = tuple[type[object], str]
@@ -46,7 +47,6 @@ _KEPT: Final = (
     *STORAGE,
     *DEVICES,
     Namespace,
-    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -58,8 +58,8 @@ class RelatedObjects:
     """The objects that plugins and preemption read, except nodes and pods.
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
-    `storage_log` contains kind and key of the storage objects that changed. `budget_version`
-    increases when a PodDisruptionBudget changes. `version` increases when a Namespace, a Service or
+    `storage_log` contains kind and key of the storage objects that changed. `budgets` are the
+    PodDisruptionBudgets. `version` increases when a Namespace, a Service or
     a controller of pods (such as a ReplicaSet) changes. For device objects, see
     `engine.state.devices`.
     """
@@ -67,9 +67,8 @@ class RelatedObjects:
     def __init__(self) -> None:
         """Start empty."""
         self._by_kind: dict[type[object], dict[str, Any]] = {kind: {} for kind in _KEPT}
-        self._budgets: list[PodDisruptionBudget] | None = None
+        self.budgets = DisruptionBudgets()
         self.version = 0
-        self.budget_version = 0
         self.storage_log: ChangeLog[StorageKey] = ChangeLog()
 
     def put(self, changed: ApiObject) -> ApiObject | None:
@@ -77,6 +76,8 @@ class RelatedObjects:
 
         Objects of kinds that no plugin reads are not stored.
         """
+        if type(changed) is PodDisruptionBudget:
+            return self.budgets.put(changed)
         objects = self._by_kind.get(type(changed))
         if objects is None:
             return None
@@ -87,6 +88,8 @@ class RelatedObjects:
 
     def remove(self, gone: ApiObject) -> ApiObject | None:
         """Remove an object; return its last version, None if it was not stored."""
+        if type(gone) is PodDisruptionBudget:
+            return self.budgets.remove(gone.key)
         objects = self._by_kind.get(type(gone))
         before: ApiObject | None = None if objects is None else objects.pop(gone.key, None)
         if before is not None:
@@ -94,10 +97,7 @@ class RelatedObjects:
         return before
 
     def _note(self, touched: ApiObject) -> None:
-        if isinstance(touched, PodDisruptionBudget):
-            self._budgets = None
-            self.budget_version += 1
-        elif isinstance(touched, STORAGE):
+        if isinstance(touched, STORAGE):
             self.storage_log.append((type(touched), touched.key))
         elif not isinstance(touched, DEVICES):
             self.version += 1
@@ -111,9 +111,3 @@ class RelatedObjects:
         """Return all objects of `kind`, sorted by key (`namespace/name` or `name`)."""
         objects = self._by_kind[kind]
         return [objects[key] for key in sorted(objects)]
-
-    def budgets(self) -> list[PodDisruptionBudget]:
-        """Return all PodDisruptionBudgets, sorted by `namespace/name`."""
-        if self._budgets is None:
-            self._budgets = self.all_of(PodDisruptionBudget)
-        return self._budgets

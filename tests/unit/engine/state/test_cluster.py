@@ -235,14 +235,14 @@ def test_a_pod_may_be_assumed_on_a_deleted_node(nodes):
 def test_budgets_are_listed_by_namespace_and_name(believer):
     """In any order of arrival; a change of one budget changes the version of all."""
     related = believer.cluster.related
-    versions = [related.budget_version]
+    versions = [related.budgets.version]
     for budget in (
         make_budget("b", {"x": "y"}, allowed=1),
         make_budget("a", {"x": "y"}, allowed=1),
         make_budget("a", {"x": "y"}, allowed=0),
     ):
         believer.put(budget)
-        versions.append(related.budget_version)
+        versions.append(related.budgets.version)
     found = [(b.key, b.status.disruptions_allowed) for b in believer.cluster.budgets()]
     assert found == [("default/a", 0), ("default/b", 1)]
     assert len(set(versions)) == 4

@@ -7,11 +7,11 @@ upstream: default_preemption.go: filterPodsWithPDBViolation, SelectVictimsOnNode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.api.selector import selector_matches
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.pod_info import PodInfo
 
 Victim = TypeVar("Victim")
@@ -25,21 +25,37 @@ def split_by_budget(
     `pods` are sorted by importance; both lists keep the order. The removal of a pod counts against
     all budgets that match the pod, even if the removal violates one of them.
     """
-    namespaces = {pod.namespace for pod in pods}
-    concerned = [budget for budget in budgets if budget.metadata.namespace in namespaces]
-    if not concerned:
-        return [], list(pods)
-    allowed = [budget.status.disruptions_allowed for budget in concerned]
+    charge = BudgetCharge(budgets)
     violating: list[PodInfo] = []
     others: list[PodInfo] = []
     for pod in pods:
-        violates = False
-        for i, budget in enumerate(concerned):
-            if matches_budget(pod, budget):
-                allowed[i] -= 1
-                violates = violates or allowed[i] < 0
-        (violating if violates else others).append(pod)
+        (violating if charge.is_violated_by(pod) else others).append(pod)
     return violating, others
+
+
+class BudgetCharge:
+    """How many disruptions each budget still allows while pods are removed one after another."""
+
+    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        """Start with what the status of each of `budgets` allows."""
+        if not isinstance(budgets, DisruptionBudgets):
+            budgets = DisruptionBudgets(budgets)
+        self._budgets = budgets
+        self._left: dict[str, int] = {}
+
+    def is_violated_by(self, pod: PodInfo) -> bool:
+        """Charge the removal of `pod` to all its budgets; return whether it violates one of them.
+
+        A budget that has already recorded the eviction of `pod` is not charged.
+        """
+        violates = False
+        for budget in self._budgets.selecting(pod):
+            status, key = budget.status, budget.key
+            if pod.pod.metadata.name in status.disrupted_pods:
+                continue
+            left = self._left[key] = self._left.get(key, status.disruptions_allowed) - 1
+            violates = violates or left < 0
+        return violates
 
 
 def reprieve_in_order(
@@ -58,24 +74,3 @@ def reprieve_in_order(
         [victim for victim in violating if not reprieve(victim)],
         [victim for victim in others if not reprieve(victim)],
     )
-
-
-def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
-    """Return whether `budget` selects `pod` and has not yet recorded the eviction of `pod`.
-
-    A pod without labels matches no budget, and a budget with an empty or absent selector matches no
-    pod.
-    """
-    if not selects(budget, pod.namespace, pod.labels):
-        return False
-    return pod.pod.metadata.name not in budget.status.disrupted_pods
-
-
-def selects(budget: PodDisruptionBudget, namespace: str, labels: Mapping[str, str]) -> bool:
-    """Return whether `budget` selects pods in `namespace` with `labels`."""
-    selector = budget.spec.selector
-    if budget.metadata.namespace != namespace or not labels or selector is None:
-        return False
-    if not (selector.match_labels or selector.match_expressions):
-        return False
-    return selector_matches(selector, labels)

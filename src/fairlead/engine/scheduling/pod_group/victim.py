@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import PodDisruptionBudget, PodGroup
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.framework.preemption.disruption_budget import matches_budget
+from fairlead.engine.framework.preemption.disruption_budget import BudgetCharge
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_groups import PodGroupTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -82,15 +82,10 @@ def split_victims_by_budget(
 
     upstream: framework/preemption/util.go: filterVictimsWithPDBViolation
     """
-    allowed = [budget.status.disruptions_allowed for budget in budgets]
+    charge = BudgetCharge(budgets)
     violating: list[PreemptionVictim] = []
     others: list[PreemptionVictim] = []
     for victim in victims:
-        violates = False
-        for _, pod in victim.pods:
-            for number, budget in enumerate(budgets):
-                if matches_budget(pod, budget):
-                    allowed[number] -= 1
-                    violates = violates or allowed[number] < 0
-        (violating if violates else others).append(victim)
+        violates = [charge.is_violated_by(pod) for _, pod in victim.pods]  # charges every pod
+        (violating if any(violates) else others).append(victim)
     return violating, others

@@ -20,13 +20,14 @@ other cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
-marked as `unknown`. All rows are marked if a budget has changed, or if a log no longer contains all
-changes.
+marked as `unknown`. If the limits of a budget have changed, the rows with pods of the budget are
+marked. All rows are marked if a selector of a budget has changed, or if a log no longer contains
+all changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -65,6 +66,7 @@ from fairlead.engine.scheduling.preemption.victims import (
     select_victims_by_resources,
     select_victims_on_node,
 )
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
@@ -101,8 +103,8 @@ class _CachedResults:
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
-        self.nodes = self.pods = self.nominations = 0
-        self.budget_version = self.related_version = -1
+        self.nodes = self.pods = self.nominations = self.budget_limits = 0
+        self.budget_selection = self.related_version = -1
         self.reach: frozenset[str] | None = frozenset()
 
 
@@ -255,26 +257,30 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        The changes are read from the change logs of `table` and of the nominations. A change to a
-        node, its pods or its nominations affects the row of this node. It also affects the rows of
-        all nodes in the same topology domains. The topology keys are those in `reach` and those in
-        `kept.reach`, the value of `reach` at the previous call. The two values may differ, because
-        the affinity terms of placed pods may have changed. Every row is marked if the affected rows
-        cannot be determined, for example if a pod has changed and `reach` is None. `is_local` means
-        that results do not depend on other nodes or on related objects.
+        The changes are read from the change logs of `table`, of the budgets and of the nominations.
+        Changed limits of a budget affect the rows of the nodes with pods of the budget. A change to
+        a node, its pods or its nominations affects the row of this node. It also affects the rows
+        of all nodes in the same topology domains. The topology keys are those in `reach` and those
+        in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
+        because the affinity terms of placed pods may have changed. Every row is marked if the
+        affected rows cannot be determined, for example if a pod has changed and `reach` is None.
+        `is_local` means that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
         pods = table.pod_log.since(kept.pods)
         names = nominator.log.since(kept.nominations)
-        budgets = cluster.related.budget_version
+        budgets = cluster.budgets()
+        limited = budgets.limit_log.since(kept.budget_limits)
+        selection = budgets.selection_version
         related = 0 if is_local else cluster.related.version
         keys = None if reach is None or kept.reach is None else reach | kept.reach
         if (
             nodes is None
             or pods is None
             or names is None
-            or (kept.budget_version, kept.related_version) != (budgets, related)
+            or limited is None
+            or (kept.budget_selection, kept.related_version) != (selection, related)
             or (not is_local and nodes)  # domains may have changed
             or (keys is None and (pods or names))
         ):
@@ -288,10 +294,13 @@ class DryRuns:
                 ids = table.label_column(key).ids
                 changed = ids[rows]
                 kept.columns.unknown[np.isin(ids, changed[changed != ABSENT])] = True
+            if limited:
+                kept.columns.unknown[_rows_of_budgets(table, budgets, {*limited})] = True
         kept.reach = reach
         kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
         kept.nominations = nominator.log.position
-        kept.budget_version, kept.related_version = budgets, related
+        kept.budget_limits, kept.budget_selection = budgets.limit_log.position, selection
+        kept.related_version = related
 
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
@@ -438,6 +447,17 @@ class DryRuns:
         rivals = framework.nominator.competing_pods_on(node.name, pod)
         loaded = framework.cluster.table.representatives
         return select_victims_by_resources(fit, pod, node, loaded, rivals, budgets, self._policy)
+
+
+def _rows_of_budgets(
+    table: NodeTable, budgets: DisruptionBudgets, keys: Collection[str]
+) -> list[int]:
+    """Return the rows of the nodes with pods that one of the budgets in `keys` selects."""
+    found: set[int] = set()
+    for pods in table.pod_index.classes():
+        if any(one.key in keys for one in budgets.selecting_class(pods)):
+            found.update(pods.where.rows)
+    return list(found)
 
 
 def _distinct(codes: Codes) -> list[int]:

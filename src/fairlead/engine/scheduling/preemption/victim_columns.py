@@ -33,19 +33,17 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Mask, Rows
-from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.loaded_pods import LoadedGroup, PlacedPod
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 from fairlead.engine.state.shape import Shape
 
@@ -350,7 +348,7 @@ def can_rate(policy: PreemptionPolicy) -> bool:
     )
 
 
-def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
+def guarded_rows(table: NodeTable, budgets: DisruptionBudgets) -> Mask:
     """Return, for each row, whether removing pods of the node may violate one of `budgets`.
 
     A budget that selects n pods on the node cannot be violated if it allows at least n disruptions.
@@ -358,16 +356,18 @@ def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Ma
     guarded = np.zeros(table.capacity, np.bool_)
     if not budgets:
         return guarded
-    by_namespace: dict[str, list[PodClass]] = {}
+    selected: dict[str, Ints] = {}  # the number of selected pods on each row, by budget
+    allowed: dict[str, int] = {}
     for pods in table.pod_index.classes():
-        by_namespace.setdefault(pods.namespace, []).append(pods)
-    for budget in budgets:
-        selected = np.zeros(table.capacity, np.int64)
-        for pods in by_namespace.get(budget.metadata.namespace, ()):
-            if selects(budget, pods.namespace, pods.labels):
-                # The type is given because the list is empty if no pod of the class has a node, and
-                # NumPy turns an empty list into an array of floats.
-                counts = np.array(list(pods.where.rows.values()), np.int64)
-                selected[list(pods.where.rows)] += counts
-        guarded |= selected > max(budget.status.disruptions_allowed, 0)
+        for budget in budgets.selecting_class(pods):
+            key = budget.key
+            if key not in selected:
+                selected[key] = np.zeros(table.capacity, np.int64)
+                allowed[key] = max(budget.status.disruptions_allowed, 0)
+            # The type is given because the list is empty if no pod of the class has a node, and
+            # NumPy turns an empty list into an array of floats.
+            counts = np.array(list(pods.where.rows.values()), np.int64)
+            selected[key][list(pods.where.rows)] += counts
+    for key, counts in selected.items():
+        guarded |= counts > allowed[key]
     return guarded

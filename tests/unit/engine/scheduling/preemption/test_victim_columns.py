@@ -34,6 +34,7 @@ from fairlead.engine.scheduling.preemption.victims import (
 )
 from fairlead.engine.state import change_log
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene
@@ -43,12 +44,12 @@ FEWEST_VICTIMS = next(rule for rule in RULES if rule.name == "fewest victims")
 NODES = [f"n{number:02}" for number in range(60)]
 
 
-def budget(allowed):
+def budget(allowed, name="guard"):
     """Return a budget that allows this many disruptions of the guarded pods."""
     return decode_as(
         PodDisruptionBudget,
         {
-            "metadata": {"name": "guard", "namespace": "default"},
+            "metadata": {"name": name, "namespace": "default"},
             "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
             "status": {"disruptionsAllowed": allowed},
         },
@@ -89,9 +90,9 @@ def test_a_budget_whose_pods_are_deleted_guards_no_node():
     cluster, pod = Cluster(), make_pod("p", node="n00", labels={"app": "guarded"})
     for stimulus in (ObjectChanged(make_node("n00")), ObjectChanged(pod)):
         cluster.apply(stimulus)
-    assert guarded_rows(cluster.table, [budget(0)]).tolist().count(True) == 1
+    assert guarded_rows(cluster.table, DisruptionBudgets([budget(0)])).tolist().count(True) == 1
     cluster.apply(ObjectDeleted(pod))
-    assert not guarded_rows(cluster.table, [budget(0)]).any()
+    assert not guarded_rows(cluster.table, DisruptionBudgets([budget(0)])).any()
 
 
 def test_nodes_without_pods_of_lower_priority_are_rejected():
@@ -446,7 +447,7 @@ def test_a_node_is_guarded_if_its_selected_pods_exceed_the_budget(allowed, expec
     scene.add(make_pod("c", node="n"), make_pod("d", node="other"))
     scene.add(make_pod("e", namespace="else", node="other", labels=guarded))
     table = scene.cluster.table
-    found = guarded_rows(table, [budget(allowed)])
+    found = guarded_rows(table, DisruptionBudgets([budget(allowed)]))
     assert [found[node.row] for node in table.nodes()] == [expected, False]
 
 
@@ -454,7 +455,8 @@ def test_a_node_is_guarded_by_any_of_several_budgets():
     """The last one allows everything."""
     scene = PluginScene(nodes=[make_node("n")])
     scene.add(make_pod("a", node="n", labels={"app": "guarded"}))
-    assert guarded_rows(scene.cluster.table, [budget(0), budget(5)]).any()
+    budgets = DisruptionBudgets([budget(0), budget(5, "z")])
+    assert guarded_rows(scene.cluster.table, budgets).any()
 
 
 def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
