@@ -16,6 +16,8 @@ from fairlead.apiserver.kind import (
     POD,
     POD_DISRUPTION_BUDGET,
     POD_GROUP,
+    PRIORITY_CLASS,
+    find_kind,
 )
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -28,6 +30,11 @@ from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.explain.pod_autoscaler import explain_autoscaler
+from fairlead.whatif.explain.priority_class import (
+    PriorityClasses,
+    explain_priority_class,
+    explain_priority_classes,
+)
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
@@ -55,22 +62,25 @@ from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_f
 from fairlead.whatif.snapshot.validation.workload import WORKLOADS, refuse_invalid_workloads
 
 _EXPLAINED: Final = (
-    POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER,
+    POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER, PRIORITY_CLASS,
 )  # fmt: skip
 
 
 def explain_object(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
 ) -> TabularAnswer | None:
-    """Return the explanation of the workload, node, budget or autoscaler `target`.
+    """Return the explanation of the workload, node, budget, autoscaler or PriorityClass `target`.
 
-    A custom resource is explained if it controls pods itself. Return None for a pod or a PodGroup,
-    which other functions explain. Raises InputError for an object that does not exist or cannot be
+    A `target` that is only the kind PriorityClass (`pc`) means all PriorityClasses. A custom
+    resource is explained if it controls pods itself. Return None for a pod or a PodGroup, which
+    other functions explain. Raises InputError for an object that does not exist or cannot be
     explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
     inventory = snapshot.inventory()
+    if find_kind(target.partition("/")[0]) is PRIORITY_CLASS:
+        return _explain_priority(snapshot, target, scheduler, release)
     found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
@@ -94,6 +104,25 @@ def explain_object(
         answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:
         answer = explain_workload(planner, snapshot, found)
+    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
+
+
+def _explain_priority(
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
+) -> TabularAnswer:
+    """Return the explanation of the PriorityClass `target`, or of all if it names none."""
+    model = ClusterModel(snapshot, scheduler)
+    honors_never = scheduler.version.preemption.honors_never
+    classes = PriorityClasses(model, snapshot, honors_never=honors_never)
+    _, slash, name = target.partition("/")
+    if not slash:
+        answer = explain_priority_classes(classes)
+    elif (found := classes.get(name)) is not None:
+        answer = explain_priority_class(classes, found)
+    else:
+        expected = (*_EXPLAINED, POD_GROUP)
+        missing = snapshot.inventory().find(SOURCE, target, expected=expected)
+        raise missing.refuse("cannot be explained")
     return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 

@@ -701,8 +701,10 @@ def test_no_pod_of_the_workload_is_deleted_for_one_more(explained, make, exclude
 
 
 def test_kinds_without_an_explanation_are_refused(explained, make):
-    with pytest.raises(InputError, match="a PriorityClass cannot be explained; only Pod, Deploy"):
-        explained("pc/high", make.node("a"), make.priority_class("high", 9))
+    meta = {"name": "q", "namespace": "default"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
+    with pytest.raises(InputError, match="a ResourceQuota cannot be explained; only Pod, Deploy"):
+        explained("quota/q", make.node("a"), quota)
     assert explained("pod/p", make.node("a"), make.pod("p")) is None
 
 

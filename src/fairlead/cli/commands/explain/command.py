@@ -1,4 +1,4 @@
-"""`fairlead explain`: explains a pod, workload, node, budget, autoscaler or pod group."""
+"""`fairlead explain`: explains a pod, workload, node, budget, PriorityClass or another object."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def explain(
     release: ReleaseOptions = NO_RELEASE,
     process: ProcessOptions = NO_PROCESS,
 ) -> int:
-    """Explain a pod, workload, node, disruption budget, autoscaler or pod group of a cluster.
+    """Explain a pod, workload, node, budget, PriorityClass, autoscaler or pod group of a cluster.
 
     The answer depends on the kind of OBJECT:
 
@@ -99,6 +99,10 @@ def explain(
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
     - PodDisruptionBudget: the number of allowed disruptions, and the pods that it selects.
+
+    - PriorityClass: the pods that use it, the pods that its pods may preempt, how many of these
+      have a disruption budget, and the classes whose pods may preempt its pods. The kind without a
+      name (pc) lists all classes.
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
@@ -124,6 +128,10 @@ def explain(
 
         fairlead explain dump.yaml pdb/store/web
 
+        fairlead explain dump.yaml pc/critical
+
+        fairlead explain dump.yaml pc
+
         fairlead explain dump.yaml hpa/store/web
 
         fairlead explain dump.yaml --apply pod.yaml
@@ -141,7 +149,7 @@ def explain(
         option such as --context, --snapshot or --process names the cluster.
     second
         The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
-        several namespaces have such an object.
+        several namespaces have such an object. The kind pc alone means all PriorityClasses.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,
