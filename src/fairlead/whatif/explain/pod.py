@@ -68,6 +68,7 @@ from fairlead.whatif.configuration.other_scheduler import (
 )
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.device_shortage import device_shortages
+from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims, victim_note, waiting_note
 from fairlead.whatif.explain.readiness import why_unready
@@ -119,6 +120,9 @@ class Explanation(Struct, frozen=True):
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
     it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start; the
     scheduler then does not bind the pod. Otherwise `held_group` is "".
+
+    If a pending pod fits no node, `unmet` are sentences about the labels that no node has, or about
+    the taints of the nodes that would fit otherwise (`unmet_requirements`).
     """
 
     pod: str
@@ -133,6 +137,7 @@ class Explanation(Struct, frozen=True):
     held_group: str = ""
     is_terminating: bool = False
     is_static: bool = False
+    unmet: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the pod and its node; a text with all verdicts and scores would be very long."""
@@ -373,7 +378,9 @@ def _explanation(
         held_group = "" if trial is None or trial.can_start else trial.group
     if evaluation.fit_error and not node:
         notes += tuple(device_shortages(info, cluster, _without_devices(evaluation)))
-    new_node = None
+    new_node, unmet = None, list[str]()
+    if evaluation.fit_error and not node:
+        unmet = list(unmet_requirements(built, info))
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
     return Explanation(
@@ -389,6 +396,7 @@ def _explanation(
         held_group,
         is_terminating(found),
         is_static(found),
+        tuple(unmet),
     )
 
 
@@ -515,6 +523,7 @@ def explanation_json(explanation: Explanation) -> Json:
         "choices": found.choices,
         "via": found.via,
         "message": found.fit_error or found.score_error,
+        "unmet": list(explanation.unmet),
         "remedies": {
             name: [change.what for change in remedy.changes]
             for name, remedy in explanation.remedies.items()

@@ -36,6 +36,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
+from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.explain.preemption import awaited_victims
 from fairlead.whatif.explain.readiness import why_unready
@@ -134,6 +135,7 @@ def explain_workload(
             *_leaving(model, workload, every),
             *_ordered(workload, pods, wanted),
             *_claims(pending, snapshot.inventory()),
+            *_unmet(model, pending),
             *_devices(model, pending),
             *_findings(snapshot, ref, pods, one_more),
             *_batch_scheduler(model, pods),
@@ -404,6 +406,17 @@ def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
     rest = len(distinct) - 1
     more = [f"{rest:,} more {'claim is' if rest == 1 else 'claims are'} not bound."] if rest else []
     return [*distinct[:1], *more] if distinct else []
+
+
+def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
+    """Yield which labels or tolerations the first of the `pending` pods that fits no node lacks."""
+    for pod in pending:
+        if model.kept_out(pod) is not None:
+            continue
+        built = model.profile_of(pod)
+        if not find_nodes_that_fit(built.plans, pod).count():
+            yield from unmet_requirements(built, pod)
+            return
 
 
 def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:

@@ -25,7 +25,8 @@ def explained(key):
     engine = build_running_engine(config, SilentReporter(), (SCHEDULER, BATCH))
     other = make_task("other", scheduler="nobody")
     large = make_pod("large", requests={"cpu": "99"})
-    engine.handle(ObjectsLoaded([make_node("n1"), *make_gang("g", 2), other, large]), 0)
+    labelled = make_pod("labelled", spec={"nodeSelector": {"pool": "gpu"}})
+    engine.handle(ObjectsLoaded([make_node("n1"), *make_gang("g", 2), other, large, labelled]), 0)
     answer = explain_running(
         SimpleNamespace(engine=engine, clock=SimpleNamespace(now=lambda: 0)),
         PodQuery(key, "text", 120),
@@ -48,3 +49,8 @@ def test_there_is_no_empty_column_for_changes_that_are_not_computed():
     assert status == 200
     assert "refused by" in text
     assert "would fit after" not in text
+
+
+def test_a_label_that_no_node_has_is_named():
+    _, text = explained("default/labelled")
+    assert "No node has pool=gpu; no node has the label pool." in text

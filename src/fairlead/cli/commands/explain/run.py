@@ -361,6 +361,8 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         print_line(console, f"Without its group: {_decision(found)}")
     else:
         print_line(console, _decision(found))
+    for sentence in explanation.unmet:
+        print_line(console, sentence)
     if found.preemption is not None and found.preemption.nominated:
         verb = "It would preempt" if explanation.node else "Preempts"
         print_line(console, _preempts(found.preemption, verb))

@@ -22,6 +22,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
+from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod import Explanation, explanation_json
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.worlds.cluster.http_server import PodAnswer, PodQuery
@@ -97,7 +98,9 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
     if built is None:
         return None
     found = evaluate(built, queued.info)
-    return Explanation(queued.info.key, "", queued.info.priority, found, remedies={})
+    unmet = tuple(unmet_requirements(built, queued.info)) if found.fit_error else ()
+    key, priority = queued.info.key, queued.info.priority
+    return Explanation(key, "", priority, found, remedies={}, unmet=unmet)
 
 
 def _state(queued: QueuedPod, now: Instant) -> str:

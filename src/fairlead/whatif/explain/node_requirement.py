@@ -1,0 +1,147 @@
+"""Explains which required labels no node has, and which taints keep a pod off the other nodes.
+
+The scheduler says only how many nodes do not match the pod's node affinity, or have untolerated
+taints. It names neither the label or taint, nor the values that the label has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Toleration
+from fairlead.api.selector import requirement_matches
+from fairlead.api.taint import CONDITION_TAINTS, NO_EXECUTE, NO_SCHEDULE, is_tolerated
+from fairlead.api.text.count import counted
+from fairlead.engine.scheduling.compose import BuiltProfile
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.affinity import required_terms
+from fairlead.engine.scheduling.remedy.proposals import tolerating
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.node.readiness import takes_pods
+
+_VALUES_MAX: Final = 5
+_EVERY_TAINT: Final = Toleration(operator="Exists")
+_REJECTING: Final = (NO_SCHEDULE, NO_EXECUTE)
+
+Labels = Mapping[str, str]
+
+
+def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
+    """Yield sentences about labels and tolerations without which `pod` fits no node.
+
+    `pod` fits no node. If no node matches its nodeSelector and required node affinity, the
+    sentences name the labels that no node has. Otherwise, if the pod would fit nodes that are in
+    service without their taints, a sentence names these taints.
+    """
+    nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
+    spec = pod.pod.spec
+    if not any(required_node_affinity_matches(spec, labels, name) for name, labels in nodes):
+        yield from _absent_labels(pod.pod, [labels for _, labels in nodes])
+    elif not built.extenders:  # Extenders may refuse the other nodes, too.
+        yield from _untolerated_taints(built, pod)
+
+
+def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
+    """Yield a sentence for each label requirement that none of the nodes with `nodes` meets.
+
+    If nodes meet each requirement of an alternative, but none of them all, a sentence says so. The
+    alternatives are the terms of the node affinity, each together with the nodeSelector. Nothing is
+    known about alternatives that name a node (matchFields).
+    """
+    selector = [
+        NodeSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in pod.spec.node_selector.items()
+    ]
+    terms = required_terms(pod)
+    alternatives = [[*selector, *one.match_expressions] for one in terms] if terms else [selector]
+    if not nodes or any(one.match_fields for one in terms):
+        return
+    meeting = {
+        one: sum(requirement_matches(one, labels) for labels in nodes)
+        for alternative in alternatives
+        for one in alternative
+    }
+    for one, count in meeting.items():
+        if not count:
+            yield _absent_label(one, nodes)
+    for alternative in alternatives:
+        if alternative and all(meeting[one] for one in alternative):
+            parts = [f"{_words(one)} ({counted(meeting[one], 'node')})" for one in alternative]
+            yield f"No node has all of these: {_listed(parts)}."
+
+
+def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
+    """Return a sentence about a requirement that no node meets, and the values of its label."""
+    if one.operator == "Exists":
+        return f"No node has the label {one.key}."
+    values = Counter(labels[one.key] for labels in nodes if one.key in labels)
+    if not values:
+        return f"No node has {_words(one)}; no node has the label {one.key}."
+    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{value or repr(value)} ({counted(n, 'node')})" for value, n in ordered]
+    if len(shown) == 1:
+        return f"No node has {_words(one)}; the only value of {one.key} is {shown[0]}."
+    if len(shown) > _VALUES_MAX:
+        shown[_VALUES_MAX:] = [f"{len(shown) - _VALUES_MAX:,} more"]
+    return f"No node has {_words(one)}; the values of {one.key} are {_listed(shown)}."
+
+
+def _words(one: NodeSelectorRequirement) -> str:
+    """Return a requirement as text, such as `pool=gpu or pool=mem`."""
+    match one.operator:
+        case "In":
+            return " or ".join(f"{one.key}={value}" for value in one.values)
+        case "Exists":
+            return f"the label {one.key}"
+        case "DoesNotExist":
+            return f"no label {one.key}"
+        case _:
+            return f"{one.key} {one.operator} {', '.join(one.values)}"
+
+
+def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
+    """Yield a sentence about the taints without which `pod` would fit nodes that are in service."""
+    cluster = built.framework.cluster
+    tolerant = tolerating(pod.pod, _EVERY_TAINT)
+    found = find_nodes_that_fit(built.plans, PodInfo(tolerant, cluster.shapes.shape_of(tolerant)))
+    keeping: Counter[tuple[str, ...]] = Counter()
+    names: list[str] = []
+    for node in found.nodes():
+        taints = _untolerated(node.node, pod.pod)
+        is_in_service = takes_pods(node.node) and not node.node.spec.unschedulable
+        if is_in_service and taints and not any(one.key in CONDITION_TAINTS for one in taints):
+            keeping[tuple(_taint_text(one) for one in taints)] += 1
+            names.append(node.name)
+    if not names:
+        return
+    which = f"The only node that would fit otherwise, {names[0]}, has"
+    if len(names) > 1:
+        which = f"The {len(names):,} nodes that would fit otherwise have"
+    ordered = sorted(keeping.items(), key=lambda item: (-item[1], item[0]))
+    if len(ordered) == 1:
+        texts = ordered[0][0]
+        noun = "taint" if len(texts) == 1 else "taints"
+        yield f"{which} the {noun} {_listed(texts)}, which the pod does not tolerate."
+        return
+    shown = [f"{', '.join(texts)} ({counted(count, 'node')})" for texts, count in ordered]
+    if len(shown) > _VALUES_MAX:
+        shown[_VALUES_MAX:] = [f"{len(shown) - _VALUES_MAX:,} more"]
+    yield f"{which} taints that the pod does not tolerate: {'; '.join(shown)}."
+
+
+def _untolerated(node: Node, pod: Pod) -> list[Taint]:
+    taints = (one for one in node.spec.taints if one.effect in _REJECTING)
+    return [one for one in taints if not is_tolerated(one, pod.spec.tolerations)]
+
+
+def _taint_text(one: Taint) -> str:
+    return f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    """Return the parts as a text: `a`, `a and b`, or `a, b and c`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
