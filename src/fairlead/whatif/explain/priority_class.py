@@ -22,7 +22,6 @@ from msgspec import Struct
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
-from fairlead.api.quantity import amount_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import PRIORITY_CLASS
@@ -32,6 +31,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.result.table import amount_cell
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -472,7 +472,5 @@ def _requested(pods: Iterable[PodInfo]) -> dict[str, int]:
 
 def _amounts(pods: Iterable[PodInfo]) -> str:
     """Return the sum of the requests as a text such as `2,000.5 cpu, 625Gi memory`."""
-    found = _requested(pods)
-    cores = [f"{found.pop(CPU) / 1000:,.12g} {CPU}"] if CPU in found else []
-    others = (f"{amount_text(name, amount)} {name}" for name, amount in found.items())
-    return ", ".join((*cores, *others)) or "nothing"
+    found = _requested(pods).items()
+    return ", ".join(f"{amount_cell(name, amount)} {name}" for name, amount in found) or "nothing"

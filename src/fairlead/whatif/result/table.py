@@ -11,6 +11,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.quantity import amount_text
+from fairlead.whatif.outcome.run_outcome import unit_of
+
+_GIB: Final = 1 << 30
 
 
 class AnswerTable(Struct, frozen=True):
@@ -118,6 +122,23 @@ TABLES: Final = (
     _table("fail_on", "Conditions of --fail-on", condition="condition", holds="holds",
            evidence="evidence"),
 )  # fmt: skip
+
+
+def amount_cell(resource: str, amount: int) -> str:
+    """Return the text of a table cell for an amount, with up to six digits for cores and Gi.
+
+    `amount` is in millicores for cpu and in whole units for other resources. Examples: `2,000.5`
+    cores, `63.5Gi` of memory, `512Mi`, `1,320` pods.
+    """
+    match unit_of(resource):
+        case "milli":
+            return f"{amount / 1000:,.6g}"
+        case "bytes" if amount >= _GIB:
+            return f"{amount / _GIB:,.6g}Gi"
+        case "bytes":
+            return amount_text(resource, amount)
+        case _:
+            return f"{amount:,}"
 
 
 def cell_text(value: Any) -> str:
