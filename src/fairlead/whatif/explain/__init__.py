@@ -1,1 +1,1 @@
-"""Explanations of a pod, PodGroup, workload, node or budget of a snapshot."""
+"""Explanations of a pod, PodGroup, workload, node, budget or PriorityClass of a snapshot."""

@@ -75,6 +75,8 @@ def whatif(
 
         fairlead whatif dump.yaml --drain pool=old --max-unavailable 1 --for 5m
 
+        fairlead whatif monday.yaml --against-snapshot friday.yaml
+
     Parameters
     ----------
     snapshot

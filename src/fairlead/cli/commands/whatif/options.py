@@ -374,7 +374,11 @@ class ComparisonOptions:
     ] = ()
     against_snapshot: Annotated[
         str | None,
-        named("FILE", "Make the same change in this second dump too, and compare the answers."),
+        named(
+            "FILE",
+            "Make the same change in this second dump too, and compare the answers. Without a "
+            "change, nothing is simulated, and the objects of the dumps are compared.",
+        ),
     ] = None
     against_config: Annotated[
         str | None,

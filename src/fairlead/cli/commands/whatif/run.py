@@ -201,6 +201,9 @@ def _compare(
         write_comparison,
     )
 
+    has_change = bool(request.change.words or comparison.change)
+    if comparison.against_snapshot is not None and not has_change:
+        return _compare_dumps(request, options, outputs, comparison, comparison.against_snapshot)
     report = _report_file(request, options, outputs, comparison)
     snapshot = _read(request)
     with ProgressBar() as progress:
@@ -220,6 +223,37 @@ def _compare(
     return _exit_code(
         [one.answer for one in found], [result for one in found for result in one.conditions]
     )
+
+
+def _compare_dumps(
+    request: WhatIfRequest,
+    options: RunOptions,
+    outputs: AnswerOutputOptions,
+    comparison: ComparisonOptions,
+    other: str,
+) -> int:
+    """Print the differences between the dump and the dump `other`; return the exit code.
+
+    Nothing is simulated, because there is no change. Raises InputError for options that need one.
+    """
+    of_simulations = {
+        "--against-config": comparison.against_config,
+        "--fail-on": options.fail_on,
+        "--junit": outputs.junit,
+        "--report": outputs.report,
+    }
+    for option, value in of_simulations.items():
+        if value:
+            problem = "needs a change; without a change, --against-snapshot compares the dumps"
+            raise InputError(option, problem)
+    from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.dump_comparison.answer import compare_dumps
+    from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+    dumps = (_read(request), read_snapshot(other))
+    answer = compare_dumps(*dumps, options.group_by)
+    print_tabular(answer, outputs.output)
+    return exit_code.DIFFERENCE if answer.facts["difference"] else exit_code.SUCCESS
 
 
 def _require_label(label: str, answers: Iterable[WhatIfAnswer]) -> None:

@@ -1,0 +1,1 @@
+"""Comparisons of the objects of two dumps, without a simulation."""

@@ -1,0 +1,133 @@
+"""Differences between the workloads of two dumps: replicas, containers, images and requests.
+
+A workload that a dump lacks, such as a custom resource, is compared by its pods.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.api.json import items, mapping, text
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_static
+from fairlead.api.text.count import counted
+from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, JOB
+from fairlead.whatif.dump_comparison.field_difference import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    arrow,
+    field_differences,
+)
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.result.tabular_answer import Row
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.validation.workload import WORKLOADS
+
+_WITHOUT_REPLICAS: Final = (DAEMON_SET, JOB, CRON_JOB)
+
+
+class DumpedWorkload(Struct, frozen=True):
+    """A workload: its replicas, None if it has no such number, and its containers by name.
+
+    A container is (image, requests). `is_of_pods` is set if the dump lacks the workload, so that
+    the values come from its pods.
+    """
+
+    replicas: int | None
+    containers: dict[str, tuple[str, dict[str, Any]]]
+    is_of_pods: bool = False
+
+
+DumpedWorkloads = Mapping[WorkloadRef, DumpedWorkload]
+
+
+def workloads_of(inventory: Inventory, pods: Iterable[Pod]) -> dict[WorkloadRef, DumpedWorkload]:
+    """Return the workloads of a dump that no other object controls; `pods` are its pods.
+
+    Static pods are left out, because they belong to their nodes.
+    """
+    found: dict[WorkloadRef, DumpedWorkload] = {}
+    for one in (each for kind in WORKLOADS for each in inventory.of_kind(kind)):
+        if one.controller is None:
+            ref = WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name)
+            found[ref] = _of_object(one)
+    of_pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if not is_static(pod) and (ref := workload_of(pod)) not in found:
+            of_pods[ref].append(pod)
+    return found | {ref: _of_pods(own) for ref, own in of_pods.items()}
+
+
+def _of_object(one: Manifest) -> DumpedWorkload:
+    spec = mapping(one.value, "spec")
+    replicas = None if one.kind in _WITHOUT_REPLICAS else spec.get("replicas", 1)
+    template = one.pod_template if isinstance(one.pod_template, dict) else {}
+    containers = {
+        text(each, "name"): (text(each, "image"), mapping(each, "resources", "requests"))
+        for name in ("initContainers", "containers")
+        for each in items(template, "spec", name)
+    }
+    return DumpedWorkload(replicas, containers)
+
+
+def _of_pods(pods: Sequence[Pod]) -> DumpedWorkload:
+    spec = pods[0].spec
+    containers = {
+        one.name: (one.image, dict(one.resources.requests))
+        for one in (*spec.init_containers, *spec.containers)
+    }
+    return DumpedWorkload(len(pods), containers, is_of_pods=True)
+
+
+def workload_rows(old: DumpedWorkloads, new: DumpedWorkloads) -> list[Row]:
+    """Return a row for each workload that differs."""
+    rows: list[Row] = []
+    for ref in sorted({*old, *new}):
+        before, after = old.get(ref), new.get(ref)
+        if before is None or after is None:
+            one = before or after
+            assert one is not None
+            size = [] if one.replicas is None else [_replicas(one)]
+            change, what = ADDED if before is None else REMOVED, size
+        else:
+            change, what = CHANGED, list(_workload_differences(before, after))
+            if not what:
+                continue
+        rows.append(
+            {
+                "workload": str(ref),
+                "change": change,
+                "what": what,
+                "replicas_before": None if before is None else before.replicas,
+                "replicas": None if after is None else after.replicas,
+            }
+        )
+    return rows
+
+
+def _replicas(one: DumpedWorkload) -> str:
+    return counted(one.replicas or 0, "pod" if one.is_of_pods else "replica")
+
+
+def _workload_differences(old: DumpedWorkload, new: DumpedWorkload) -> Iterator[str]:
+    if old.replicas != new.replicas:
+        yield f"replicas {arrow(old.replicas, new.replicas)}"
+    if old.is_of_pods != new.is_of_pods:  # admission changes the containers of pods
+        return
+    yield from (
+        f"container {name} {ADDED}" for name in new.containers if name not in old.containers
+    )
+    for name, (image, requests) in old.containers.items():
+        if name not in new.containers:
+            yield f"container {name} {REMOVED}"
+            continue
+        new_image, new_requests = new.containers[name]
+        if image != new_image:
+            yield f"image of {name} {arrow(image, new_image)}"
+        yield from field_differences(f"requests of {name}:", requests, new_requests)
