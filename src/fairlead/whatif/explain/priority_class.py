@@ -20,13 +20,12 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PodDisruptionBudget, PriorityClass
+from fairlead.api.objects import PriorityClass
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import PRIORITY_CLASS
 from fairlead.apiserver.validation.scheduling import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
-from fairlead.engine.framework.preemption.disruption_budget import matches_budget
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.outcome.workload import workload_of
@@ -121,10 +120,7 @@ class PriorityClasses:
         """
         self.source = snapshot.source
         self._model, self._inventory = model, snapshot.inventory()
-        self._budgets: dict[str, list[PodDisruptionBudget]] = defaultdict(list)
-        for one in model.objects:
-            if isinstance(one, PodDisruptionBudget):
-                self._budgets[one.metadata.namespace].append(one)
+        self._budgets = model.cluster.budgets()
         room = BudgetRoom(model.objects, model.now)
         self._allowed = {limit.key: limit.now for limit in room.limits()}
         self._on_nodes = [
@@ -178,9 +174,9 @@ class PriorityClasses:
         """Return `pods`, and those of them that a disruption budget protects from preemption."""
         keys = {
             pod.key: [
-                f"{pod.namespace}/{budget.metadata.name}"
-                for budget in self._budgets.get(pod.namespace, ())
-                if matches_budget(pod, budget)
+                budget.key
+                for budget in self._budgets.selecting(pod)
+                if pod.pod.metadata.name not in budget.status.disrupted_pods
             ]
             for pod in pods
         }
