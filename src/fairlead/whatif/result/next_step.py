@@ -27,7 +27,7 @@ from fairlead.api.objects import StatefulSet
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
-from fairlead.api.well_known_label import HOSTNAME
+from fairlead.api.well_known_label import BETA_ZONE, HOSTNAME, ZONE
 from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -36,7 +36,7 @@ from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.change.node_outage.node_failure import option_duration
+from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
 from fairlead.whatif.change.node_outage.outage import STOPPED
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.input.duration import for_readers
@@ -114,10 +114,10 @@ class _Case(Struct, frozen=True):
         }
         return {ref: found[ref] for ref in sorted(refs) if ref in found}
 
-    def with_edit(self, edit: str) -> Effect | None:
-        """Return the effect if the question also makes `edit`, a value of --set."""
+    def with_edits(self, *edits: str) -> Effect | None:
+        """Return the effect if the question also makes `edits`, values of --set."""
         change = self.answer.change
-        return self.ask(replace(change, set=(*change.set, edit)))
+        return self.ask(replace(change, set=(*change.set, *edits)))
 
     def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
         """Return the effect if the question also adds `count` replicas of the workload `one`."""
@@ -585,19 +585,87 @@ def _has_zonal_rule(spec: Json) -> bool:
 
 
 def _unspread(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with weaker topology spread, if a rule keeps pods pending.
+    """Yield steps against topology spread that keeps pods pending.
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
-    `case.causes`. The what-if changes the topology spread constraints of the workload with the most
-    such pods. It is yielded only if it leads to more ready pods of this workload at the end.
+    `case.causes`. The first step deletes the Node objects of failed nodes. The second is a what-if
+    with other topology spread constraints. Each is yielded only if it helps.
     """
     rules = _rules_against(case.answer.difference.pending, case)
     for alike in _alike(rules):
         verb = "stays" if _pods(alike) == 1 else "stay"
         case.causes.append(f"{_whose_pods(alike)} {verb} pending although {_has_room(alike)}.")
-    editable = [rule for rule in rules if rule.constraints and _can_edit(rule.workload, case)]
-    if editable:
-        yield from _other_constraints(max(editable, key=lambda rule: rule.pods), case)
+    rules = [rule for rule in rules if rule.constraints]
+    if any(rule.ignores_taints for rule in rules):
+        yield from _without_failed_nodes(case)
+    if editable := [rule for rule in rules if _can_edit(rule.workload, case)]:
+        yield from _other_constraints(editable, case)
+
+
+def _without_failed_nodes(case: _Case) -> Iterator[NextStep]:
+    """Yield the command that deletes the Node objects of the failed nodes.
+
+    A zone without Node objects does not count for topology spread. The command is for machines that
+    do not come back: the kubelet of a machine that does come back registers its node again. There
+    is no command if it leaves as many pods pending, or if it cannot name the nodes. The deletion is
+    tried without the outage, because a simulation of an outage takes long.
+    """
+    change = case.answer.change
+    if not _are_shut_down(change):
+        return
+    names = _failed_nodes(case.answer)
+    targets = _targets(names, case.answer)
+    if not targets:
+        return
+    deleted = (f"node/{target}" for target in targets)
+    tried = case.ask(replace(change, failures=Failures(), delete=(*change.delete, *deleted)))
+    before = len(case.answer.difference.pending)
+    after = before if tried is None else len(tried.difference.pending)
+    if after >= before:
+        return
+    which, objects = "nodes are", "their Node objects"
+    if len(names) == 1:
+        which, objects = "node is", "its Node object"
+    pods = "the pending pod then runs" if before == 1 else f"all {before:,} pending pods then run"
+    if after:
+        verb = "runs" if before - after == 1 else "run"
+        pods = f"{before - after:,} of {before:,} pending pods then {verb}"
+    yield NextStep(
+        f"if the failed {which} shut down for good, delete {objects}; {pods}",
+        command=shlex.join(("kubectl", "delete", "nodes", *_selected(targets))),
+    )
+
+
+def _failed_nodes(answer: WhatIfAnswer) -> set[str]:
+    outage = answer.changed.outage
+    return set() if outage is None else {node.node for node in outage.nodes}
+
+
+def _are_shut_down(change: ClusterChange) -> bool:
+    """Return whether the failed nodes of `change` may be machines that do not come back."""
+    failures = change.failures
+    return failures.how in _SHUT_DOWN and not change.lasts and not failures.flap
+
+
+def _targets(names: Collection[str], answer: WhatIfAnswer) -> tuple[str, ...]:
+    """Return the nodes `names`, or the label that exactly these nodes have, if they are many.
+
+    Return () if `names` are too many for a command, and no zone label selects them.
+    """
+    if len(names) <= _NAMES_MAX:
+        return tuple(sorted(names))
+    for key in (ZONE, BETA_ZONE):
+        zones = {node.labels.get(key) for node in answer.changed.nodes if node.name in names}
+        members = {node.name for node in answer.changed.nodes if node.labels.get(key) in zones}
+        if len(zones) == 1 and members == names:
+            return (f"{key}={zones.pop()}",)
+    return ()
+
+
+def _selected(targets: Sequence[str]) -> Iterator[str]:
+    """Yield `targets` as arguments of kubectl."""
+    for target in targets:
+        yield from ("--selector", target) if "=" in target else (target,)
 
 
 def _unspread_waits(case: _Case) -> Iterator[NextStep]:
@@ -619,7 +687,7 @@ def _unspread_waits(case: _Case) -> Iterator[NextStep]:
     counting = [rule for rule in rules if rule.constraints and rule.ignores_taints]
     editable = [rule for rule in counting if _can_edit(rule.workload, case)]
     if editable:
-        yield _honoring_taints(max(editable, key=lambda rule: rule.pods), case)
+        yield _honoring_taints(_edited_together(editable), counting, case)
 
 
 def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
@@ -643,8 +711,7 @@ def _whose_pods(rules: Sequence[SpreadRule]) -> str:
     pods = counted(_pods(rules), "pod")
     if len(rules) == 1:
         return f"{pods} of {rules[0].workload}"
-    names = [str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)]
-    return f"{pods} of {len(rules):,} workloads ({listed(names)})"
+    return f"{pods} of {len(rules):,} workloads ({_workloads(rules)})"
 
 
 def _has_room(rules: Sequence[SpreadRule]) -> str:
@@ -667,43 +734,66 @@ def _rules_against(pods: Sequence[PodEnd], case: _Case) -> list[SpreadRule]:
     return list(spread_rules(pods, templates))
 
 
-def _other_constraints(rule: SpreadRule, case: _Case) -> Iterator[NextStep]:
+def _other_constraints(rules: Sequence[SpreadRule], case: _Case) -> Iterator[NextStep]:
     """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
 
-    A what-if helps if the workload has more ready pods at its end. In the first what-if, the
-    constraints do not count tainted nodes. In the second, they also have no minDomains. In the
-    third, they are only preferences (ScheduleAnyway).
+    A what-if helps if a workload has more ready pods at its end. In the first what-if, the
+    constraints of all workloads of `rules` do not count tainted nodes. The others are about the
+    workload with the most pods without a node: in the second, its constraints also have no
+    minDomains, and in the third, they are only preferences (ScheduleAnyway).
     """
-    [one] = [row for row in case.answer.effect.workloads if row.workload == rule.workload]
-    if rule.ignores_taints and _more_ready(one, case.with_edit(rule.with_taints_honored())):
-        yield _honoring_taints(rule, case)
-        return
+    rows = {row.workload: row for row in case.answer.effect.workloads}
+    counting = [rule for rule in rules if rule.ignores_taints]
+    if counting:
+        edited = _edited_together(counting)
+        tried = case.with_edits(*(rule.with_taints_honored() for rule in edited))
+        if helped := [rule for rule in edited if _more_ready(rows[rule.workload], tried)]:
+            yield _honoring_taints(helped, counting, case)
+            return
+    rule = max(rules, key=lambda rule: rule.pods)
+    one = rows[rule.workload]
     whose = f"the topology spread of {rule.workload}"
     edit = rule.without_min_domains()
-    if rule.has_min_domains and _more_ready(one, case.with_edit(edit)):
+    if rule.has_min_domains and _more_ready(one, case.with_edits(edit)):
         yield NextStep(f"ask again without minDomains in {whose}", shlex.join(("--set", edit)))
         return
     edit = rule.with_anyway()
-    if _more_ready(one, case.with_edit(edit)):
+    if _more_ready(one, case.with_edits(edit)):
         words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
         yield NextStep(words, shlex.join(("--set", edit)))
 
 
-def _honoring_taints(rule: SpreadRule, case: _Case) -> NextStep:
-    """Return a what-if with constraints that do not count tainted nodes.
+def _edited_together(rules: Sequence[SpreadRule]) -> Sequence[SpreadRule]:
+    """Return `rules`, or only the one with the most pods if a command cannot name so many."""
+    return rules if len(rules) <= _NAMES_MAX else [max(rules, key=lambda rule: rule.pods)]
 
-    Also add a note to `case.causes`: it says that the constraints of `rule` count these nodes now.
+
+def _honoring_taints(
+    edited: Sequence[SpreadRule], counting: Sequence[SpreadRule], case: _Case
+) -> NextStep:
+    """Return a what-if in which the constraints of `edited` do not count tainted nodes.
+
+    Also add a note to `case.causes`: it says that the constraints of `counting`, which include
+    those of `edited`, count these nodes now.
     """
-    whose = f"the topology spread of {rule.workload}"
     are_failed = case.answer.changed.outage is not None
     which = "failed" if are_failed else "cordoned"
     until = ", while their Node objects exist" if are_failed else ""
     case.causes.append(
-        f"The {which} nodes still count for {whose}, without pods{until}. "
-        "With nodeTaintsPolicy: Honor, they do not count."
+        f"The {which} nodes still count for the topology spread of {_workloads(counting)}, without "
+        f"pods{until}. With nodeTaintsPolicy: Honor, they do not count."
     )
+    whose = f"the topology spread of {_workloads(edited)}"
+    if len(edited) < len(counting):
+        whose += f", {len(edited)} of {len(counting)} such workloads"
+    edits = (word for rule in edited for word in ("--set", rule.with_taints_honored()))
     words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
-    return NextStep(words, shlex.join(("--set", rule.with_taints_honored())))
+    return NextStep(words, shlex.join(edits))
+
+
+def _workloads(rules: Sequence[SpreadRule]) -> str:
+    """Return the workloads of `rules`; of several, those with the most pods are named first."""
+    return listed([str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)])
 
 
 def _more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
@@ -896,10 +986,9 @@ def _no_help(tried: Sequence[_TriedNodes], case: _Case) -> str:
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
     """Return the nodes of the zones that --fail-zone names; a new node there would fail, too."""
-    outage = answer.changed.outage
-    if outage is None or not answer.change.failures.fail_zone:
+    if not answer.change.failures.fail_zone:
         return set()
-    failed = {one.node for one in outage.nodes}
+    failed = _failed_nodes(answer)
     zones = {node.zone for node in answer.changed.nodes if node.name in failed}
     return {node.name for node in answer.changed.nodes if node.zone in zones}
 
@@ -1038,8 +1127,7 @@ def _out_of_service(rows: Iterable[WorkloadEffect], case: _Case) -> Iterator[Nex
     workloads at the end. It does not help pods whose volumes no other node can use, so the nodes of
     up to _TRIES_MAX workloads are tried.
     """
-    failures, lasts = case.answer.change.failures, case.answer.change.lasts
-    if failures.how not in _SHUT_DOWN or lasts or failures.flap:
+    if not _are_shut_down(case.answer.change):
         return
     by_nodes: dict[tuple[str, ...], list[WorkloadEffect]] = defaultdict(list)
     for one in rows:
@@ -1064,11 +1152,9 @@ def _nodes_to_taint(one: WorkloadEffect, case: _Case) -> tuple[str, ...]:
     Return () if a command cannot name so many nodes, or if the change edits one of them.
     """
     effect, change = case.answer.effect, case.answer.change
-    outage = effect.changed.outage
-    failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
     nodes |= {pod.node for pod in _held_back(one, effect)}
-    held = sorted(nodes & failed)
+    held = sorted(nodes & _failed_nodes(case.answer))
     is_edited = change.apply or any(_is_named(name, change.set) for name in held)
     return () if len(held) > _NAMES_MAX or is_edited else tuple(held)
 

@@ -358,6 +358,80 @@ def test_a_constraint_that_counts_failed_nodes_is_named(snapshot, spread):
     assert not what_if(snapshot(*spread), with_edit(change, step)).difference.pending
 
 
+def copy_of(objects, name):
+    """Return the workload of `spread` and its pods under another name."""
+    text = json.dumps(objects[3:]).replace('"app": "web"', f'"app": "{name}"')
+    return json.loads(text.replace('"web', f'"{name}'))
+
+
+def test_one_step_changes_the_constraints_of_all_workloads_whose_pods_wait(snapshot, spread):
+    """Two workloads have equal constraints, and each has two pods without a node."""
+    objects = [*spread, *copy_of(spread, "api")]
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*objects), change)
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.words.startswith(
+        "ask again without the failed nodes in the topology spread of rs/default/api, "
+        "rs/default/web (nodeTaintsPolicy"
+    )
+    edits = shlex.split(step.code)
+    assert edits[::2] == ["--set", "--set"]
+    helped = what_if(snapshot(*objects), replace(change, set=tuple(edits[1::2])))
+    assert not helped.difference.pending
+
+
+def test_a_step_that_changes_one_of_many_workloads_says_so(snapshot, spread):
+    """The constraints of six workloads are too many for a command."""
+    for node in spread[:3]:
+        node["status"]["allocatable"]["cpu"] = "32"
+    objects = [*spread, *(each for name in "abcde" for each in copy_of(spread, name))]
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*objects), change)
+    (step,) = [step for step in answer.next_steps if "--set" in step.code]
+    assert step.code.count("--set") == 1
+    assert "the topology spread of rs/default/a, 1 of 6 such workloads (nodeT" in step.words
+    assert (
+        "The failed nodes still count for the topology spread of rs/default/a, rs/default/b, "
+        "rs/default/c and 3 more, without pods"
+    ) in answer.causes[1]
+
+
+def test_the_deletion_of_failed_nodes_ends_their_part_in_topology_spread(snapshot, spread):
+    """Without the Node object of its only node, zone 1 does not count."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    step = what_if(snapshot(*spread), change).next_steps[0]
+    assert step.words == (
+        "if the failed node is shut down for good, delete its Node object; all 2 pending pods then "
+        "run"
+    )
+    assert step.code == "kubectl delete nodes a"
+
+
+def test_the_nodes_of_a_large_zone_are_deleted_by_their_label(make, snapshot, spread):
+    more = [make.node(f"a{number}", **{ZONE: "1"}) for number in range(5)]
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    first = what_if(snapshot(*more, *spread), change).next_steps[0]
+    assert first.words.startswith(
+        "if the failed nodes are shut down for good, delete their Node objects"
+    )
+    assert first.code == f"kubectl delete nodes --selector {ZONE}=1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ClusterChange(failures=Failures(fail_zone=("1",), lasts="30m"), lasts="30m"),
+        ClusterChange(failures=Failures(fail_zone=("1",), how="not-ready")),
+        ClusterChange(drain=("a",)),
+    ],
+    ids=["nodes that come back", "nodes whose kubelets work", "drained nodes"],
+)
+def test_other_nodes_are_not_deleted(snapshot, spread, change):
+    codes = [step.code for step in what_if(snapshot(*spread), change).next_steps]
+    assert codes
+    assert not [code for code in codes if "delete" in code]
+
+
 def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapshot, spread):
     """No pod is pending at the end, but with the suggested change, none waits, either."""
     change = ClusterChange(failures=Failures(fail_zone=("1",), lasts="30m"), lasts="30m")
