@@ -138,7 +138,7 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) ->
         for step in _STEPS[one.kind](case)
     ]
     chosen: dict[str, NextStep] = {}
-    for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
+    for step in (*found, *_drain(answer), *_more_seeds(answer)):
         chosen.setdefault(step.code, step)
     notes, causes = (tuple(dict.fromkeys(texts)) for texts in (case.notes, case.causes))
     return NextSteps(tuple(chosen.values())[:STEPS_MAX], notes, causes)
@@ -157,6 +157,12 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 
 
 def _unfinished(case: _Case) -> Iterator[NextStep]:
+    """Yield what-ifs that simulate a drain and rollouts to their end, and a plan of the drain."""
+    yield from _to_the_end(case)
+    yield from _drain_plan(case)
+
+
+def _to_the_end(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs that simulate a drain and rollouts to their end."""
     changed, change = case.answer.changed, case.answer.change
     rows = [one for one in case.answer.effect.workloads if one.outdated]
@@ -204,6 +210,37 @@ def _rounded_up(duration: DurationNs) -> str:
     """Return `duration` in whole minutes if it is less than an hour, else in whole hours."""
     minutes = -(-duration // seconds(60))
     return f"{minutes}m" if minutes < 60 else f"{-(-minutes // 60)}h"
+
+
+def _undrained(case: _Case) -> Iterator[NextStep]:
+    """Yield what-ifs in which more evictions are allowed, and a plan of the drain.
+
+    The plan covers everything that blocks the drain. It comes first if the what-ifs are several,
+    because each of them is about only one budget.
+    """
+    allowing, plan = list(_blocked(case)), _drain_plan(case)
+    yield from chain(plan, allowing) if len(allowing) > 1 else chain(allowing, plan)
+
+
+def _drain_plan(case: _Case) -> Iterator[NextStep]:
+    """Yield the command that plans the drain, if the drain does not complete in the simulation.
+
+    For a rolling drain, the command also finds how many nodes can be drained at a time.
+    """
+    answer = case.answer
+    change, changed = answer.change, answer.changed
+    is_unfinished = any(one.back_at is None for one in changed.drains)
+    if not change.drain or not (changed.blocking or is_unfinished):
+        return
+    # The source of an answer can also be standard input, or the context of a running cluster.
+    snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
+    words = [word for one in change.drain for word in ("--nodes", one)]
+    if change.max_unavailable is not None:
+        words += ["--for", change.lasts or "0s"]
+    aim = "find the fastest pace of the drain that is safe"
+    if changed.blocking:
+        aim = "list everything that blocks the drain, and what would unblock it"
+    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
@@ -1176,7 +1213,7 @@ def _ready_at_end(one: WorkloadEffect, tried: Effect) -> int:
 
 _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
     OutcomeKind.REFUSED: _refused,
-    OutcomeKind.UNDRAINED: _blocked,
+    OutcomeKind.UNDRAINED: _undrained,
     OutcomeKind.UNFINISHED: _unfinished,
     OutcomeKind.DATA_DELETED: _data_deleted,
     OutcomeKind.PENDING: _placed,
@@ -1246,26 +1283,6 @@ def _changes_more(change: ClusterChange) -> bool:
         lasts="",
     )
     return bool(rest.words)
-
-
-def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the command that plans the drain, if the drain does not complete in the simulation.
-
-    For a rolling drain, the command also finds how many nodes can be drained at a time.
-    """
-    change, changed = answer.change, answer.effect.changed
-    is_unfinished = any(one.back_at is None for one in changed.drains)
-    if not change.drain or not (changed.blocking or is_unfinished):
-        return
-    # The source of an answer can also be standard input, or the context of a running cluster.
-    snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
-    words = [word for one in change.drain for word in ("--nodes", one)]
-    if change.max_unavailable is not None:
-        words += ["--for", change.lasts or "0s"]
-    aim = "find the fastest pace of the drain that is safe"
-    if changed.blocking:
-        aim = "list everything that blocks the drain, and what would unblock it"
-    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
 
 
 def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:
