@@ -980,17 +980,33 @@ def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iter
     if best.gain <= 0:
         case.notes.append(_no_help(found, case))
         return
-    if 2 * best.gain <= waiting and 0 < best.unused < best.nodes.count:
-        fewer = NewNodes(best.nodes.count - best.unused, best.nodes.like)
-        again = _tried_nodes(fewer, added, case)
-        best = next((one for one in again if one.gain == best.gain), best)
+    if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
+        best = _fewer_nodes(best, waiting, added, case)
     left = waiting - best.gain
     rest = ""
     if left:
         which = "missing" if case.answer.difference.not_created else "pending"
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
-    yield from _new_nodes("ask again with", best.nodes, added, rest)
+    if 2 * best.gain <= waiting and _is_spread(best):
+        nodes = counted(best.nodes.count, "more node")
+        case.notes.append(
+            f"With {nodes} like {best.nodes.like}, {left:,} of {waiting:,} pods wait, too, because "
+            f"of topology spread constraints.{_other_zones(case)}"
+        )
+    yield _added_nodes("ask again with", best.nodes, added, rest)
+
+
+def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, case: _Case) -> _TriedNodes:
+    """Return `best` with fewer nodes, if as many of the `waiting` pods run with these.
+
+    Only the number of nodes that is in proportion to these pods is tried.
+    """
+    count = -(-best.nodes.count * best.gain // waiting)
+    if count == best.nodes.count:
+        return best
+    again = _tried_nodes(NewNodes(count, best.nodes.like), added, case)
+    return next((one for one in again if one.gain >= best.gain), best)
 
 
 def _tried_nodes(more: NewNodes, added: int, case: _Case) -> list[_TriedNodes]:
@@ -1015,10 +1031,27 @@ def _no_help(tried: Sequence[_TriedNodes], case: _Case) -> str:
     pending = first.effect.difference.pending
     is_one = len(case.answer.difference.pending) == 1
     pods = "the pod stays" if is_one else f"{len(pending):,} pods stay"
-    why = "" if first.unused else ": other pods are placed on the new nodes first"
-    if any(SPREAD_MISMATCH in pod.reason for pod in pending):
-        why = ", because of topology spread constraints"
-    return f"With {nodes}, {pods} pending, too{why}."
+    why = "." if first.unused else ": other pods are placed on the new nodes first."
+    if _is_spread(first):
+        why = f", because of topology spread constraints.{_other_zones(case)}"
+    return f"With {nodes}, {pods} pending, too{why}"
+
+
+def _is_spread(tried: _TriedNodes) -> bool:
+    """Return whether topology spread keeps pods off nodes with room, in spite of the new nodes."""
+    return any(SPREAD_MISMATCH in pod.reason for pod in tried.effect.difference.pending)
+
+
+def _other_zones(case: _Case) -> str:
+    """Return a sentence about new nodes in several zones; "" if nodes fail or are drained.
+
+    If nodes fail or are drained, `_unspread` suggests what may help.
+    """
+    change, nodes = case.answer.change, case.answer.without.nodes
+    is_lasting = case.answer.changed.outage is None and not (change.drain or change.cordon)
+    if not is_lasting or len({node.zone for node in nodes}) == 1:
+        return ""
+    return " New nodes in several zones may help; --apply adds the Node objects of a file."
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
@@ -1040,18 +1073,25 @@ def more_nodes(
     yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
 
 
-def _new_nodes(
-    verb: str, found: NewNodes | None, added: int = 0, rest: str = ""
-) -> Iterator[NextStep]:
-    """Yield a what-if with the new nodes `found`; none if `found` is None.
+def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
+    """Yield a what-if with at least the new nodes `found`, which was not tried; none if it is None.
+
+    More nodes may be necessary, because the scheduler does not pack: with new nodes, it leaves more
+    room on the present nodes, too, and this room is often too small for the largest pods.
+    """
+    if found is not None:
+        yield _added_nodes(f"{verb} at least", found)
+
+
+def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> NextStep:
+    """Return a what-if with the new nodes `found`.
 
     `added` is the number of nodes that the question adds already; the what-if adds these, too.
     `verb` is the first word or words of the text, and `rest` its end.
     """
-    if found is not None:
-        more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
-        options = NewNodes(added + found.count, found.like).options
-        yield NextStep(f"{verb} {more} like {found.like}{rest}", shlex.join(options))
+    more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
+    options = NewNodes(added + found.count, found.like).options
+    return NextStep(f"{verb} {more} like {found.like}{rest}", shlex.join(options))
 
 
 def _data_deleted(case: _Case) -> Iterator[NextStep]:
