@@ -547,6 +547,7 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
     is_zonal = len({node.zone for node in nodes}) > 1 and _may_need_a_zone(waiting, case)
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
+    later += _created_later(pending, case)
     reach = VolumeReach(case.manifests, (*pending, *kept, *later))
     by_name = {node.name: node for node in nodes}
     left = {one.pod.key: one.node for one in answer.difference.evicted if one.node in by_name}
@@ -579,6 +580,17 @@ def _with_new_nodes(case: _Case) -> Iterator[NextStep]:
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _created_later(pending: Iterable[PodEnd], case: _Case) -> Iterator[PodEnd]:
+    """Yield a pod for each one that a StatefulSet creates after one of its `pending` pods."""
+    missing = {
+        one.workload: one.missing
+        for one in case.answer.effect.workloads
+        if one.workload.kind == STATEFUL_SET.kind
+    }
+    for ref, pod in {pod.workload: pod for pod in pending}.items():
+        yield from [pod] * missing.get(ref, 0)
 
 
 def _may_need_a_zone(workloads: Collection[WorkloadRef], case: _Case) -> bool:
@@ -985,7 +997,7 @@ def _best_nodes(candidates: Sequence[NewNodes], added: int, case: _Case) -> Iter
     left = waiting - best.gain
     rest = ""
     if left:
-        which = "missing" if case.answer.difference.not_created else "pending"
+        which = "missing" if waiting > len(case.answer.difference.pending) else "pending"
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
     if 2 * best.gain <= waiting and _is_spread(best):
@@ -1018,8 +1030,10 @@ def _tried_nodes(more: NewNodes, added: int, case: _Case) -> list[_TriedNodes]:
 
 
 def _waiting(effect: Effect) -> int:
-    """Return the number of pods that are pending, or that wait to be created again."""
-    return len(effect.difference.pending) + len(effect.difference.not_created)
+    """Return the number of pods that are pending, or that wait to be created."""
+    found = effect.difference
+    missing = sum(one.missing for one in effect.workloads)
+    return len(found.pending) + len(found.not_created) + missing
 
 
 def _no_help(tried: Sequence[_TriedNodes], case: _Case) -> str:

@@ -1146,6 +1146,34 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
     assert not helped.difference.not_created
 
 
+@pytest.mark.parametrize(
+    ("policy", "pending", "what"),
+    [
+        ("OrderedReady", 1, "1 pending: Insufficient cpu, 4 not created, 1 new"),
+        ("Parallel", 5, "5 pending: Insufficient cpu, 1 new"),
+    ],
+)
+def test_pods_that_a_new_stateful_set_creates_later_count(
+    snapshot, make, write, policy, pending, what
+):
+    """The node has room for the first of six pods. An ordered StatefulSet waits for the second."""
+    db = make.workload("StatefulSet", "db", replicas=6, cpu="3")
+    db["spec"]["podManagementPolicy"] = policy
+    cluster = snapshot(make.node("a"))
+    change = ClusterChange(apply=(str(write("db.json", db)),))
+    answer = what_if(cluster, change)
+    assert len(answer.difference.pending) == pending
+    [row] = answer.effect.workloads
+    assert row.words == what
+    later = (
+        " sts/default/db creates 4 more pods only after its pending pod is ready (OrderedReady)."
+    )
+    assert answer.verdict.first.sentence.endswith(later) == (policy == "OrderedReady")
+    assert "--add-nodes 5 --like a" in [code for _, code in steps_of(answer)]
+    helped = what_if(cluster, replace(change, add_nodes=5, like="a"))
+    assert not helped.difference.pending
+
+
 LOCAL = "topology.topolvm.io/node"
 
 

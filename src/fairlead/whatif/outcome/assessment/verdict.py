@@ -310,7 +310,20 @@ def _pending(effect: Effect) -> str | None:
         acting = effect.changed.acting_autoscaler
         stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
-    return f"{_pods_of(pods)} {stay}: {why}{more}.{rollouts}"
+    return f"{_pods_of(pods)} {stay}: {why}{more}.{_later_pods(effect)}{rollouts}"
+
+
+def _later_pods(effect: Effect) -> str:
+    """Return a sentence about the pods that StatefulSets create after pending pods; "" if none."""
+    kind = STATEFUL_SET.kind
+    rows = [one for one in effect.workloads if one.workload.kind == kind and one.missing]
+    rows = [one for one in rows if one.pending]
+    if not rows:
+        return ""
+    count, names = sum(one.missing for one in rows), _names([str(one.workload) for one in rows])
+    their = "its pending pod is" if len(rows) == 1 else "their pending pods are"
+    verb = "creates" if len(rows) == 1 else "create"
+    return f" {names} {verb} {counted(count, 'more pod')} only after {their} ready (OrderedReady)."
 
 
 def _stopped_rollouts(workloads: Iterable[WorkloadEffect]) -> str:
@@ -336,7 +349,8 @@ def _error(effect: Effect) -> str | None:
         return f"{first.subject}{more}: {first.message}."
     if first.is_failing_job:
         return f"{first.subject} can only fail: {first.message}."
-    rows = [one for one in effect.workloads if one.missing]
+    refused = {one.workload for one in errors}
+    rows = [one for one in effect.workloads if one.missing and one.workload in refused]
     if rows:
         count = sum(one.missing for one in rows)
         whose = str(rows[0].workload) if len(rows) == 1 else f"{len(rows):,} workloads"

@@ -7,13 +7,14 @@ without pods in these lists has no row, unless the number of its ready pods chan
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.whatif.input.duration import for_readers
@@ -39,8 +40,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     the same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
     `ended` counts those of them that existed already when the run began. `fewer` counts the
     `removed` pods that never existed in the run with the change. `missing` counts the pods that the
-    workload wants and could not create; a pod that is counted in `not_created` or `down` is not
-    counted here.
+    workload wants and could not create, or that a StatefulSet creates only after a pending pod is
+    ready; a pod that is counted in `not_created` or `down` is not counted here.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -224,6 +225,7 @@ def workload_effects(
     `waited` are the pods that waited long for a node.
     """
     tallies = _tallies(without, changed, difference, lost)
+    _add_later_pods(tallies, without, changed)
     _add_waits(tallies, difference, waited)
     _add_budgets(tallies, changed, difference, budgets)
     _add_outdated(tallies, without, changed)
@@ -274,6 +276,38 @@ def _tallies(
             counts = tallies[error.workload].counts
             counts["missing"] = max(more - counts["not_created"] - counts["down"], 0)
     return tallies
+
+
+def _add_later_pods(
+    tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
+) -> None:
+    """Add the pods that StatefulSets do not create while an earlier pod is pending to `missing`.
+
+    A StatefulSet with the policy Parallel creates all its pods at once, so it lacks none.
+    """
+    waiting = {
+        ref
+        for ref, tally in tallies.items()
+        if ref.kind == STATEFUL_SET.kind and tally.counts["pending"]
+    }
+    if not waiting:
+        return
+    before, after = (_uncreated(waiting, run) for run in (without, changed))
+    for ref in waiting:
+        counts = tallies[ref].counts
+        more = after[ref] - before[ref] - counts["not_created"] - counts["down"]
+        counts["missing"] = max(counts["missing"], more)
+
+
+def _uncreated(refs: Collection[WorkloadRef], run: RunOutcome) -> Counter[WorkloadRef]:
+    """Return how many of their wanted pods the workloads `refs` lack at the end of `run`."""
+    lacking = Counter({ref: one.wanted for ref, one in run.workloads.items() if ref in refs})
+    lacking.subtract(
+        pod.workload
+        for pod in run.pods.values()
+        if pod.workload in lacking and not pod.is_completed
+    )
+    return lacking
 
 
 def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[PodEnd]]]:
