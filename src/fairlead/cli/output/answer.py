@@ -16,6 +16,7 @@ from rich.text import Text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import BETA_ZONE, ZONE
 from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
@@ -31,6 +32,7 @@ from fairlead.cli.output.console.terminal import print_facts, print_line, stdout
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
 from fairlead.cli.output.pod_summary import (
+    NodeGroups,
     deleted_claims,
     displaced,
     kubectl_drain,
@@ -53,6 +55,7 @@ from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_p
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import ObjectError
+from fairlead.whatif.snapshot.node_pool import PoolNames
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
@@ -121,7 +124,7 @@ def _sections(
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)
     yield displaced(answer.difference, start)
-    yield from other_pods(answer.difference)
+    yield from other_pods(answer.difference, _groups(answer, group_by))
     yield deleted_claims(effect.deleted_claims)
     yield from _problems(answer)
     yield _notes(answer)
@@ -339,6 +342,18 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
 
     least = min(len(rows), POOLS_MIN)
     return Section("node pools", len(rows), show, Rank.VERDICTS, least, ROWS_MAX)
+
+
+def _groups(answer: WhatIfAnswer, group_by: str) -> NodeGroups:
+    """Return the node pools, or the zones if the nodes have no pools.
+
+    `group_by` has the same meaning as in `print_answer`.
+    """
+    labels = (group_by,) if group_by else answer.pool_labels
+    nodes = [*answer.without.nodes, *answer.changed.nodes]
+    names = PoolNames.of(labels or (ZONE, BETA_ZONE), [node.labels for node in nodes])
+    group_of = {node.name: names.name(node.labels) for node in nodes}
+    return NodeGroups("NODE POOL" if labels else "ZONE", group_of)
 
 
 def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+
+from msgspec import Struct
+from rich.console import Console
 
 from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import TableColumn
@@ -20,7 +23,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
-from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, Undrained
+from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, PodEnd, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 
 MOVES_MIN: Final = 3
@@ -156,20 +159,28 @@ def displaced(difference: Difference, start: Instant) -> Section:
     return table_section(what, columns, rows, Rank.MOVES, least=MOVES_MIN)
 
 
-def other_pods(difference: Difference) -> Iterator[Section]:
-    """Yield the sections of the remaining lists of pods, such as gone, updated and new pods."""
+class NodeGroups(Struct, frozen=True):
+    """Groups of nodes, such as zones: a title, and the group of each node ("" if it has none)."""
+
+    title: str
+    group_of: Mapping[str, str]
+
+
+def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
+    """Yield the sections of the remaining lists of pods, such as gone, updated and new pods.
+
+    A long list of new or removed pods is summarized for each workload and each of `groups`.
+    """
     node = TableColumn("NODE", is_name=True)
+    gone = [(one.key, one.node) for one in difference.gone]
+    named = TableColumn(f"GONE FOR GOOD ({len(gone):,})", is_name=True)
+    what = f"{counted(len(gone), 'pod')} gone for good"
+    yield table_section(what, (named, node), gone, Rank.CAUSES, least=MOVES_MIN)
     fewer = {one.key for one in difference.fewer}
-    removed = [(one.key, one.node) for one in difference.removed if one.key not in fewer]
-    for title, rank, rows in (
-        ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in difference.gone]),
-        ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in difference.placed]),
-        ("REMOVED", Rank.MOVES, removed),
-        ("ONLY WITHOUT THE CHANGE", Rank.MOVES, [(one.key, one.node) for one in difference.fewer]),
-    ):
-        named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        what = f"{counted(len(rows), 'pod')} {title.lower()}"
-        yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
+    removed = [one for one in difference.removed if one.key not in fewer]
+    yield _placements("NEWLY PLACED", difference.placed, groups)
+    yield _placements("REMOVED", removed, groups)
+    yield _placements("ONLY WITHOUT THE CHANGE", difference.fewer, groups)
     ended = [(one.key, one.node, one.phase) for one in difference.completed]
     named = TableColumn(f"COMPLETED ({len(ended):,})", is_name=True)
     columns = (named, node, TableColumn("PHASE"))
@@ -192,6 +203,42 @@ def other_pods(difference: Difference) -> Iterator[Section]:
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
     what = f"{counted(len(breaches), 'pod')} displaced against a budget"
     yield table_section(what, columns, breaches, Rank.MOVES, least=MOVES_MIN)
+
+
+def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:
+    """Return the section of `pods` and their nodes.
+
+    If not all pods are printed, the section has a row for each workload and each of `groups`
+    instead, unless there are as many of them as pods.
+    """
+    named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
+    what = f"{counted(len(pods), 'pod')} {title.lower()}"
+    rows = [(one.key, one.node) for one in pods]
+    listed = table_section(
+        what, (named, TableColumn("NODE", is_name=True)), rows, Rank.MOVES, least=MOVES_MIN
+    )
+    nodes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in pods:
+        nodes[str(one.workload), groups.group_of.get(one.node, "")].append(one.node)
+    if len(nodes) == len(pods):
+        return listed
+    cells = [
+        (workload, group, f"{len(found):,}", f"{len(set(found)):,}")
+        for (workload, group), found in sorted(nodes.items())
+    ]
+    columns = (
+        named,
+        TableColumn(groups.title, is_name=True),
+        TableColumn("PODS", is_number=True),
+        TableColumn("NODES", is_number=True),
+    )
+    summary = table_section(what, columns, cells, Rank.MOVES)
+
+    def show(console: Console, count: int) -> None:
+        shown = listed if count + 1 >= len(rows) else summary
+        shown.show(console, count)
+
+    return Section(what, len(rows), show, Rank.MOVES, MOVES_MIN)
 
 
 def deleted_claims(claims: Sequence[DeletedClaim]) -> Section:

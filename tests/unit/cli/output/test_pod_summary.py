@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from fairlead.cli.output.pod_summary import displaced, other_pods
+from fairlead.cli.output.pod_summary import NodeGroups, displaced, other_pods
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference
 from fairlead.whatif.outcome.run_outcome import Evicted, NodeEnd, PodEnd, RunOutcome
@@ -28,15 +29,45 @@ def outcome(*pods):
     )  # fmt: skip
 
 
+def printed(sections, rows_max=100):
+    """Return the words of each line, with at most `rows_max` rows of each section."""
+    console = Console(record=True, width=100)
+    for one in sections:
+        if one.rows:
+            one.show(console, min(one.rows, rows_max))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    return list(filter(None, lines))
+
+
+@pytest.mark.parametrize(
+    ("zones", "rows_max", "lines"),
+    [
+        ({"a": "1", "b": "2"}, 3, [
+            ["NEWLY", "PLACED", "(5)", "ZONE", "PODS", "NODES"],
+            ["deploy/ns/web", "1", "2", "1"],
+            ["deploy/ns/web", "2", "3", "1"],
+        ]),
+        ({}, 3, [
+            ["NEWLY", "PLACED", "(5)", "PODS", "NODES"],
+            ["deploy/ns/web", "5", "2"],
+        ]),
+        ({"a": "1", "b": "2"}, 5, [
+            ["NEWLY", "PLACED", "(5)", "NODE"],
+            *(["ns/p0", "a"], ["ns/p1", "b"], ["ns/p2", "b"], ["ns/p3", "a"], ["ns/p4", "b"]),
+        ]),
+    ],
+    ids=["a long list has numbers by zone", "nodes without zones", "a short list has names"],
+)  # fmt: skip
+def test_new_pods_that_do_not_fit_on_the_screen_are_counted(zones, rows_max, lines):
+    pods = [replace(pod(f"p{at}", 1), node=node) for at, node in enumerate("abbab")]
+    found = difference(outcome(), outcome(*pods))
+    assert printed(other_pods(found, NodeGroups("ZONE", zones)), rows_max) == lines
+
+
 def test_pods_that_never_exist_with_the_change_are_not_removed():
     """Without the change, the workload gets a second pod 9 s later; with it, neither remains."""
     found = difference(outcome(pod("p", 0), pod("q", 9)), outcome())
-    console = Console(record=True, width=100)
-    for one in other_pods(found):
-        if one.rows:
-            one.show(console, one.rows)
-    lines = [line.split() for line in console.export_text().splitlines()]
-    assert list(filter(None, lines)) == [
+    assert printed(other_pods(found, NodeGroups("ZONE", {}))) == [
         ["REMOVED", "(1)", "NODE"],
         ["ns/p", "a"],
         ["ONLY", "WITHOUT", "THE", "CHANGE", "(1)", "NODE"],
