@@ -45,9 +45,9 @@ def upgrade_check(
         int | str | None,
         Parameter(
             help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
-            "0). N is a number, or a percentage such as 5% (rounded down, but at least 1). "
-            "With surge nodes, 5% means 5% of the nodes to drain in one zone of one pool; with "
-            "--surge 0, it means 5% of all nodes to drain.",
+            "0; 10% is tried, too). N is a number, or a percentage such as 5% (rounded down, but "
+            "at least 1). With surge nodes, 5% means 5% of the nodes to drain in one zone of one "
+            "pool; with --surge 0, it means 5% of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -103,14 +103,16 @@ def upgrade_check(
     from fairlead.whatif.change.rolling_drain import require_pace
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
-    from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan, run_plan
+    from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
     from fairlead.whatif.planner.node_drain.upgrade_check import (
         SURGE_MAX,
         budgets_on,
         check_nodes,
         pools_of,
+        run_upgrade,
         surge_groups,
         upgrade_answer,
+        upgrade_paces,
         upgrade_rounds,
     )
     from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
@@ -131,13 +133,13 @@ def upgrade_check(
             read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
         )
         source = "--nodes" if nodes else read.snapshot.source
-        at_once = max_unavailable or max(surge, 1)
         experiment = read.experiment
 
         def planned() -> DrainPlan:
             plan = check_nodes(planner, groups, names, source, progress)
             rounds = upgrade_rounds(read.model, plan, groups)
-            run_plan(plan, experiment, progress, max_unavailable=at_once, away=away, rounds=rounds)
+            paces = upgrade_paces(rounds, surge, max_unavailable, away)
+            run_upgrade(plan, experiment, rounds, paces, progress)
             return plan
 
         plan = planned()

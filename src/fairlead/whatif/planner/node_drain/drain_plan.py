@@ -90,7 +90,8 @@ class DrainPlan(Struct):
     that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
     drained alone, with all other nodes in service. `returnable` are the nodes that no single change
     unblocks, but that could be drained if they returned to the cluster afterwards. Their pods would
-    wait for them.
+    wait for them. `faster` is the run of an upgrade at a faster pace than the one that was asked
+    for.
     """
 
     nodes: tuple[str, ...]
@@ -103,6 +104,7 @@ class DrainPlan(Struct):
     left_out: dict[str, str] = field(default_factory=dict)
     alone: tuple[str, ...] = ()
     returnable: list[str] = field(default_factory=list)
+    faster: DrainRun | None = None
 
     @property
     def best(self) -> DrainRun | None:

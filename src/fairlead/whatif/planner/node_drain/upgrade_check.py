@@ -8,6 +8,9 @@ first. Then the other nodes, a given number at a time, are drained, stay down, a
 the surge nodes are drained and deleted.
 
 A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
+
+If the user states no pace, a faster pace is simulated, too: a tenth of the nodes of each round at a
+time. Both simulations run at the same time if there are two cores.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     left_out_findings,
     order_findings,
     pace_table,
+    paces_for,
     pending_table,
     run_tables,
     safe_findings,
@@ -56,7 +60,13 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
-from fairlead.whatif.planner.node_drain.drain_run import DrainRound, DrainRun, pace_seconds
+from fairlead.whatif.planner.node_drain.drain_run import (
+    DrainPace,
+    DrainRound,
+    DrainRun,
+    pace_seconds,
+    run_drains,
+)
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.planner.node_drain.workload_stop import WorkloadStop
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
@@ -68,6 +78,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
+from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.node_pool import (
     NodeTraits,
@@ -78,6 +89,7 @@ from fairlead.whatif.snapshot.node_pool import (
 )
 
 SURGE_MAX: Final = 100
+FASTER: Final = "10%"
 _VARYING: Final = ("memory", "ephemeral-storage")
 _VARYING_PART: Final = 20  # upstream: main.go: max-allocatable-difference-ratio (0.05)
 
@@ -182,6 +194,39 @@ def upgrade_rounds(
     return [DrainRound(tuple(name for one in found for name in one.nodes))] if found else []
 
 
+def run_upgrade(
+    plan: DrainPlan,
+    experiment: Experiment,
+    rounds: Sequence[DrainRound],
+    paces: Sequence[DrainPace],
+    progress: Progress,
+) -> None:
+    """Simulate the `rounds` of `plan` at each of `paces`, and set the results in `plan`.
+
+    The second pace, if there is one, is `plan.faster`. It is None if the first run is not safe.
+    Raises InputError if `experiment` cannot be run.
+    """
+    if rounds:
+        first, *rest = run_drains(experiment, rounds, paces, progress)
+        plan.runs, plan.faster = [first], next(iter(rest), None)
+
+
+def upgrade_paces(
+    rounds: Iterable[DrainRound], surge: int, max_unavailable: int | str | None, away: DurationNs
+) -> list[DrainPace]:
+    """Return the pace of the upgrade, and a faster pace if `max_unavailable` is None.
+
+    The pace is then the number of surge nodes, and the faster pace is FASTER of the nodes of a
+    round, if this is more.
+    """
+    nodes = max((len(one.nodes) for one in rounds), default=0)
+    if max_unavailable is not None:
+        return paces_for(nodes, max_unavailable, away)
+    at_once = max(surge, 1)
+    faster = paces_for(nodes, FASTER, away)
+    return [DrainPace(at_once, away), *(one for one in faster if one.max_unavailable > at_once)]
+
+
 def _node_name(pool: str, position: int) -> str:
     """Return the name of a pool or zone in a form that is allowed in a node's name.
 
@@ -275,8 +320,8 @@ def upgrade_answer(
         *blocker_tables(plan.blockers),
         _stopped(stops),
         wait_table(plan),
-        # It has one row, and the verdict contains the result.
-        replace(pace_table(plan.runs), shown=0),
+        # The verdict and a finding contain the results.
+        replace(pace_table([*plan.runs, *([] if plan.faster is None else [plan.faster])]), shown=0),
         pending_table(plan.runs),
         _never(never),
         *run_tables(run),
@@ -354,6 +399,7 @@ def _findings(
         count = len(plan.drains)
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
+    yield from _faster_findings(plan.faster, surge)
     yield from no_change_findings(plan.blockers)
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
@@ -362,6 +408,17 @@ def _findings(
     if single:
         have, its = ("has", "its pod moves") if len(single) == 1 else ("have", "their pods move")
         yield f"{listed(single)} {have} one replica and will stop while {its}."
+
+
+def _faster_findings(run: DrainRun | None, surge: int) -> Iterable[str]:
+    """Yield a sentence about the `run` at a faster pace, if there is one."""
+    if run is None:
+        return
+    with_pace = f"with --max-unavailable {run.pace.share}, {_pace_words(run, surge)}"
+    if run.is_safe and run.took is not None:
+        yield f"A faster pace is safe, too: {with_pace}, it takes {for_readers(run.took)}."
+    else:
+        yield f"A faster pace is not safe: {with_pace}, {unsafe_because(run)}."
 
 
 def _never(limits: Sequence[BudgetLimit]) -> ResultTable:

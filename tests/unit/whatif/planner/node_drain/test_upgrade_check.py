@@ -13,8 +13,10 @@ from fairlead.whatif.planner.node_drain.upgrade_check import (
     budgets_on,
     check_nodes,
     pools_of,
+    run_upgrade,
     surge_groups,
     upgrade_answer,
+    upgrade_paces,
     upgrade_rounds,
 )
 from fairlead.whatif.planner.node_drain.workload_stop import workload_stops
@@ -445,3 +447,58 @@ def test_a_percentage_of_each_pool_is_a_limit(planner, experiment, make):
         plan = upgrade_plan(planner(*objects), experiment, objects, surge, at_once="50%")
         verdict = upgrade_answer(plan, [], [], surge, "dump.yaml", ()).to_json()["verdict"]
         assert verdict.startswith(f"An upgrade of 5 nodes {words}")
+
+
+def faster(made, experiment, objects, surge, max_unavailable=None):
+    """Return the verdict of an upgrade, and the findings about a faster pace."""
+    groups = surge_groups(made.model, pools_of(made.model, ""), surge)
+    names = [info.name for info in made.model.table.nodes()]
+    plan = check_nodes(made, groups, names, "--nodes", NoProgress())
+    rounds = upgrade_rounds(made.model, plan, groups)
+    paces = upgrade_paces(rounds, surge, max_unavailable, seconds(300))
+    run_upgrade(plan, experiment(*objects), rounds, paces, NoProgress())
+    found = upgrade_answer(plan, (), (), surge, "dump.yaml", ()).to_json()
+    return found["verdict"], [one for one in found["findings"] if "faster" in one]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options", "said"),
+    [
+        (20, (0, None), ["with --max-unavailable 10%, 2 at a time, it takes 50m00s."]),
+        (20, (1, None), ["with --max-unavailable 10%, up to 2 at a time, it takes 50m00s."]),
+        (19, (0, None), []),
+        (20, (2, None), []),
+        (20, (0, 1), []),
+    ],
+    ids=[
+        "a tenth of all nodes",
+        "a tenth of the nodes of a zone",
+        "a tenth is one node",
+        "a tenth is as many as the surge nodes",
+        "the user states the pace",
+    ],
+)
+def test_an_upgrade_is_also_tried_at_a_faster_pace(planner, experiment, make, nodes, options, said):
+    objects = [make.node(f"n{number:02}") for number in range(nodes)]
+    _, findings = faster(planner(*objects), experiment, objects, *options)
+    assert findings == [f"A faster pace is safe, too: {words}" for words in said]
+
+
+def test_the_answer_says_why_a_faster_pace_is_not_safe(planner, experiment, make):
+    """The two nodes with pods are drained at the same time, and no budget protects the pods."""
+    objects = [make.node(f"n{number:02}") for number in range(20)]
+    web = make.workload("ReplicaSet", "web", replicas=2)
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{at}", node_name=f"n0{at}", owner="web") for at in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    cluster = [*objects, web, *pods]
+    verdict, [finding] = faster(planner(*cluster), experiment, cluster, 0)
+    assert verdict.startswith(
+        "An upgrade of 20 nodes one at a time, without surge nodes, completes"
+    )
+    assert finding == (
+        "A faster pace is not safe: with --max-unavailable 10%, 2 at a time, rs/default/web "
+        "stops for a time."
+    )
