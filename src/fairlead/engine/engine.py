@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Issued
-from fairlead.engine.core.controller import Controller, PodHandler
+from fairlead.engine.core.controller import Controller, NoDeadlines, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
 from fairlead.engine.core.issuer import Issuer
@@ -35,12 +35,17 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_de
 
 
 class _Member:
-    """A controller of an engine; `place` is its index in the engine's list of deadlines."""
+    """A controller of an engine.
 
-    __slots__ = ("controller", "handle_pod", "interest", "issuer", "place")
+    `place` is its index in the engine's list of deadlines. `bit` is the bit that stands for it in a
+    set of members with deadlines: 1 << place, or 0 if it has no deadlines.
+    """
+
+    __slots__ = ("bit", "controller", "handle_pod", "interest", "issuer", "place")
 
     def __init__(self, place: int, controller: Controller) -> None:
         self.place = place
+        self.bit = 0 if isinstance(controller, NoDeadlines) else 1 << place
         self.controller = controller
         self.issuer = controller.issuer
         self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
@@ -48,12 +53,13 @@ class _Member:
 
 
 class _Group:
-    """Some members of an engine; equal only to itself, because comparing tuples would be slow."""
+    """Members, and the set of those that have deadlines, as an integer with their bits."""
 
-    __slots__ = ("members",)
+    __slots__ = ("bits", "members")
 
-    def __init__(self, members: tuple[_Member, ...]) -> None:
-        self.members = members
+    def __init__(self, members: Iterable[_Member]) -> None:
+        self.members = tuple(members)
+        self.bits = sum(member.bit for member in self.members)
 
 
 class Engine:
@@ -72,17 +78,17 @@ class Engine:
         self.cluster = cluster
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, count(), controllers))
-        # One group for all topics with the same members, so that few groups are in `_touched`.
-        self._groups: dict[tuple[_Member, ...], _Group] = {}
-        self._everyone = self._group_of(self._members)
-        self._alone = [self._group_of((member,)) for member in self._members]
+        self._everyone = _Group(self._members)
         self._is_selective = any(member.interest.is_selective for member in self._members)
-        # The next deadline of each member. It may be outdated for members of the groups in
+        # The next deadline of each member. It may be outdated for the members whose bits are set in
         # `_touched`: they have handled something since their `next_deadline` was last called.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
-        self._touched: dict[_Group, None] = {self._everyone: None}
-        always = [member for member in self._members if not member.interest.keeps_deadline]
-        self._always_touched = {self._group_of(tuple(always)): None} if always else {}
+        self._touched = self._everyone.bits
+        self._always_touched = _Group(
+            member for member in self._members if not member.interest.keeps_deadline
+        ).bits
+        # Members by their bits. Few of the possible sets occur: the unions of the few groups below.
+        self._with_bits: dict[int, tuple[_Member, ...]] = {}
         # The members that need a stimulus, by its topic and, for the success of a command, by the
         # issuer. There are few topics, because a topic consists only of classes and a kind.
         self._concerned: dict[tuple[Topic, Issuer | None], _Group] = {}
@@ -109,7 +115,7 @@ class Engine:
                 return self._handle_pod(stimulus, changed, now)
         issued: list[Issued] = []
         concerned = self._selected(stimulus) if self._is_selective else self._everyone
-        self._touched[concerned] = None
+        self._touched |= concerned.bits
         for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
             if commands:
@@ -121,7 +127,7 @@ class Engine:
         issued: list[Issued] = []
         is_readiness = type(changed) is ReadinessChanged
         concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
-        self._touched[concerned] = None
+        self._touched |= concerned.bits
         for member in concerned.members:
             handle = member.handle_pod
             commands = (
@@ -158,17 +164,9 @@ class Engine:
         concerned = self._concerned.get((topic, issuer))
         if concerned is None:
             members = self._members_for(issuer)
-            concerned = self._group_of(
-                tuple(one for one in members if one.interest.includes(topic))
-            )
+            concerned = _Group(one for one in members if one.interest.includes(topic))
             self._concerned[topic, issuer] = concerned
         return concerned
-
-    def _group_of(self, members: tuple[_Member, ...]) -> _Group:
-        group = self._groups.get(members)
-        if group is None:
-            group = self._groups[members] = _Group(members)
-        return group
 
     def _members_for(self, issuer: Issuer | None) -> list[_Member]:
         """Return the members with the issuer `issuer`; all members if it is None."""
@@ -213,20 +211,17 @@ class Engine:
         """
         deadlines, touched = self._deadlines, self._touched
         if touched:
-            members: Iterable[_Member]
-            if len(touched) > 1:
-                members = dict.fromkeys([one for group in touched for one in group.members])
-            else:
-                (group,) = touched
-                members = group.members
+            members = self._with_bits.get(touched)
+            if members is None:
+                members = tuple(one for one in self._members if one.bit & touched)
+                self._with_bits[touched] = members
             for member in members:
                 due = member.controller.next_deadline()
                 deadlines[member.place] = _NEVER if due is None else due
-            touched.clear()
-            touched.update(self._always_touched)
+            self._touched = self._always_touched
         return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
-        self._touched[self._alone[member.place]] = None
+        self._touched |= member.bit
         issuer = member.issuer
         return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]
