@@ -49,14 +49,18 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
 
     If nodes meet each requirement of an alternative, but none of them all, a sentence says so. The
     alternatives are the terms of the node affinity, each together with the nodeSelector. Nothing is
-    known about alternatives that name a node (matchFields).
+    known about alternatives that name a node (matchFields). An empty term matches no node.
     """
     selector = [
         NodeSelectorRequirement(key=key, operator="In", values=(value,))
         for key, value in pod.spec.node_selector.items()
     ]
     terms = required_terms(pod)
-    alternatives = [[*selector, *one.match_expressions] for one in terms] if terms else [selector]
+    alternatives = [selector]
+    if terms:
+        alternatives = [
+            [*selector, *one.match_expressions] for one in terms if one.match_expressions
+        ]
     if not nodes or any(one.match_fields for one in terms):
         return
     meeting = {
@@ -77,15 +81,19 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
     """Return a sentence about a requirement that no node meets, and the values of its label."""
     if one.operator == "Exists":
         return f"No node has the label {one.key}."
+    if one.operator == "DoesNotExist":
+        return f"Every node has the label {one.key}."
     values = Counter(labels[one.key] for labels in nodes if one.key in labels)
     if not values:
         return f"No node has {_words(one)}; no node has the label {one.key}."
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{value or repr(value)} ({counted(n, 'node')})" for value, n in ordered]
-    if len(shown) == 1:
-        return f"No node has {_words(one)}; the only value of {one.key} is {shown[0]}."
     if len(shown) > _VALUES_MAX:
         shown[_VALUES_MAX:] = [f"{len(shown) - _VALUES_MAX:,} more"]
+    if one.operator == "NotIn":
+        return f"Every node has one of the excluded values of {one.key}: {_listed(shown)}."
+    if len(shown) == 1:
+        return f"No node has {_words(one)}; the only value of {one.key} is {shown[0]}."
     return f"No node has {_words(one)}; the values of {one.key} are {_listed(shown)}."
 
 

@@ -74,8 +74,10 @@ def tainted(node, *texts, **spec):
         ),
         (
             affinity([requires("zone", "NotIn", "a", "b")]),
-            ["No node has zone NotIn a, b; the values of zone are a (2 nodes) and b (1 node)."],
+            ["Every node has one of the excluded values of zone: a (2 nodes) and b (1 node)."],
         ),
+        (affinity([requires("pool", "DoesNotExist")]), ["Every node has the label pool."]),
+        (affinity([]) | {"nodeSelector": {"pool": "mem"}}, []),
         (
             affinity([requires("pool", "Exists"), requires("tier", "Exists")]),
             ["No node has the label tier."],
@@ -90,7 +92,9 @@ def tainted(node, *texts, **spec):
         "a key that no node has",
         "labels that no node has together",
         "terms of which each has a label that no node has",
-        "another operator",
+        "values that all nodes have and must not have",
+        "a label that all nodes have and must not have",
+        "an empty term, which matches no node",
         "a label that no node has beside one that all nodes have",
         "a term that matches",
         "labels that match a node that is too small",
