@@ -23,13 +23,15 @@ def field_differences(prefix: str, old: Mapping[str, Any], new: Mapping[str, Any
             yield f"{start}{key} {arrow(before, after)}"
 
 
-def leaves(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the values below `value` by path; a list counts as one value."""
-    if not isinstance(value, dict):
-        return {path: value}
+def leaves(value: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Return the values below `value` by path; a list and an empty object count as one value."""
     found: dict[str, Any] = {}
     for key, one in value.items():
-        found |= leaves(one, f"{path}.{key}" if path else str(key))
+        inner = f"{path}.{key}" if path else str(key)
+        if isinstance(one, dict) and one:
+            found |= leaves(one, inner)
+        else:
+            found[inner] = one
     return found
 
 

@@ -189,6 +189,15 @@ def test_other_objects_are_compared_by_their_fields(compared, cluster, make):
     ]  # fmt: skip
 
 
+def test_an_empty_selector_differs_from_an_absent_one(compared, cluster):
+    """For the eviction API, it selects all pods of the namespace."""
+    before, after = budget("all", 1), budget("all", 1)
+    before["spec"]["selector"] = {}
+    del after["spec"]["selector"]
+    [row] = compared([*cluster, before], [*cluster, after])["objects"]
+    assert row["what"] == ["spec.selector {} → none"]
+
+
 @pytest.mark.parametrize(("extra", "code"), [(0, 0), (1, 1)])
 def test_the_exit_status_says_whether_dumps_differ(write, cluster, make, capsys, extra, code):
     before = write("a.json", *cluster)
