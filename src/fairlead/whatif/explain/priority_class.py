@@ -352,7 +352,11 @@ def _problems(classes: PriorityClasses, one: UsedClass, naming: Sequence[str]) -
         if other.value == one.value and other is not one and other.name != NO_CLASS
     ]
     if same and not is_system:
-        yield f"{listed(same)} has the same value: none of their pods may preempt the others."
+        verb = "has" if len(same) == 1 else "have"
+        yield (
+            f"{listed(same)} {verb} the same value: pods with this priority may not preempt one "
+            "another."
+        )
     priorities = Counter(pod.priority for pod in one.pods if pod.priority != one.value)
     for priority, count in sorted(priorities.items()):
         have = counted(count, "of its pods has", "of its pods have")

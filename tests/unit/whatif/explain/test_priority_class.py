@@ -125,7 +125,9 @@ def test_higher_classes_with_the_policy_never_are_counted(explained, cluster, ma
 MISTAKES = {
     "pc/unused": "No pod and no workload uses it.",
     "pc/named": "No pod uses it now, but Deployment default/idle names it.",
-    "pc/twin": "unused has the same value: none of their pods may preempt the others.",
+    "pc/twin": "unused has the same value: pods with this priority may not preempt one another.",
+    "pc/third": "first, second have the same value: pods with this priority may not preempt one "
+    "another.",
     "pc/changed": "1 of its pods has priority 7 instead of 500: existing pods keep the priority "
     "that their class had when they were created.",
     "pc/stronger": "1 of its pods has the preemptionPolicy PreemptLowerPriority instead of Never.",
@@ -143,6 +145,7 @@ def test_probable_mistakes_are_problems(explained, make, target, problem):
         make.priority_class("unused", 200),
         make.priority_class("twin", 200),
         make.priority_class("named", 300),
+        *(make.priority_class(name, 400) for name in ("first", "second", "third")),
         make.priority_class("changed", 500),
         make.priority_class("stronger", 600, preemptionPolicy="Never"),
         make.priority_class("lonely", 700),
