@@ -102,7 +102,8 @@ class RebalancePlan(Struct):
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
     pod, the message of the quota that refuses its replacement for good. `mismatched` are the
-    workloads with moves that are left out because images may not run on a pod's new node.
+    workloads that had a pod in a move that is left out, because the pod's images may not run on the
+    node that it would have got.
     """
 
     before: NodeBalance
@@ -461,9 +462,9 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
         yield f"{counted(plan.failing, 'pod')} {stay}: {the} would not replace {them}."
     if plan.mismatched:
         yield (
-            f"Moves of pods of {listed(plan.mismatched)} are left out: the scheduler would place "
-            "pods on nodes of a platform on which their images do not run in the dump. "
-            f"A nodeSelector for {OS} or {ARCH} keeps them off such nodes."
+            "Moves are left out after which the scheduler would place pods of "
+            f"{listed(plan.mismatched)} on nodes of a platform on which their images do not run in "
+            f"the dump. A nodeSelector for {OS} or {ARCH} keeps them off such nodes."
         )
     if plan.refused:
         stay, the, them = "stay where they are", "their controllers", "them"
