@@ -321,8 +321,9 @@ def _later_pods(effect: Effect) -> str:
     if not rows:
         return ""
     count, names = sum(one.missing for one in rows), _names([str(one.workload) for one in rows])
-    their = "its pending pod is" if len(rows) == 1 else "their pending pods are"
-    verb = "creates" if len(rows) == 1 else "create"
+    whose, verb = ("its", "creates") if len(rows) == 1 else ("their", "create")
+    is_one = sum(one.pending for one in rows) == 1
+    their = f"{whose} pending pod is" if is_one else f"{whose} pending pods are"
     return f" {names} {verb} {counted(count, 'more pod')} only after {their} ready (OrderedReady)."
 
 

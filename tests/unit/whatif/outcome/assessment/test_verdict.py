@@ -544,3 +544,16 @@ def test_an_unfinished_drain_says_how_long_it_takes():
     with_drains = outcome(HERE, drains=(NOT_BACK, BACK, *waiting))
     found = verdict_of(effect_of(outcome(HERE), with_drains, NO_DRAIN)).first
     assert found.sentence.endswith("1 of 5 nodes is back; at this pace, it takes 2m00s.")
+
+
+@pytest.mark.parametrize(("pending", "end"), [(1, "pod is"), (2, "pods are")])
+def test_the_sentence_about_later_pods_counts_the_pending_pods(pending, end):
+    """A StatefulSet can have several pending pods, for example if their nodes fail."""
+    db = WorkloadRef("StatefulSet", "ns", "db")
+    pods = [replace(pod(f"db-{at}", reason="Insufficient cpu"), owner=db) for at in range(pending)]
+    without = outcome(workloads={db: ready(0, 0, 0)})
+    found = effect_of(without, outcome(*pods, workloads={db: ready(5, 0, 0)}))
+    assert verdict_of(found).first.sentence.endswith(
+        f" sts/ns/db creates {5 - pending} more pods only after its pending {end} ready "
+        "(OrderedReady)."
+    )
