@@ -675,7 +675,7 @@ def _without_failed_nodes(case: _Case) -> Iterator[NextStep]:
     which, objects = "nodes are", "their Node objects"
     if len(names) == 1:
         which, objects = "node is", "its Node object"
-    pods = "the pending pod then runs" if before == 1 else f"all {before:,} pending pods then run"
+    pods = "the pending pod then runs" if before == 1 else f"the {before:,} pending pods then run"
     if after:
         verb = "runs" if before - after == 1 else "run"
         pods = f"{before - after:,} of {before:,} pending pods then {verb}"

@@ -405,7 +405,7 @@ def test_the_deletion_of_failed_nodes_ends_their_part_in_topology_spread(snapsho
     change = ClusterChange(failures=Failures(fail_zone=("1",)))
     step = what_if(snapshot(*spread), change).next_steps[0]
     assert step.words == (
-        "if the failed node is shut down for good, delete its Node object; all 2 pending pods then "
+        "if the failed node is shut down for good, delete its Node object; the 2 pending pods then "
         "run"
     )
     assert step.code == "kubectl delete nodes a"
