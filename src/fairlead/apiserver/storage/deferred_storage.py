@@ -109,7 +109,7 @@ class DeferredStorage(Storage):
 
         Returns False and changes nothing if this storage logs changes, indexes pods or is full.
         """
-        if not self._may_change_unheard:
+        if not self._may_skip_listeners:
             return False
         kind = successor.kind
         kept: dict[Key, Any] = self._of(kind)
@@ -124,7 +124,7 @@ class DeferredStorage(Storage):
 
         Listeners are not called, and False is returned, as in `replace_deferred`.
         """
-        if not self._may_change_unheard:
+        if not self._may_skip_listeners:
             return False
         del self._objects[kind.resource][key]
         self._list_keys.pop(kind.resource, None)
@@ -133,7 +133,7 @@ class DeferredStorage(Storage):
         return True
 
     @property
-    def _may_change_unheard(self) -> bool:
+    def _may_skip_listeners(self) -> bool:
         return not self._log.maxlen and self._pods_by_node is None and not self.is_full
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:

@@ -178,7 +178,7 @@ class NodeTable:
                 self._advance(labels=True)
             elif old.spec.taints != node.spec.taints:
                 self._advance(labels=False)
-            if _are_of_one_machine(old, node):
+            if _have_equal_labels_and_resources(old, node):
                 info.node, info.labels = node, node.metadata.labels
                 self._write_spec(info)
                 self.node_log.append(info.row)
@@ -422,8 +422,8 @@ class NodeTable:
         assert self.volume_use == volume_use
 
 
-def _are_of_one_machine(old: Node, new: Node) -> bool:
-    """Return whether two versions of a node agree in labels, allocatable resources and images."""
+def _have_equal_labels_and_resources(old: Node, new: Node) -> bool:
+    """Return whether two versions of a node have equal labels, allocatable amounts and images."""
     return (
         old.metadata.labels == new.metadata.labels
         and old.status.allocatable == new.status.allocatable

@@ -25,16 +25,16 @@ def split_by_budget(
     `pods` are sorted by importance; both lists keep the order. The removal of a pod counts against
     all budgets that match the pod, even if the removal violates one of them.
     """
-    charge = BudgetCharge(budgets)
+    remaining = RemainingDisruptions(budgets)
     violating: list[PodInfo] = []
     others: list[PodInfo] = []
     for pod in pods:
-        (violating if charge.is_violated_by(pod) else others).append(pod)
+        (violating if remaining.charge(pod) else others).append(pod)
     return violating, others
 
 
-class BudgetCharge:
-    """How many disruptions each budget still allows while pods are removed one after another."""
+class RemainingDisruptions:
+    """The disruptions that each budget still allows, while pods are removed one after another."""
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
         """Start with what the status of each of `budgets` allows."""
@@ -43,8 +43,8 @@ class BudgetCharge:
         self._budgets = budgets
         self._left: dict[str, int] = {}
 
-    def is_violated_by(self, pod: PodInfo) -> bool:
-        """Charge the removal of `pod` to all its budgets; return whether it violates one of them.
+    def charge(self, pod: PodInfo) -> bool:
+        """Charge all budgets of `pod` with its removal; return whether this violates one of them.
 
         A budget that has already recorded the eviction of `pod` is not charged.
         """

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import PodDisruptionBudget, PodGroup
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.framework.preemption.disruption_budget import BudgetCharge
+from fairlead.engine.framework.preemption.disruption_budget import RemainingDisruptions
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_groups import PodGroupTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -82,10 +82,10 @@ def split_victims_by_budget(
 
     upstream: framework/preemption/util.go: filterVictimsWithPDBViolation
     """
-    charge = BudgetCharge(budgets)
+    remaining = RemainingDisruptions(budgets)
     violating: list[PreemptionVictim] = []
     others: list[PreemptionVictim] = []
     for victim in victims:
-        violates = [charge.is_violated_by(pod) for _, pod in victim.pods]  # charges every pod
+        violates = [remaining.charge(pod) for _, pod in victim.pods]  # a list: every pod counts
         (violating if any(violates) else others).append(victim)
     return violating, others
