@@ -507,7 +507,7 @@ def _start_times(
         return StartTimes(
             draws=0, running=covered.running, known=0, stated=0, look_ahead=0, rows=()
         )
-    from fairlead.whatif.run.start_time import start_times  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.run.start_time import start_times  # noqa: PLC0415 - rarely needed
 
     draws = conditions.seeds if conditions.seeds > 1 else DRAWS_DEFAULT
     experiments = [
@@ -555,13 +555,13 @@ def _other_seeds(
     conditions: Conditions,
     progress: Progress,
 ) -> Iterator[SeedOutcome]:
-    """Yield the outcomes of all seeds except the first; each seed has its own order of arrival.
+    """Return the outcomes of all seeds except the first; each seed has its own order of arrival.
 
     `first` are the experiments of the first seed.
     """
     if conditions.seeds == 1:
         return iter(())
-    from fairlead.whatif.run.repeated_run import repeated_runs  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.run.repeated_run import repeated_runs  # noqa: PLC0415 - rarely needed
 
     def outcome(index: int, progress: Progress) -> SeedOutcome:
         number = index + 1  # the first seed has the number 0

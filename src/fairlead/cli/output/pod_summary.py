@@ -209,7 +209,7 @@ def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Secti
     """Return the section of `pods` and their nodes.
 
     If not all pods are printed, the section has a row for each workload and each of `groups`
-    instead, unless there are as many of them as pods.
+    instead, unless there are as many such rows as pods.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"

@@ -21,7 +21,8 @@ class PluginSplit:
     The plugins in `idle`, which skip pods of that shape, are left out. Filters are cached up
     to the first CLUSTER plugin; these cached Filters are NODE and ROW plugins. No uncached Filter
     precedes a cached one, so the reported rejection is that of the first plugin, in configured
-    order, that rejects the node. `local_names` are the names of the cached plugins, whose PreFilter
+    order, that rejects the node. `wider_filters` are those uncached Filters whose results depend on
+    more than the node. `local_names` are the names of the cached plugins, whose PreFilter
     and PreScore run once per shape.
     """
 

@@ -117,8 +117,9 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
 def _stale(history: History, pods: PodSet, seed: int) -> dict[str, None]:
     """Return the names of the outdated `pods` in the order in which an update replaces them.
 
-    Upstream has no fixed order: it iterates over a map, which Go does in random order. With the
-    name of the DaemonSet, DaemonSets that are updated at the same time get different orders.
+    Upstream has no fixed order: it iterates over a map, which Go does in random order. Here, the
+    order depends on `seed` and on the name of the DaemonSet, so that DaemonSets that are updated at
+    the same time get different orders.
     """
     # upstream: pkg/controller/daemon/update.go:rollingUpdate
     stale = (
