@@ -58,6 +58,12 @@ def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTa
             return False
 
 
+def taint_text(taint: Taint) -> str:
+    """Return `key=value:Effect`, or `key:Effect` if the taint has no value."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     """Return True if any of `tolerations` matches `taint`."""
     return any(tolerates(toleration, taint) for toleration in tolerations)

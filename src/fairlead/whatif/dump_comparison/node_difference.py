@@ -10,6 +10,7 @@ from msgspec import Struct
 from fairlead.api.json import text
 from fairlead.api.node_readiness import is_ready_node
 from fairlead.api.objects import Node
+from fairlead.api.taint import taint_text
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import BETA_INSTANCE_TYPE, INSTANCE_TYPE
 from fairlead.apiserver.kind import NODE
@@ -114,14 +115,8 @@ def _node_differences(before: DumpedNode, after: DumpedNode) -> Iterator[str]:
     for key in sorted({*labels, *new_labels}):
         if labels.get(key) != new_labels.get(key):
             yield f"label {key} {arrow(labels.get(key), new_labels.get(key))}"
-    was, has = _taints(old), _taints(new)
+    was, has = (list(map(taint_text, one.spec.taints)) for one in (old, new))
     yield from (f"taint {one} {ADDED}" for one in has if one not in was)
     yield from (f"taint {one} {REMOVED}" for one in was if one not in has)
     amounts = old.status.allocatable.items(), new.status.allocatable.items()
     yield from field_differences("allocatable", *({k: str(v) for k, v in one} for one in amounts))
-
-
-def _taints(node: Node) -> list[str]:
-    return [
-        f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}" for one in node.spec.taints
-    ]

@@ -18,6 +18,7 @@ from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.taint import taint_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
@@ -202,11 +203,7 @@ def _state(node: Node) -> Iterator[str]:
     yield from (words for one in node.spec.taints if (words := _REMOVED_BY.get(one.key)))
     if node.spec.unschedulable:
         yield "It is cordoned: no new pods are placed on it."
-    taints = [
-        f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
-        for one in node.spec.taints
-        if is_lasting_taint(one.key)
-    ]
+    taints = [taint_text(one) for one in node.spec.taints if is_lasting_taint(one.key)]
     if taints:
         yield f"Pods need tolerations for {', '.join(taints)}."
 

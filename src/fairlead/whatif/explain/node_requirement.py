@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Toleration
 from fairlead.api.selector import requirement_matches
-from fairlead.api.taint import CONDITION_TAINTS, NO_EXECUTE, NO_SCHEDULE, is_tolerated
+from fairlead.api.taint import CONDITION_TAINTS, NO_EXECUTE, NO_SCHEDULE, is_tolerated, taint_text
 from fairlead.api.text.count import counted
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -121,7 +121,7 @@ def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
         taints = _untolerated(node.node, pod.pod)
         is_in_service = takes_pods(node.node) and not node.node.spec.unschedulable
         if is_in_service and taints and not any(one.key in CONDITION_TAINTS for one in taints):
-            keeping[tuple(_taint_text(one) for one in taints)] += 1
+            keeping[tuple(map(taint_text, taints))] += 1
             names.append(node.name)
     if not names:
         return
@@ -143,10 +143,6 @@ def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 def _untolerated(node: Node, pod: Pod) -> list[Taint]:
     taints = (one for one in node.spec.taints if one.effect in _REJECTING)
     return [one for one in taints if not is_tolerated(one, pod.spec.tolerations)]
-
-
-def _taint_text(one: Taint) -> str:
-    return f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
 
 
 def _listed(parts: Iterable[str]) -> str:

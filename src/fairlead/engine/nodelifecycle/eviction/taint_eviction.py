@@ -25,7 +25,7 @@ from msgspec import Struct
 from fairlead.api.node_readiness import TRUE
 from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
 from fairlead.api.pods.facts import condition, is_terminating
-from fairlead.api.taint import NO_EXECUTE, tolerates
+from fairlead.api.taint import NO_EXECUTE, taint_text, tolerates
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (
     Command,
@@ -233,7 +233,7 @@ class TaintEviction:
         due = max(now, since + seconds(limit_s))
         timer = self._timers[pod.key] = _Timer(pod_ref(pod), since, due)
         self._due.add(timer.due, timer)
-        names, node = tuple(map(_name, taints)), pod.spec.node_name
+        names, node = tuple(map(taint_text, taints)), pod.spec.node_name
         self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
         return []
 
@@ -268,7 +268,7 @@ class TaintEviction:
         if self._profile.adds_disruption_target and not _is_marked(pod):
             disrupted = observed(DISRUPTED, pod.metadata.generation)
             yield PatchStatus(ref, conditions=(disrupted,))
-        why = f"taint {', '.join(map(_name, taints))}" if taints else "taint"
+        why = f"taint {', '.join(map(taint_text, taints))}" if taints else "taint"
         delete = DeleteObject(ref, why=why)
         if not is_terminating(pod):
             self._deletions[ref] = _Deletion(delete, pod.spec.node_name, why)
@@ -327,11 +327,6 @@ def _is_marked(pod: Pod) -> bool:
         DISRUPTED.reason,
         DISRUPTED.message,
     )
-
-
-def _name(taint: Taint) -> str:
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 ENDLESS: Final = None

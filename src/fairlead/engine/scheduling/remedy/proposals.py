@@ -18,7 +18,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.pods.volumes import is_exclusive, named_claims
-from fairlead.api.taint import NO_SCHEDULE, find_untolerated
+from fairlead.api.taint import NO_SCHEDULE, find_untolerated, taint_text
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.volume_restrictions import READ_WRITE_ONCE_POD, in_conflict
@@ -78,7 +78,7 @@ def _tolerate(
     if taint is None:
         return
     one = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-    yield RemedyChange(f"tolerate taint {_written(taint)}", pod=tolerating(pod.pod, one))
+    yield RemedyChange(f"tolerate taint {taint_text(taint)}", pod=tolerating(pod.pod, one))
     everything = Toleration(operator="Exists")
     yield RemedyChange("tolerate every taint", pod=tolerating(pod.pod, everything))
 
@@ -171,8 +171,3 @@ def tolerating(pod: Pod, toleration: Toleration) -> Pod:
 
 def _is_of_cordon(taint: Taint) -> bool:
     return taint.key == _UNSCHEDULABLE and taint.effect == NO_SCHEDULE
-
-
-def _written(taint: Taint) -> str:
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fairlead.api.objects import Taint, Toleration
-from fairlead.api.taint import tolerates
+from fairlead.api.taint import taint_text, tolerates
 from fairlead.api.text.integer import parse_int64
 
 
@@ -18,12 +18,6 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> s
     if not found:
         return None
     return "; ".join(f"did not tolerate taint (taint={taint_text(one)})" for one in found)
-
-
-def taint_text(taint: Taint) -> str:
-    """Return `key=value:Effect`, or `key:Effect` if the taint has no value."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 def _matches(toleration: Toleration, taint: Taint) -> bool:
