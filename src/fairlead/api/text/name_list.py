@@ -1,8 +1,8 @@
-"""listed: formats a list of names as a short text."""
+"""listed and joined: format a list of names as a text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -10,3 +10,9 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     rest = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return a text with all names: `a`, `a and b`, or `a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -7,7 +7,7 @@ taints. It names neither the label or taint, nor the values that the label has.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fairlead.api.node_selector import required_node_affinity_matches
@@ -15,6 +15,7 @@ from fairlead.api.objects import Node, NodeSelectorRequirement, Pod, Taint, Tole
 from fairlead.api.selector import requirement_matches
 from fairlead.api.taint import CONDITION_TAINTS, NO_EXECUTE, NO_SCHEDULE, is_tolerated, taint_text
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import joined
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.affinity import required_terms
@@ -74,7 +75,7 @@ def _absent_labels(pod: Pod, nodes: Sequence[Labels]) -> Iterator[str]:
     for alternative in alternatives:
         if alternative and all(meeting[one] for one in alternative):
             parts = [f"{_words(one)} ({counted(meeting[one], 'node')})" for one in alternative]
-            yield f"No node has all of these: {_listed(parts)}."
+            yield f"No node has all of these: {joined(parts)}."
 
 
 def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
@@ -91,10 +92,10 @@ def _absent_label(one: NodeSelectorRequirement, nodes: Sequence[Labels]) -> str:
     if len(shown) > _VALUES_MAX:
         shown[_VALUES_MAX:] = [f"{len(shown) - _VALUES_MAX:,} more"]
     if one.operator == "NotIn":
-        return f"Every node has one of the excluded values of {one.key}: {_listed(shown)}."
+        return f"Every node has one of the excluded values of {one.key}: {joined(shown)}."
     if len(shown) == 1:
         return f"No node has {_words(one)}; the only value of {one.key} is {shown[0]}."
-    return f"No node has {_words(one)}; the values of {one.key} are {_listed(shown)}."
+    return f"No node has {_words(one)}; the values of {one.key} are {joined(shown)}."
 
 
 def _words(one: NodeSelectorRequirement) -> str:
@@ -132,7 +133,7 @@ def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
     if len(ordered) == 1:
         texts = ordered[0][0]
         noun = "taint" if len(texts) == 1 else "taints"
-        yield f"{which} the {noun} {_listed(texts)}, which the pod does not tolerate."
+        yield f"{which} the {noun} {joined(texts)}, which the pod does not tolerate."
         return
     shown = [f"{', '.join(texts)} ({counted(count, 'node')})" for texts, count in ordered]
     if len(shown) > _VALUES_MAX:
@@ -143,9 +144,3 @@ def _untolerated_taints(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 def _untolerated(node: Node, pod: Pod) -> list[Taint]:
     taints = (one for one in node.spec.taints if one.effect in _REJECTING)
     return [one for one in taints if not is_tolerated(one, pod.spec.tolerations)]
-
-
-def _listed(parts: Iterable[str]) -> str:
-    """Return the parts as a text: `a`, `a and b`, or `a, b and c`."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last

@@ -39,6 +39,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import joined
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.plugins.node_unschedulable import tolerates_cordon
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -639,8 +640,7 @@ def _several(
     The eviction API refuses a pod with several budgets. The edit of the blocker deletes `others`,
     which are all of `limits` except one.
     """
-    *names, last = map(_name, limits)
-    which = f"{', '.join(names)} and {last}"
+    which = joined(map(_name, limits))
     why = f"{which} select it; the eviction API refuses pods with several budgets"
     edit = f"kubectl -n {pod.namespace} delete pdb {' '.join(map(_name, others))}"
     if owners := [one.owner for one in others if one.owner]:

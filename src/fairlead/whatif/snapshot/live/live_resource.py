@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import joined
 from fairlead.apiserver.kind import KINDS, Kind
 from fairlead.whatif.snapshot.installed_autoscaler import STATUS, STATUS_NAMESPACE
 
@@ -164,7 +165,7 @@ def unreadable_lines(resources: Iterable[str]) -> list[str]:
             by_meaning.setdefault(known.consequence, []).append(known.kind.plural)
     # Several API groups have a resource of the same name, such as podgroups.
     return [
-        f"no {_joined(list(dict.fromkeys(plurals)))} could be read: {meaning}"
+        f"no {joined(dict.fromkeys(plurals))} could be read: {meaning}"
         for meaning, plurals in by_meaning.items()
     ]
 
@@ -173,10 +174,6 @@ def unreadable_notes(resources: Iterable[str]) -> list[str]:
     """Return the lines of `unreadable_lines`, and a line that says how to get the permissions."""
     lines = unreadable_lines(resources)
     return [*lines, _ROLE] if lines else []
-
-
-def _joined(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def rbac_manifest(name: str = "fairlead-reader") -> str:
