@@ -21,8 +21,8 @@ other cases, victims are found by a trial on the node.
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
 marked as `unknown`. If the limits of a budget have changed, the rows with pods of the budget are
-marked. All rows are marked if a selector of a budget has changed, or if a log no longer contains
-all changes.
+marked. All rows are marked if a budget was added or removed or has another selector, or if a log no
+longer contains all changes.
 """
 
 from __future__ import annotations
