@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.command import DeleteObject, IssuedCommand, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import PodUnschedulable
@@ -88,7 +88,7 @@ class Evicting:
         return []
 
     def handle_deadline(self, _now):
-        return [Issued(self.delete, controller_account("taint-eviction-controller"))]
+        return [IssuedCommand(self.delete, controller_account("taint-eviction-controller"))]
 
 
 @pytest.mark.parametrize(("after_s", "is_legal"), [(299, False), (300, True)])

@@ -14,7 +14,7 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.command import (
     Bind,
     DeleteObject,
-    Issued,
+    IssuedCommand,
     PatchStatus,
     RecordEvent,
 )
@@ -63,7 +63,7 @@ class BareWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Change the pods according to the command, and return None.
 
         `poll` returns the changes and the outcome. Raises NotImplementedError for commands that

@@ -12,7 +12,7 @@ import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded be
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.workload import Setting, Workload
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.worlds.driver import CommandSource
@@ -93,7 +93,7 @@ class TimedEngine:
         """Discard all measured cycles; measure the next cycle, and then every `every`-th cycle."""
         self.cycles_ns, self._every, self._skipped = [], every, every
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Do one unit of work that is due at `now`.
 
         Only every `every`-th unit is measured (see `restart`).

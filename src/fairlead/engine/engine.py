@@ -16,7 +16,7 @@ from itertools import count
 from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.controller import Controller, NoDeadlines, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
@@ -105,7 +105,7 @@ class Engine:
                 return controller
         raise LookupError(kind.__name__)
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
         """Apply `stimulus` to the state; return the commands of all controllers."""
         self.cluster.now = now
         self.cluster.apply(stimulus)
@@ -113,18 +113,18 @@ class Engine:
             changed = stimulus.object
             if type(changed) is Pod:
                 return self._handle_pod(stimulus, changed, now)
-        issued: list[Issued] = []
+        issued: list[IssuedCommand] = []
         concerned = self._selected(stimulus) if self._is_selective else self._everyone
         self._touched |= concerned.bits
         for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
             if commands:
                 issuer = member.issuer
-                issued += [Issued(command, issuer) for command in commands]
+                issued += [IssuedCommand(command, issuer) for command in commands]
         return issued
 
-    def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[Issued]:
-        issued: list[Issued] = []
+    def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[IssuedCommand]:
+        issued: list[IssuedCommand] = []
         is_readiness = type(changed) is ReadinessChanged
         concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
         self._touched |= concerned.bits
@@ -135,7 +135,7 @@ class Engine:
             )
             if commands:
                 issuer = member.issuer
-                issued += [Issued(command, issuer) for command in commands]
+                issued += [IssuedCommand(command, issuer) for command in commands]
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
@@ -180,7 +180,7 @@ class Engine:
         found = min(self._current_deadlines(), default=_NEVER)
         return None if found == _NEVER else found
 
-    def handle_deadline(self, now: Instant) -> list[Issued]:
+    def handle_deadline(self, now: Instant) -> list[IssuedCommand]:
         """Let the first controller whose deadline has come do one unit of work.
 
         Returns the controller's commands, [] if no deadline has come.
@@ -191,14 +191,14 @@ class Engine:
                 return self._handle_deadline_of(self._members[place], now)
         return []
 
-    def handle_overdue(self, now: Instant) -> list[Issued]:
+    def handle_overdue(self, now: Instant) -> list[IssuedCommand]:
         """Let every controller whose deadline has come do one unit of work; return the commands.
 
         `handle_deadline` serves only the first controller whose deadline has come. If the first
         controllers always have work, the others get their turn only through `handle_overdue`.
         """
         self.cluster.now = now
-        issued: list[Issued] = []
+        issued: list[IssuedCommand] = []
         for member in self._members:
             if self._current_deadlines()[member.place] <= now:
                 issued += self._handle_deadline_of(member, now)
@@ -221,7 +221,9 @@ class Engine:
             self._touched = self._always_touched
         return deadlines
 
-    def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
+    def _handle_deadline_of(self, member: _Member, now: Instant) -> list[IssuedCommand]:
         self._touched |= member.bit
         issuer = member.issuer
-        return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]
+        return [
+            IssuedCommand(command, issuer) for command in member.controller.handle_deadline(now)
+        ]

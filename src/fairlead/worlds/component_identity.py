@@ -21,7 +21,7 @@ from fairlead.engine.core.command import (
     CreateObject,
     DeleteCollection,
     EvictPod,
-    Issued,
+    IssuedCommand,
     RecordEvent,
 )
 from fairlead.engine.core.issuer import Component
@@ -43,7 +43,7 @@ _DEFAULT_ACCOUNT: Final = "generic-garbage-collector"
 Object = Mapping[str, Any]
 
 
-def sender_of(issued: Issued, store: Store) -> User | None:
+def sender_of(issued: IssuedCommand, store: Store) -> User | None:
     """Return the user that sends the command in `issued`; None for commands that skip admission."""
     match issued.command:
         case RecordEvent() | CallExtender() | DeleteCollection():
@@ -57,7 +57,7 @@ def sender_of(issued: Issued, store: Store) -> User | None:
     return user_of(issued, old)
 
 
-def user_of(issued: Issued, old: Object | None) -> User:
+def user_of(issued: IssuedCommand, old: Object | None) -> User:
     """Return the user of the component that issued the command.
 
     `old` is the stored object that the command changes, None if there is none.
@@ -78,7 +78,7 @@ def user_of(issued: Issued, old: Object | None) -> User:
             return authenticated(f"{_SERVICE_ACCOUNT}{account}", _GROUPS)
 
 
-def _node(issued: Issued, old: Object | None) -> str:
+def _node(issued: IssuedCommand, old: Object | None) -> str:
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old
     if subject is None:  # a client deleted the pod first; the command will not find it
@@ -87,7 +87,7 @@ def _node(issued: Issued, old: Object | None) -> str:
     return name
 
 
-def _account(issued: Issued, old: Object | None) -> str:
+def _account(issued: IssuedCommand, old: Object | None) -> str:
     """Return the service account of the controller that issued the command; see `user_of`."""
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old or {}

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import Stimulus
@@ -35,7 +35,7 @@ HISTORY_LENGTH: Final = 20
 class CommandSource(Protocol):
     """Returns commands in response to stimuli and deadlines, as an Engine does."""
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Return the commands that the engine issues in response to `stimulus`."""
         ...
 
@@ -46,7 +46,7 @@ class CommandSource(Protocol):
         """
         ...
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Do one unit of work that is due at `now`; return the resulting commands."""
         ...
 
@@ -54,7 +54,7 @@ class CommandSource(Protocol):
 class World(Protocol):
     """Performs the engine's commands, and reports changes and outcomes to the engine as stimuli."""
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Perform a command; return its outcome, or None if `poll` will return it later."""
         ...
 
@@ -94,7 +94,7 @@ class Driver:
         *,
         now: Instant,
         steps_per_instant_max: int = STEPS_PER_INSTANT_MAX,
-        handle_overdue: Callable[[Instant], Sequence[Issued]] | None = None,
+        handle_overdue: Callable[[Instant], Sequence[IssuedCommand]] | None = None,
     ) -> None:
         """Connect `engine` and `world`, and set the current time to `now`.
 
@@ -106,7 +106,7 @@ class Driver:
         self._engine = engine
         self._world = world
         self._stimuli: deque[Stimulus] = deque()
-        self._commands: deque[Issued] = deque()
+        self._commands: deque[IssuedCommand] = deque()
         self._handle_overdue = handle_overdue
         self._paused_at: Instant | None = None
         self._steps = 0
@@ -229,7 +229,7 @@ class Driver:
             self._commands.extend(self._engine.handle(stimulus, self.now))
         self._step(None)
         self._commands.extend(self._handle_overdue(self.now))
-        by_issuer: dict[Issuer, deque[Issued]] = {}
+        by_issuer: dict[Issuer, deque[IssuedCommand]] = {}
         for issued in self._commands:
             by_issuer.setdefault(issued.issuer, deque()).append(issued)
         self._commands.clear()

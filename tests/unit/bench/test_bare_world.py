@@ -11,7 +11,7 @@ from fairlead.bench.workload import Setting, Workload
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.engine.compose import build_scheduler_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import CreateObject, Issued
+from fairlead.engine.core.command import CreateObject, IssuedCommand
 from fairlead.engine.core.issuer import SCHEDULER
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -73,7 +73,7 @@ def test_a_number_of_cycles_can_be_run(world):
 def test_a_command_that_no_scheduler_issues_is_refused(world):
     """Such a command is not ignored."""
     with pytest.raises(NotImplementedError):
-        world.perform(Issued(CreateObject({}), SCHEDULER), 0)
+        world.perform(IssuedCommand(CreateObject({}), SCHEDULER), 0)
 
 
 def workload(measured, disturb=None):

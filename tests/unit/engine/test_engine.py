@@ -15,7 +15,7 @@ from fairlead.engine.core.command import (
     Bind,
     CreateObject,
     DeleteObject,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchObject,
     PatchStatus,
@@ -46,7 +46,7 @@ def command(name):
 
 
 def issued(name):
-    return Issued(command(name), controller_account(name))
+    return IssuedCommand(command(name), controller_account(name))
 
 
 class Spy:

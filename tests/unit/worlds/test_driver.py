@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import Issued, ObjectRef, PatchObject
+from fairlead.engine.core.command import IssuedCommand, ObjectRef, PatchObject
 from fairlead.engine.core.issuer import KUBELET, SCHEDULER
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged
 from fairlead.worlds.driver import Driver, LivelockError
@@ -15,7 +15,7 @@ def command(name):
 
 
 def issued(names):
-    return [Issued(command(name), SCHEDULER) for name in names]
+    return [IssuedCommand(command(name), SCHEDULER) for name in names]
 
 
 class Diary:
@@ -73,7 +73,7 @@ class Diary:
 
     def handle_overdue(self, now):
         self.entries.append(("overdue", "", now))
-        return [Issued(command(name), KUBELET) for name in self.replies.get("overdue", ())]
+        return [IssuedCommand(command(name), KUBELET) for name in self.replies.get("overdue", ())]
 
 
 def run(diary, until=100, **options):

@@ -33,7 +33,7 @@ from fairlead.conformance.comparison import (
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
 from fairlead.conformance.nodelifecycle.write_log import EPOCH
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
@@ -72,13 +72,13 @@ class _Observed(Struct, frozen=True):
     engine: Engine
     states: _ZoneStates
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
         return self.engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()
 
-    def handle_deadline(self, now: Instant) -> list[Issued]:
+    def handle_deadline(self, now: Instant) -> list[IssuedCommand]:
         issued = self.engine.handle_deadline(now)
         self.states.note(now)
         return issued

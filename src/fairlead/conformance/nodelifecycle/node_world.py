@@ -17,7 +17,7 @@ from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.conformance.nodelifecycle.write_log import EPOCH, NodeWriteLog
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -88,7 +88,7 @@ class NodeWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Apply a command and return None; `poll` returns its outcome."""
         self.log.begin(issued.command, issued.issuer.account, now, self.store)
         self._pending.append(perform(self.store, issued.command, now))

@@ -34,7 +34,7 @@ from fairlead.engine.core.command import (
     Bind,
     Command,
     DeleteObject,
-    Issued,
+    IssuedCommand,
     PatchStatus,
     RecordEvent,
 )
@@ -114,14 +114,14 @@ class _WholeMilliseconds(Struct):
 
     engine: CommandSource
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         return self.engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:
         due = self.engine.next_deadline()
         return None if due is None else due + (EPOCH - due) % NANOSECONDS_PER_MILLISECOND
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         return self.engine.handle_deadline(now)
 
     def is_late(self, now: Instant) -> bool:
@@ -177,7 +177,7 @@ class TimelineWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Apply a request of the scheduler now, or schedule it after its latency; return None.
 
         `poll` returns the outcome of the request.

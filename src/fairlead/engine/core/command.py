@@ -281,7 +281,7 @@ Command = (
 )
 
 
-class Issued(Struct, frozen=True):
+class IssuedCommand(Struct, frozen=True):
     """A command, and the component in whose name a world performs it."""
 
     command: Command

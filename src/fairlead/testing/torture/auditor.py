@@ -24,7 +24,7 @@ from fairlead.engine.core.command import (
     Bind,
     CreateObject,
     DeleteObject,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchObject,
     RecordEvent,
@@ -80,7 +80,7 @@ class Auditor:
     """
 
     def __init__(
-        self, checked: Counter[str], on_command: Callable[[Issued, Instant], None]
+        self, checked: Counter[str], on_command: Callable[[IssuedCommand, Instant], None]
     ) -> None:
         """Start with an empty model; `on_command` is called with every command and the time."""
         self._checked = checked
@@ -115,7 +115,7 @@ class Auditor:
 
     # --- CommandSource ----------------------------------------------------------------------
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Pass `stimulus` to the engine, and check the commands that the engine returns."""
         self.now = now
         self._learn(stimulus)
@@ -129,7 +129,7 @@ class Auditor:
         due = self.engine.next_deadline()
         return None if due is None else max(due, self.suspended_until)
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Let the engine handle its deadline, and check the commands that it returns."""
         self.now = now
         self._deadlines += 1
@@ -138,7 +138,7 @@ class Auditor:
             self.validate()
         return issued
 
-    def _audited(self, issued: Sequence[Issued]) -> Sequence[Issued]:
+    def _audited(self, issued: Sequence[IssuedCommand]) -> Sequence[IssuedCommand]:
         bound: dict[str, int] = {}
         for one in issued:
             self._on_command(one, self.now)

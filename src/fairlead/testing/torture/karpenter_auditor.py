@@ -23,7 +23,7 @@ from fairlead.engine.core.command import (
     CreateObject,
     DeleteObject,
     EvictPod,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchObject,
     RecordEvent,
@@ -92,7 +92,7 @@ class KarpenterAuditor:
 
     # --- laws -------------------------------------------------------------------------------
 
-    def check(self, issued: Sequence[Issued]) -> None:
+    def check(self, issued: Sequence[IssuedCommand]) -> None:
         """Check the commands that were issued together."""
         begun: list[str] = []
         for one in issued:

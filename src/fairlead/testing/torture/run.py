@@ -25,7 +25,7 @@ from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import StoredChange, encode, value_of
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.engine import Engine
@@ -214,7 +214,7 @@ class _Run:
         self._suspended_until = until
         self._auditor.suspended_until = self._world.suspended_until = until
 
-    def _note(self, issued: Issued, now: Instant) -> None:
+    def _note(self, issued: IssuedCommand, now: Instant) -> None:
         """Add a command and its time to the digest."""
         result = self.result
         stamp = crc32(now.to_bytes(8, "big"), result.digest)

@@ -54,7 +54,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
-from fairlead.engine.core.command import CreateObject, Issued, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.command import CreateObject, IssuedCommand, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.core.status import Status
@@ -225,14 +225,14 @@ class ClusterModel:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()
         for command in (*missing_storage(loaded), *_missing_classes(loaded)):
-            world.perform(Issued(command, API_SERVER), self.now)
+            world.perform(IssuedCommand(command, API_SERVER), self.now)
         loaded = (*loaded, *self._polled())
         return _as_namespaces_end(self._with_bindings(loaded), self.now)
 
     def _with_bindings(self, loaded: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
         """Return `loaded` with the claims whose bindings are completed (`missing_bindings`)."""
         for command in missing_bindings(loaded):
-            self._world.perform(Issued(command, API_SERVER), self.now)
+            self._world.perform(IssuedCommand(command, API_SERVER), self.now)
         bound = {one.key: one for one in self._polled()}
         if not bound:
             return loaded
@@ -466,7 +466,7 @@ class ClusterModel:
         for quota in quotas:
             meta = quota["metadata"]
             ref = ObjectRef("ResourceQuota", namespace, meta["name"], meta.get("uid", ""))
-            self._world.perform(Issued(UpdateQuotaStatus(ref), API_SERVER), self.now)
+            self._world.perform(IssuedCommand(UpdateQuotaStatus(ref), API_SERVER), self.now)
         return bool(quotas)
 
     # --- hypotheses ------------------------------------------------------------------------

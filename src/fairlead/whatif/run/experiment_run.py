@@ -40,7 +40,7 @@ from fairlead.engine.core.command import (
     Command,
     CreateObject,
     EvictPod,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchObject,
     UpdateQuotaStatus,
@@ -167,7 +167,7 @@ class _RecordedEngine(Struct):
     requested_before: dict[str, int] = field(default_factory=dict)
     allocatable_before: dict[str, int] = field(default_factory=dict)
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[IssuedCommand]:
         if isinstance(stimulus, CommandSucceeded):  # a fast path: there is nothing to record
             self.recorder.begin(now)
             return self._recorded(self.engine.handle(stimulus, now))
@@ -185,11 +185,11 @@ class _RecordedEngine(Struct):
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()
 
-    def handle_deadline(self, now: Instant) -> list[Issued]:
+    def handle_deadline(self, now: Instant) -> list[IssuedCommand]:
         self.recorder.now = now
         return self._recorded(self.engine.handle_deadline(now))
 
-    def _recorded(self, issued: list[Issued]) -> list[Issued]:
+    def _recorded(self, issued: list[IssuedCommand]) -> list[IssuedCommand]:
         if issued:
             self.recorder.observe_commands([one.command for one in issued])
         return issued

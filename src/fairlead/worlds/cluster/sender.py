@@ -27,7 +27,7 @@ from fairlead.engine.core.command import (
     Command,
     DeleteObject,
     EvictPod,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchStatus,
     RecordEvent,
@@ -102,7 +102,7 @@ class Sender:
         self._client = client
         self._resources = resources
         self._options = options
-        self._queue: RequestQueue[Issued | EventRequest] = RequestQueue(
+        self._queue: RequestQueue[IssuedCommand | EventRequest] = RequestQueue(
             options.limits, options.clock()
         )
         self._tasks: set[asyncio.Task[None]] = set()
@@ -129,7 +129,7 @@ class Sender:
 
     # --- Outbox ----------------------------------------------------------------------------
 
-    def submit(self, issued: Issued, now: Instant) -> None:
+    def submit(self, issued: IssuedCommand, now: Instant) -> None:
         """Queue a command; its requests are sent as soon as the rate limits allow."""
         target = _target(issued.command)
         priority = _URGENT if isinstance(issued.command, _FIRST) else _PATCHES
@@ -174,7 +174,7 @@ class Sender:
             wait = max(0, due - now) / NANOSECONDS_PER_SECOND
             self._timer = asyncio.get_running_loop().call_later(wait, self._pump)
 
-    def _steps(self, issued: Issued) -> _Steps:
+    def _steps(self, issued: IssuedCommand) -> _Steps:
         """Return the generator of the requests that perform a command."""
         options, command = self._options, issued.command
         known = self._statuses(command)

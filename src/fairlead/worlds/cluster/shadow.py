@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
-from fairlead.engine.core.command import Issued
+from fairlead.engine.core.command import IssuedCommand
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
@@ -131,7 +131,7 @@ class Shadow:
 
     # --- CommandSource ---------------------------------------------------------------------
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Compare a placement in `stimulus` with Fairlead's choice; then apply `stimulus`."""
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
             self._compare(stimulus.object, now)
@@ -152,7 +152,7 @@ class Shadow:
         """Return None, because only stimuli cause work."""
         return None
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Return no commands, because a shadow never has a deadline."""
         return ()
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
-from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.command import Bind, IssuedCommand, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
@@ -52,7 +52,7 @@ class SlowCycles:
         self._log = log
         self._tracer = tracer
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[IssuedCommand]:
         """Pass `stimulus` to the engine and return its commands."""
         if self._meter is not None:
             self._meter.begin_measurement()  # The stimulus may end a cycle or a binding.
@@ -62,7 +62,7 @@ class SlowCycles:
         """Return the engine's next deadline; None if it has no work."""
         return self._engine.next_deadline()
 
-    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+    def handle_deadline(self, now: Instant) -> Sequence[IssuedCommand]:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         if self._meter is not None:
             self._meter.begin_measurement()
@@ -121,7 +121,7 @@ def _text(steps: Sequence[PluginStep]) -> str:
     return ", ".join(shown)
 
 
-def _pods(issued: Sequence[Issued]) -> list[ObjectRef]:
+def _pods(issued: Sequence[IssuedCommand]) -> list[ObjectRef]:
     """Return the pods that the commands of a unit bind, patch or delete."""
     refs = (
         one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.client.reflector import ObjectUpdate, Reflector, is_newer
-from fairlead.engine.core.command import CallExtender, Issued, ObjectRef, RecordEvent
+from fairlead.engine.core.command import CallExtender, IssuedCommand, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.worlds.cluster.perform import Performed, WrittenEffect
@@ -29,7 +29,7 @@ HOLD_MAX: Final[DurationNs] = seconds(5)
 class Outbox(Protocol):
     """Sends the engine's commands; their outcomes are passed to `ClusterWorld.finish`."""
 
-    def submit(self, issued: Issued, now: Instant) -> None:
+    def submit(self, issued: IssuedCommand, now: Instant) -> None:
         """Perform a command; its outcome is passed to `ClusterWorld.finish`."""
         ...
 
@@ -110,7 +110,7 @@ class ClusterWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> None:
         """Pass a command to the outbox; `poll` returns its outcome later."""
         match issued.command:
             case RecordEvent() as event:

@@ -28,7 +28,7 @@ from fairlead.apiserver.suspension import (
     WebhookCalls,
     run_to_end,
 )
-from fairlead.engine.core.command import Command, Issued, PatchStatus
+from fairlead.engine.core.command import Command, IssuedCommand, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
@@ -42,7 +42,7 @@ from fairlead.worlds.perform import Outcome, perform, refused
 class PendingCommand(Struct, frozen=True):
     """A command that waits for the webhook `call`; `steps` continues it with the answer."""
 
-    issued: Issued
+    issued: IssuedCommand
     call: WebhookCall
     steps: WebhookCalls[Outcome]
 
@@ -85,7 +85,7 @@ class AdmissionGateway:
             return refused(command, refusal)
 
     def perform(
-        self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None = None
+        self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None = None
     ) -> Outcome | None:
         """Perform the command `detailed` and return its outcome; None if it waits for a webhook.
 
@@ -108,7 +108,7 @@ class AdmissionGateway:
         return None
 
     def _perform_alone(
-        self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None
+        self, issued: IssuedCommand, detailed: Command, now: Instant, report: PodWrite | None
     ) -> Outcome:
         """Perform a command in a store without webhooks and policies, and return its outcome."""
         described = self._copies.described(detailed, issued.issuer.component, now)
@@ -139,7 +139,7 @@ class AdmissionGateway:
         return None
 
     def _steps(
-        self, issued: Issued, detailed: Command, now: Instant, user: User | None
+        self, issued: IssuedCommand, detailed: Command, now: Instant, user: User | None
     ) -> WebhookCalls[Outcome]:
         write_of = self.write_of(issued.issuer, now, user)
         return perform.steps(self._store, detailed, now, write_of, self._quotas)

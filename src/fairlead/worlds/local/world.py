@@ -18,7 +18,7 @@ from fairlead.engine.core.command import (
     CallExtender,
     Command,
     CreateObject,
-    Issued,
+    IssuedCommand,
     PatchObject,
     PatchStatus,
     RecordEvent,
@@ -82,7 +82,7 @@ class LocalWorld:
         self._pod_views = PodViews(decoded)
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
-        self._issued: Issued | None = None  # the command that is being performed
+        self._issued: IssuedCommand | None = None  # the command that is being performed
         store.storage.subscribe(self._changes.append, is_watched_resource)
 
     def audit_writes(self, audit: WriteAudit) -> None:
@@ -109,7 +109,7 @@ class LocalWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Perform a command.
 
         Returns the outcome if the command calls an extender, else None. If the result is None,
@@ -137,7 +137,7 @@ class LocalWorld:
         self._issued = None
         self._queue_outcome(pending.issued, outcome, now)
 
-    def _do(self, issued: Issued, now: Instant) -> None:
+    def _do(self, issued: IssuedCommand, now: Instant) -> None:
         command = detailed = issued.command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
             self._write_pod_status(issued, command, now)
@@ -152,7 +152,7 @@ class LocalWorld:
             detailed = CreateObject(with_generate_name(command.manifest))
         self._queue_outcome(issued, self.gateway.perform(issued, detailed, now), now)
 
-    def _write_pod_status(self, issued: Issued, command: PatchStatus, now: Instant) -> None:
+    def _write_pod_status(self, issued: IssuedCommand, command: PatchStatus, now: Instant) -> None:
         """Write a pod's status and its details; or copy an equal earlier write."""
         details, is_kubelets = self._pod_status, issued.issuer.component is Component.KUBELET
         inputs = details.inputs(command, self.store) if is_kubelets else None
@@ -163,7 +163,7 @@ class LocalWorld:
             outcome = self.gateway.perform(issued, detailed, now, report)
         self._queue_outcome(issued, outcome, now)
 
-    def _queue_outcome(self, issued: Issued, outcome: Outcome | None, now: Instant) -> None:
+    def _queue_outcome(self, issued: IssuedCommand, outcome: Outcome | None, now: Instant) -> None:
         """Queue the changes that the command in `issued` made, then its outcome.
 
         `outcome` is None if the command waits for a webhook; only the changes are queued then.
@@ -172,7 +172,7 @@ class LocalWorld:
         if outcome is not None:
             self._pending_stimuli.append(_outcome_of(issued, outcome))
 
-    def _annotate(self, issued: Issued, command: PatchObject, now: Instant) -> None:
+    def _annotate(self, issued: IssuedCommand, command: PatchObject, now: Instant) -> None:
         """Write a Deployment's annotations and its status in one status update, as upstream does.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
@@ -190,7 +190,7 @@ class LocalWorld:
             outcome = CommandSucceeded(command)
         self._queue_outcome(issued, outcome, now)
 
-    def _store_own_endpoints(self, issued: Issued, now: Instant) -> None:
+    def _store_own_endpoints(self, issued: IssuedCommand, now: Instant) -> None:
         command = issued.command
         try:
             store_own_endpoints(self.store, command, now, self.gateway.write_of(issued.issuer, now))
@@ -233,7 +233,7 @@ def _only_annotates(command: PatchObject) -> bool:
     return set(command.patch["metadata"]) <= {"annotations", "resourceVersion"}
 
 
-def _outcome_of(issued: Issued, outcome: Outcome) -> Outcome:
+def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
     """Return `outcome`, the outcome of a more detailed command, as the outcome of `issued`."""
     match outcome:
         case CommandSucceeded():
@@ -254,7 +254,7 @@ ENDPOINT_SLICE: Final = kind_of({"apiVersion": "discovery.k8s.io/v1", "kind": "E
 _KINDS: Final = {one.kind: one for one in (ENDPOINTS, ENDPOINT_SLICE)}
 
 
-def is_own_endpoints(issued: Issued) -> bool:
+def is_own_endpoints(issued: IssuedCommand) -> bool:
     """Return whether the command is the API server's write to its own endpoints."""
     command = issued.command
     return (

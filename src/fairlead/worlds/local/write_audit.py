@@ -35,7 +35,7 @@ from fairlead.engine.core.command import (
     Bind,
     DeleteObject,
     EvictPod,
-    Issued,
+    IssuedCommand,
     PatchObject,
     PatchStatus,
     UpdateQuotaStatus,
@@ -65,7 +65,7 @@ class WriteAudit:
         self._backend = backend
         self._clock = clock
 
-    def see(self, issued: Issued, change: StoredChange) -> None:
+    def see(self, issued: IssuedCommand, change: StoredChange) -> None:
         """Write the event about `change`, which the command in `issued` made."""
         now = self._clock()
         write = _write_of(issued, change, now)
@@ -90,7 +90,7 @@ class WriteAudit:
         self._backend.write(encode(event) + b"\n")
 
 
-def _write_of(issued: Issued, change: StoredChange, now: Instant) -> _Write:
+def _write_of(issued: IssuedCommand, change: StoredChange, now: Instant) -> _Write:
     new, before = change.object, change.previous
     if change.type is ChangeType.ADDED:
         return _Write("create", "", _CREATED, new, new)

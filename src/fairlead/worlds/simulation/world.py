@@ -45,7 +45,7 @@ from fairlead.engine.core.command import (
     CreateObject,
     DeleteObject,
     ExtenderVerb,
-    Issued,
+    IssuedCommand,
     PatchObject,
     PatchStatus,
     RecordEvent,
@@ -205,7 +205,7 @@ class SimulatedWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Perform a command, immediately or after its latency.
 
         Returns None; `poll` returns the outcome of the command later. A `RecordEvent` has no
@@ -245,7 +245,7 @@ class SimulatedWorld:
             self._due.extend(self._timers.pop_due(now))
         return bool(self._due)
 
-    def _apply(self, issued: Issued, now: Instant) -> None:
+    def _apply(self, issued: IssuedCommand, now: Instant) -> None:
         if self._has_dynamic_admission is None:
             self._has_dynamic_admission = has_dynamic_admission(self.store.storage)
         command = issued.command

@@ -11,7 +11,7 @@ from aiohttp import web
 from fairlead.api.quantity import NO_QUANTITY
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.leader_election import ElectionConfig
-from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.command import Bind, IssuedCommand, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.state.cluster import Cluster
@@ -26,7 +26,7 @@ from fairlead.worlds.cluster.run_log import RunLog
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
 
 UNENCODABLE: Any = object()
-BROKEN = Issued(Bind(ObjectRef("Pod", "shop", "web-0", "u-1"), UNENCODABLE), API_SERVER)
+BROKEN = IssuedCommand(Bind(ObjectRef("Pod", "shop", "web-0", "u-1"), UNENCODABLE), API_SERVER)
 
 
 class Deciding:

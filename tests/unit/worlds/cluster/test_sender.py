@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import ApiAnswer
-from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.command import Bind, IssuedCommand, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.worlds.cluster.resource import SCHEDULER, resources_by_kind, watched_resources
@@ -48,7 +48,7 @@ class World:
 
 
 def bind(name, node="node-0"):
-    return Issued(Bind(ObjectRef("Pod", "shop", name, "u-1"), node), API_SERVER)
+    return IssuedCommand(Bind(ObjectRef("Pod", "shop", name, "u-1"), node), API_SERVER)
 
 
 def run(client, world, *commands, then=lambda _: None, may_send=lambda: True, log=lambda _: None):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import Bind, DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.command import Bind, DeleteObject, IssuedCommand, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 
 MS = 1_000_000
-BOUND = Issued(Bind(ObjectRef("Pod", "shop", "web-0", "u"), "n"), API_SERVER)
+BOUND = IssuedCommand(Bind(ObjectRef("Pod", "shop", "web-0", "u"), "n"), API_SERVER)
 
 
-OTHER = Issued(Bind(ObjectRef("Pod", "shop", "web-1", "v"), "n"), API_SERVER)
+OTHER = IssuedCommand(Bind(ObjectRef("Pod", "shop", "web-1", "v"), "n"), API_SERVER)
 
 
 class Price:
@@ -102,7 +102,7 @@ def test_a_scheduling_cycle_has_the_fields_and_steps_of_kube_scheduler(scheduled
 
 @pytest.mark.parametrize(
     "issued",
-    [[], [Issued(DeleteObject(ObjectRef("Pod", "shop", "victim", "w")), API_SERVER), BOUND]],
+    [[], [IssuedCommand(DeleteObject(ObjectRef("Pod", "shop", "victim", "w")), API_SERVER), BOUND]],
     ids=["an attempt that fails as before", "a preemption"],
 )
 def test_a_scheduling_cycle_is_named_by_its_pod(issued):

@@ -15,7 +15,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN
-from fairlead.engine.core.command import Issued, ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.command import IssuedCommand, ObjectRef, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import KUBELET
 from fairlead.engine.core.stimulus import CommandSucceeded, FailureReason
@@ -96,7 +96,7 @@ def test_a_status_write_of_a_kubelet_to_a_deleted_pod_raises_no_error(cluster):
         cluster.local.store.create(manifest, cluster.clock.now())
     world = LocalWorld(cluster.local.store)
     status = PatchStatus(ObjectRef("Pod", "default", "gone"), {"phase": "Running"})
-    world.perform(Issued(status, KUBELET), cluster.clock.now())
+    world.perform(IssuedCommand(status, KUBELET), cluster.clock.now())
     [outcome] = world.poll(cluster.clock.now())
     assert outcome.reason is FailureReason.NOT_FOUND
 
@@ -115,7 +115,7 @@ def test_the_outcome_of_a_command_names_its_issuer(cluster, command):
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": POD}
     cluster.local.store.create(manifest, cluster.clock.now())
     world = LocalWorld(cluster.local.store)
-    world.perform(Issued(command, KUBELET), cluster.clock.now())
+    world.perform(IssuedCommand(command, KUBELET), cluster.clock.now())
     _, outcome = world.poll(cluster.clock.now())
     assert outcome == CommandSucceeded(command, KUBELET)
 

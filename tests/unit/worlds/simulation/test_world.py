@@ -17,7 +17,7 @@ from fairlead.engine.core.command import (
     Condition,
     DeleteObject,
     EvictPod,
-    Issued,
+    IssuedCommand,
     ObjectRef,
     PatchStatus,
     RecordEvent,
@@ -273,7 +273,7 @@ def test_a_deletion_is_delivered_with_the_last_version_of_the_object(pod):
 
 
 def test_a_refused_command_has_a_failed_outcome(world, listener, pod):
-    world.perform(Issued(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), SCHEDULER), START)
+    world.perform(IssuedCommand(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), SCHEDULER), START)
     run(world)
     [(_, outcome)] = listener.stimuli
     assert outcome.reason is FailureReason.NOT_FOUND
@@ -315,7 +315,7 @@ def test_a_policy_created_during_the_run_applies_to_later_status_writes(pod):
 
 def test_an_eviction_is_delivered_as_one_change(world, listener, pod):
     world.load([pod(node="n1", uid="u")])
-    world.perform(Issued(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
+    world.perform(IssuedCommand(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
     run(world)
     assert [short(stimulus) for _, stimulus in listener.stimuli[1:]] == [
         "changed a",
@@ -359,7 +359,7 @@ def test_a_delayed_request_is_performed_on_the_state_at_its_arrival(pod):
 
 def test_events_are_recorded_and_are_not_changes(world, listener):
     event = RecordEvent(ObjectRef("Pod", "ns", "a"), "Normal", "R", "A", "n", "c")
-    world.perform(Issued(event, SCHEDULER), START + seconds(7))
+    world.perform(IssuedCommand(event, SCHEDULER), START + seconds(7))
     run(world)
     assert [(recorded.at, recorded.event.note) for recorded in world.events.to_list()] == [
         (START + seconds(7), "n")

@@ -24,7 +24,7 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.apiserver.suspension import WebhookAnswer
-from fairlead.engine.core.command import Issued, RecordEvent
+from fairlead.engine.core.command import IssuedCommand, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import (
     CollectionDeleted,
@@ -91,7 +91,7 @@ class FaultyWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+    def perform(self, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         """Perform a command, or inject its fault; return its outcome, None if it comes later."""
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
@@ -131,7 +131,7 @@ class FaultyWorld:
 
     # --- faults of commands ------------------------------------------------------------------
 
-    def _inject(self, fault: Fault, issued: Issued, now: Instant) -> Stimulus | None:
+    def _inject(self, fault: Fault, issued: IssuedCommand, now: Instant) -> Stimulus | None:
         command = issued.command
         match fault.kind:
             case FaultKind.REFUSED:
@@ -156,7 +156,7 @@ class FaultyWorld:
                 raise ProcessKilledError(now)
         return None
 
-    def _do(self, issued: Issued, now: Instant) -> list[Stimulus]:
+    def _do(self, issued: IssuedCommand, now: Instant) -> list[Stimulus]:
         """Perform a command; return the resulting changes, then the outcome of the command.
 
         Stimuli from before the command are not returned: the next `poll` returns them first.
@@ -168,7 +168,7 @@ class FaultyWorld:
             self._world.resume(waiting, self._webhooks.call(waiting.call).answer, now)
         return [*self._world.poll(now), *([] if outcome is None else [outcome])]
 
-    def _execute(self, issued: Issued, now: Instant) -> None:
+    def _execute(self, issued: IssuedCommand, now: Instant) -> None:
         self._report(self._do(issued, now))
 
     def _report(self, stimuli: Iterable[Stimulus]) -> None:
@@ -177,14 +177,14 @@ class FaultyWorld:
     def _later(self, fault: Fault, now: Instant, act: Callable[[Instant], None]) -> None:
         self._late.add(now + fault.delay_ms * NANOSECONDS_PER_MILLISECOND, act)
 
-    def _answer_later(self, fault: Fault, issued: Issued, now: Instant) -> None:
+    def _answer_later(self, fault: Fault, issued: IssuedCommand, now: Instant) -> None:
         for one in self._do(issued, now):
             if is_outcome(one):
                 self._later(fault, now, lambda _, one=one: self._ready.append(one))  # type: ignore[misc]
             else:
                 self._ready.append(one)
 
-    def _change_target(self, fault: Fault, issued: Issued, now: Instant) -> None:
+    def _change_target(self, fault: Fault, issued: IssuedCommand, now: Instant) -> None:
         """Change or delete the target of a command, as if another client were faster."""
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)
@@ -281,7 +281,7 @@ class FaultyWorld:
 
     # --- bookkeeping -------------------------------------------------------------------------
 
-    def _count(self, issued: Issued, now: Instant) -> None:
+    def _count(self, issued: IssuedCommand, now: Instant) -> None:
         name = "events" if isinstance(issued.command, RecordEvent) else "commands"
         self._tally[name] += 1
         if now != self._instant:
