@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PriorityClass
+from fairlead.api.objects import ObjectMeta, PriorityClass
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
@@ -135,8 +135,11 @@ class PriorityClasses:
         dumped = self._inventory.of_kind(PRIORITY_CLASS)
         known = {one.ref.name: one.as_view(PriorityClass) for one in dumped}
         system = {name: decode_as(PriorityClass, one) for name, one in SYSTEM_CLASSES.items()}
-        named = (one for one in self._model.objects if isinstance(one, PriorityClass))
-        added = {one.metadata.name: one for one in named if one.metadata.name in pods}
+        absent = {
+            name: _class_of(name, own)
+            for name, own in pods.items()
+            if name and name not in known and name not in system
+        }
         found = [
             UsedClass(
                 name=name,
@@ -145,9 +148,9 @@ class PriorityClasses:
                 policy=one.preemption_policy or PREEMPT_LOWER_PRIORITY,
                 preempts=not (honors_never and one.preemption_policy == _NEVER),
                 pods=tuple(pods.get(name, ())),
-                is_known=name in known or name in system,
+                is_known=name not in absent,
             )
-            for name, one in {**added, **system, **known}.items()
+            for name, one in {**absent, **system, **known}.items()
         ]
         if without := pods.get(""):
             found.append(UsedClass(name=NO_CLASS, value=0, pods=tuple(without)))
@@ -215,6 +218,18 @@ class PriorityClasses:
     def has_dumped(self) -> bool:
         """Whether the dump contains PriorityClasses."""
         return bool(self._inventory.of_kind(PRIORITY_CLASS))
+
+
+def _class_of(name: str, pods: Iterable[PodInfo]) -> PriorityClass:
+    """Return the class `name`, which the dump lacks, with the values of the newest of its pods."""
+    newest = max(
+        (one.pod for one in pods), key=lambda pod: (pod.metadata.creation_timestamp, pod.key)
+    )
+    return PriorityClass(
+        metadata=ObjectMeta(name=name),
+        value=newest.spec.priority or 0,
+        preemption_policy=newest.spec.preemption_policy,
+    )
 
 
 def explain_priority_class(classes: PriorityClasses, one: UsedClass) -> TabularAnswer:

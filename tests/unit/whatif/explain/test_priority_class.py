@@ -184,6 +184,22 @@ def test_a_dump_without_classes_has_the_classes_of_its_pods(explained, make):
     assert found == [*SYSTEM, "x", "no class"]
 
 
+@pytest.mark.parametrize(
+    ("name", "priority"), [("system-own", 5), ("huge", 2_000_000_000), ("old", -7)]
+)
+def test_a_class_that_the_dump_lacks_has_the_priority_of_its_newest_pod(
+    explained, cluster, make, name, priority
+):
+    """No PriorityClass with the first name, or with the second value, can be created."""
+    objects = [*cluster, bound(make, "p", priority, name)]
+    found = {
+        row["priority_class"]: row["value"] for row in rows(explained("pc", *objects), "classes")
+    }
+    assert found[name] == priority
+    victims = rows(explained("pc/system-node-critical", *objects), "may_preempt")
+    assert [row["pods"] for row in victims if row["priority_class"] == name] == [1]
+
+
 def test_all_classes_are_listed_highest_first(explained, cluster):
     answer = explained("priorityclasses", *cluster)
     assert answer.verdict == (
