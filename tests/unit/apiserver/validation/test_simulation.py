@@ -358,6 +358,12 @@ def test_a_wrong_type_names_the_field():
     )
 
 
+@pytest.mark.parametrize("name", ["no class", "Ünï", "High", "a/b"])
+def test_the_class_of_a_pod_is_a_possible_name_of_a_priority_class(name):
+    causes = refusal_of(loaded, obj("Pod", spec={"priorityClassName": name})).causes
+    assert [cause.field for cause in causes] == ["spec.priorityClassName"]
+
+
 @pytest.mark.parametrize(
     ("kind", "spec", "field"),
     [

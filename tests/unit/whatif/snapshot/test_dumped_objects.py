@@ -665,7 +665,7 @@ def test_a_text_that_is_not_a_listing_is_refused_with_the_usual_error(tmp_path, 
         ({"tolerations": []}, False),
         ({"hostNetwork": False}, False),
         ({"serviceAccountName": ""}, False),
-        ({"priorityClassName": 'says "hostNetwork": false'}, True),
+        ({"schedulerName": 'says "hostNetwork": false'}, True),
         ({"securityContext": {"runAsUser": 0}, "hostPID": False}, False),
     ],
 )

@@ -244,6 +244,8 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
     yield from check_spread(f"{field}.topologySpreadConstraints", spec.topology_spread_constraints)
     yield from _check_gates(f"{field}.schedulingGates", spec)
     yield from _check_scheduling_group(f"{field}.schedulingGroup", spec.scheduling_group)
+    if spec.priority_class_name:
+        yield from check_subdomain(f"{field}.priorityClassName", spec.priority_class_name)
     yield from _check_priority(field, spec)
     yield from _check_restart_policy(field, spec)
     yield from _check_node_name(field, spec)
