@@ -6,7 +6,6 @@ Each executor yields (case number, result), in the order in which the cases end.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -16,6 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.forked_call import usable_cores
 from fairlead.whatif.sweep.case import Case
 from fairlead.whatif.sweep.case_run import CaseResult, ScenarioFiles, run_case, run_with_files
 
@@ -37,8 +37,7 @@ def parse_place(text: str) -> Executor:
     found = _PROCESSES.fullmatch(text)
     if found is None:
         raise InputError("--on", f"{text!r} is not processes, processes:N or dask://HOST:PORT")
-    cores = len(os.sched_getaffinity(0))
-    return partial(_in_processes, int(found[1]) if found[1] else cores)
+    return partial(_in_processes, int(found[1]) if found[1] else usable_cores())
 
 
 def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFiles) -> Results:
