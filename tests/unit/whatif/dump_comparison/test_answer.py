@@ -217,6 +217,9 @@ def test_the_exit_status_says_whether_dumps_differ(write, cluster, make, capsys,
         ("--junit", "x.xml"),
         ("--report", "x.html"),
         ("--against-config", "c.yaml"),
+        ("--seeds", "5"),
+        ("--startup-time", "30s"),
+        ("--config", "c.yaml"),
     ],
 )
 def test_options_of_simulations_need_a_change(write, cluster, capsys, option, value):

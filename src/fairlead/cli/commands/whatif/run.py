@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
 
@@ -236,14 +236,17 @@ def _compare_dumps(
 
     Nothing is simulated, because there is no change. Raises InputError for options that need one.
     """
-    of_simulations = {
+    of_simulations: dict[str, object] = {
         "--against-config": comparison.against_config,
-        "--fail-on": options.fail_on,
         "--junit": outputs.junit,
         "--report": outputs.report,
     }
+    for one in fields(options):
+        value = getattr(options, one.name)
+        if one.name != "group_by" and value != one.default:
+            of_simulations[f"--{one.name.replace('_', '-')}"] = value
     for option, value in of_simulations.items():
-        if value:
+        if value is not None:
             problem = "needs a change; without a change, --against-snapshot compares the dumps"
             raise InputError(option, problem)
     from fairlead.cli.output.tabular_answer import print_tabular
