@@ -25,7 +25,7 @@ from msgspec.structs import force_setattr
 
 from fairlead.api.codec import DecodeError, View, decode, decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodSpec, PodStatus
 from fairlead.api.pods.replicas import LoadedObjects, pod_at
 from fairlead.apiserver.kind import POD
@@ -57,7 +57,7 @@ class PodViews:
         earlier view of the pod that can be reused.
         """
         self._decode = decode_whole
-        self._newest: LateDict[Pod] = LateDict(pod_at)  # by uid
+        self._newest: LazyDict[Pod] = LazyDict(pod_at)  # by uid
 
     def load(self, loaded: LoadedObjects) -> None:
         """Add the views of the pods among the initial objects of a store."""

@@ -14,7 +14,7 @@ from typing import Final, overload
 
 from msgspec import Struct
 
-from fairlead.api.late_dict import Row
+from fairlead.api.lazy_dict import Row
 from fairlead.api.objects import (
     Affinity,
     ApiObject,
@@ -127,27 +127,27 @@ class Replicas:
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """For each pod, the tuple (`self`, index of the pod), which is its row in a LateDict."""
+        """For each pod, the tuple (`self`, index of the pod), which is its row in a LazyDict."""
         return list(zip(repeat(self, len(self)), count()))
 
     @cached_property
     def rows_by_name(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's name as key; an argument for `LateDict.load`."""
+        """The row of each pod, with the pod's name as key; an argument for `LazyDict.load`."""
         return dict(zip(self.names, self.rows, strict=True))
 
     @cached_property
     def rows_by_key(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's key as key; an argument for `LateDict.load`."""
+        """The row of each pod, with the pod's key as key; an argument for `LazyDict.load`."""
         return dict(zip(self.keys, self.rows, strict=True))
 
     @cached_property
     def rows_by_uid(self) -> dict[str, Row]:
-        """The row of each pod, with the pod's uid as key; an argument for `LateDict.load`."""
+        """The row of each pod, with the pod's uid as key; an argument for `LazyDict.load`."""
         return dict(zip(self.uids, self.rows, strict=True))
 
 
 def pod_at(replicas: Replicas, index: int) -> Pod:
-    """Return the pod at `index` of `replicas`; a LateDict of pods uses this function as `make`."""
+    """Return the pod at `index` of `replicas`; a LazyDict of pods uses this function as `make`."""
     return replicas[index]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas, pod_at
@@ -85,28 +85,28 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         return [one for one in self.grouped if not isinstance(one, Replicas)]
 
     @cached_property
-    def bound(self) -> LateDict[Pod]:
+    def bound(self) -> LazyDict[Pod]:
         """The pods that have a node, by key, in their order; callers must not change the result."""
-        found = LateDict(pod_at)
+        found = LazyDict(pod_at)
         for pods in self.replicas:
             if pods[0].spec.node_name:
                 found.load(pods.rows_by_key)
         return found
 
     @cached_property
-    def bound_pods(self) -> Mapping[str, LateDict[Pod]]:
+    def bound_pods(self) -> Mapping[str, LazyDict[Pod]]:
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 
         The pods of a node are in the order of `pods`.
         """
-        found: dict[str, LateDict[Pod]] = {}
+        found: dict[str, LazyDict[Pod]] = {}
         for pods in self.replicas:
             for node, key, row in zip(pods.nodes, pods.keys, pods.rows, strict=True):
                 if not node:
                     break  # none of them has a node
                 there = found.get(node)
                 if there is None:
-                    there = found[node] = LateDict(pod_at)
+                    there = found[node] = LazyDict(pod_at)
                 there.load_one(key, row)
         return found
 

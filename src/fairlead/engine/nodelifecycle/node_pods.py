@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectsLoaded
@@ -59,8 +59,8 @@ class NodePods:
         own = self._own.get(node)
         if own is None:
             there = self._by_node.get(node, {})
-            # The copy of a LateDict stays lazy: pods that were not read yet are not created.
-            own = there.copy() if isinstance(there, LateDict) else dict(there)
+            # The copy of a LazyDict stays lazy: pods that were not read yet are not created.
+            own = there.copy() if isinstance(there, LazyDict) else dict(there)
             self._by_node[node] = self._own[node] = own
         return own
 

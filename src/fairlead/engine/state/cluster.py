@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import (
     ApiObject,
     DeviceTaintRule,
@@ -126,7 +126,7 @@ class Cluster:
         self.devices = DeviceLedger()
         self.pod_groups = PodGroupTable()
         self.now: Instant = 0
-        self.pods: LateDict[PodInfo] = LateDict(self._loaded_pod)
+        self.pods: LazyDict[PodInfo] = LazyDict(self._loaded_pod)
         self._loaded_shapes: dict[int, tuple[Replicas, Shape]] = {}  # by id of the replicas
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}
@@ -217,7 +217,7 @@ class Cluster:
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
-                # A single pod is stored immediately, because a reference to it in a LateDict would
+                # A single pod is stored immediately, because a reference to it in a LazyDict would
                 # take more time and memory than its PodInfo. But if it replaces a pod, that pod
                 # may still be in `placed`, and `_load_replicas` adds the pods of `placed` first.
                 if len(some) == 1 and some[0].key not in self.pods:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant
@@ -146,7 +146,7 @@ class Representatives:
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
         """Return the PodInfo of each pod; for a pod without one, the PodInfo of its group."""
-        if not isinstance(pods, LateDict):
+        if not isinstance(pods, LazyDict):
             return pods.values()
         by_id = self._by_id
         return [by_id[id(one[0])][1] if isinstance(one, tuple) else one for one in pods.raw()]
@@ -157,7 +157,7 @@ class Representatives:
         The loaded pods of a group differ only in their identity and start times. All other facts
         are taken from the representative of the group.
         """
-        if not isinstance(pods, LateDict):
+        if not isinstance(pods, LazyDict):
             return pods.values()
         facts: list[PlacedPod] = []
         last: Replicas | None = None

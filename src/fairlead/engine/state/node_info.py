@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Node
 from fairlead.api.quantity import whole_value
 from fairlead.engine.state.pod_info import PodInfo
@@ -78,17 +78,17 @@ class NodeInfo:
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
-    def late_pods(self, make: Callable[[Any, int], PodInfo]) -> LateDict[PodInfo]:
-        """Convert `pods` to a LateDict and return it.
+    def late_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
+        """Convert `pods` to a LazyDict and return it.
 
-        A LateDict can store references to pods; it calls `make` to build a pod on first use.
+        A LazyDict can store references to pods; it calls `make` to build a pod on first use.
         """
-        if isinstance(self.pods, LateDict):
+        if isinstance(self.pods, LazyDict):
             return self.pods
-        late = LateDict(make)
-        late.update(self.pods)
-        self.pods = late
-        return late
+        lazy = LazyDict(make)
+        lazy.update(self.pods)
+        self.pods = lazy
+        return lazy
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Undo `add_pod`; a host port is freed even if another pod on the node uses it."""

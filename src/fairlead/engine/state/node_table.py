@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Node
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.quantity import INT64_MAX
@@ -300,7 +300,7 @@ class NodeTable:
         for some in placed:
             entries = zip(some.nodes, some.replicas.uids, some.replicas.rows, strict=True)
             for info, uid, entry in entries:
-                pods = info.pods if isinstance(info.pods, LateDict) else info.late_pods(some.make)
+                pods = info.pods if isinstance(info.pods, LazyDict) else info.late_pods(some.make)
                 pods.load_one(uid, entry)
             for port in some.replica.shape.host_ports:
                 for info in some.nodes:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import PersistentVolume, VolumeAttachment
 from fairlead.engine.core.status import Status
 from fairlead.engine.plugins.node_volume_limits.attachable import Attachables, unique_name
@@ -187,7 +187,7 @@ class AttachedVolumes:
         there = node.pods
         # Entries that are tuples are loaded pods without a PodInfo. These pods have no volumes: a
         # pod with volumes gets its PodInfo when it is loaded (cluster.py: _load_replicas).
-        for pod in there.raw() if isinstance(there, LateDict) else there.values():
+        for pod in there.raw() if isinstance(there, LazyDict) else there.values():
             if not isinstance(pod, tuple) and pod.shape.has_volumes:
                 answer = self._attachables.of(pod, note, is_new=False)
                 if isinstance(answer, Status):

@@ -28,7 +28,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
@@ -108,7 +108,7 @@ class Drain:
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         # The pods of nodes on which nothing has changed since they were loaded. Other controllers
         # share the values, so a value is copied when it is first needed.
-        self._loaded: dict[str, LateDict[Pod]] = {}
+        self._loaded: dict[str, LazyDict[Pod]] = {}
         self._drains: dict[str, _Drain] = {}  # by node
         self._finished: dict[str, None] = {}  # nodes with an ended drain that is still requested
         self._evicting: dict[ObjectRef, str] = {}  # evictions in flight -> node

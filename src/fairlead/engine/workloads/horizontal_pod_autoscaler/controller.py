@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import (
     ApiObject,
     HorizontalPodAutoscaler,
@@ -70,7 +70,7 @@ class _Namespace(Struct):
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
-    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
+    pods: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))
     selecting: dict[LabelsKey, tuple[str, ...]] = field(default_factory=dict)
     by_labels: dict[LabelsKey, dict[str, Pod]] | None = None
     generation: int = 0

@@ -31,7 +31,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import (
     condition,
@@ -160,9 +160,9 @@ class PodSet:
     key: str
     namespace: str
     owner: OwnerReference
-    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
-    active: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
-    ready: LateDict[Instant] = field(default_factory=lambda: LateDict(_ready_since))
+    pods: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))
+    active: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))
+    ready: LazyDict[Instant] = field(default_factory=lambda: LazyDict(_ready_since))
     creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)  # slot -> name of the pod being created
     deletions_expected: dict[str, str] = field(default_factory=dict)  # name -> uid

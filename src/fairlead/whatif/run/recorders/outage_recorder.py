@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.node_readiness import is_ready_node, is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import container_restarts, controller_of, is_terminal, is_terminating
@@ -99,7 +99,7 @@ class OutageRecorder(Struct):
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
     starting: set[str] = field(default_factory=set)  # names, see `api.node_readiness`
-    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))  # {uid: existing pod}
+    pods: LazyDict[Pod] = field(default_factory=lambda: LazyDict(pod_at))  # {uid: existing pod}
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
     timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid of the pod

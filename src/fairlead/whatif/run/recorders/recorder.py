@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -141,11 +141,11 @@ class Recorder(Struct):
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
     # (pod, instant from which it waited, instant of its binding)
     _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)
-    _tracks: LateDict[PodTrack] = field(
-        default_factory=lambda: LateDict(_unknown)
+    _tracks: LazyDict[PodTrack] = field(
+        default_factory=lambda: LazyDict(_unknown)
     )  # {key: track of an existing pod}
-    _known: LateDict[PodTrack] = field(
-        default_factory=lambda: LateDict(_unknown)
+    _known: LazyDict[PodTrack] = field(
+        default_factory=lambda: LazyDict(_unknown)
     )  # {uid: track of a pod that exists or existed}
     _first_starts: dict[str, Instant] = field(default_factory=dict)  # by original key
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas

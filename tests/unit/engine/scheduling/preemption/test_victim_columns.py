@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import DeviceClass, PodDisruptionBudget
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -159,7 +159,7 @@ def test_victims_among_loaded_pods_are_those_among_pods_that_arrived_one_by_one(
         fit = only_fit(scene.profile.framework, found.plan, found.state)
         answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
         answers.append([one.key for one in answer.victims])
-        late = node.pods.rows() if isinstance(node.pods, LateDict) else ()
+        late = node.pods.rows() if isinstance(node.pods, LazyDict) else ()
         assert len(list(late)) == (len(pods) - len(answer.victims) if loads == [pods] else 0)
     assert answers[0] == answers[1]
 
@@ -572,5 +572,5 @@ def test_loaded_pods_are_read_without_creating_pod_infos(start, is_changed, prio
     for name in NODES if is_changed else ():
         cluster.apply(ObjectChanged(make_pod(f"new-{name}", node=name, priority=3)))
     assert VictimColumns(cluster.table).refresh()
-    late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LateDict)]
+    late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LazyDict)]
     assert sum(len(list(pods.rows())) for pods in late) == len(pods)

@@ -1,4 +1,4 @@
-"""LateDict: a dictionary that can make its values when they are first read.
+"""LazyDict: a dictionary that can make its values when they are first read.
 
 Some indexes have an entry for each pod of a dump, for example 100,000, and a simulation reads a few
 hundred of these entries. At first, each entry is a *row*: a group of similar objects and a position
@@ -21,11 +21,11 @@ _get = dict.__getitem__
 _set = dict.__setitem__
 
 
-class LateDict(dict[str, Value]):
+class LazyDict(dict[str, Value]):
     """A dictionary with str keys; each entry is a value, or a row that becomes a value when read.
 
     A value must not be a tuple, because rows are tuples. The methods from `load` to `row`
-    distinguish rows from values. With the other methods, a LateDict behaves like a dictionary that
+    distinguish rows from values. With the other methods, a LazyDict behaves like a dictionary that
     contains all values.
     """
 
@@ -183,16 +183,16 @@ class LateDict(dict[str, Value]):
         """
         return super().__iter__()
 
-    def copy(self) -> LateDict[Value]:
-        """Return a copy of this LateDict; a row stays a row in the copy until it is read."""
-        copy = LateDict(self.make)
+    def copy(self) -> LazyDict[Value]:
+        """Return a copy of this LazyDict; a row stays a row in the copy until it is read."""
+        copy = LazyDict(self.make)
         entries: Iterable[tuple[str, Any]] = zip(super().keys(), dict.values(self), strict=True)
         dict.update(copy, entries)
         return copy
 
     def __eq__(self, other: object) -> bool:
         self._make_all()
-        if isinstance(other, LateDict):
+        if isinstance(other, LazyDict):
             other._make_all()
         return super().__eq__(other)
 

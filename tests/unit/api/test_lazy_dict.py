@@ -1,4 +1,4 @@
-"""LateDict behaves as a dictionary, and creates its values when they are read."""
+"""LazyDict behaves as a dictionary, and creates its values when they are read."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.api.late_dict import LateDict
+from fairlead.api.lazy_dict import LazyDict
 
 KEYS = ("a", "b", "c", "d")
 GROUPS = ((10, 11, 12, 13), (20, 21, 22, 23))
@@ -17,7 +17,7 @@ def value_at(group, index):
 
 
 def late(rows):
-    made = LateDict(value_at)
+    made = LazyDict(value_at)
     made.load({key: (GROUPS[group], index) for key, (group, index) in rows})
     return made
 
@@ -37,7 +37,7 @@ def _del(one, key):
 
 
 def _load(one, key):
-    if isinstance(one, LateDict):
+    if isinstance(one, LazyDict):
         one.load_one(key, (GROUPS[0], 2))
     else:
         one[key] = GROUPS[0][2]
@@ -87,7 +87,7 @@ def outcome(operation, one, key):
 
 
 @given(rows, st.lists(st.tuples(st.sampled_from([*OPERATIONS]), keys)))
-def test_a_late_dict_behaves_as_a_dictionary(loaded, operations):
+def test_a_lazy_dict_behaves_as_a_dictionary(loaded, operations):
     tested, plain = late(loaded), {key: GROUPS[group][at] for key, (group, at) in loaded}
     for operation, key in operations:
         assert outcome(operation, tested, key) == outcome(operation, plain, key), operation
@@ -96,7 +96,7 @@ def test_a_late_dict_behaves_as_a_dictionary(loaded, operations):
 
 def test_a_value_is_created_when_it_is_first_read():
     calls = []
-    tested = LateDict(lambda group, index: calls.append(index) or group[index])
+    tested = LazyDict(lambda group, index: calls.append(index) or group[index])
     tested.load({key: (GROUPS[0], index) for index, key in enumerate(KEYS)})
     assert tested.copy().keys() == {*KEYS}
     assert calls == []
@@ -109,7 +109,7 @@ def test_a_value_is_created_when_it_is_first_read():
 
 def test_a_value_replaces_only_its_own_row():
     row = (GROUPS[0], 0)
-    tested = LateDict(value_at)
+    tested = LazyDict(value_at)
     tested.load_one("a", row)
     tested.replace_row("a", (GROUPS[0], 0), 1)
     assert tested.row("a") is row
