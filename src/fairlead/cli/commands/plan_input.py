@@ -16,7 +16,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     NO_AUTOSCALING,
     AutoscaleOptions,
-    idle_in_plan,
+    unsimulated_in_plan,
 )
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
@@ -63,8 +63,8 @@ class PlanInput:
     notes: tuple[str, ...]
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
-        """Return notes about the autoscalers, which are not simulated; see `idle_in_plan`."""
-        return idle_in_plan(self.snapshot.manifests, effect)
+        """Return notes about autoscalers that are not simulated (`unsimulated_in_plan`)."""
+        return unsimulated_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment | None = None) -> tuple[str, ...]:
         """Return the notes about `plan`.

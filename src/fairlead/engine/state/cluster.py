@@ -276,7 +276,7 @@ class Cluster:
         self.pods.replace_row(made.key, row, made)
         node = self.table.find(pod.spec.node_name)
         if node is not None:
-            node.late_pods(self._loaded_pod).replace_row(made.id, row, made)
+            node.lazy_pods(self._loaded_pod).replace_row(made.id, row, made)
         return made
 
     def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:

@@ -78,7 +78,7 @@ class NodeInfo:
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
-    def late_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
+    def lazy_pods(self, make: Callable[[Any, int], PodInfo]) -> LazyDict[PodInfo]:
         """Convert `pods` to a LazyDict and return it.
 
         A LazyDict can store references to pods; it calls `make` to build a pod on first use.

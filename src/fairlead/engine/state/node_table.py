@@ -300,7 +300,7 @@ class NodeTable:
         for some in placed:
             entries = zip(some.nodes, some.replicas.uids, some.replicas.rows, strict=True)
             for info, uid, entry in entries:
-                pods = info.pods if isinstance(info.pods, LazyDict) else info.late_pods(some.make)
+                pods = info.pods if isinstance(info.pods, LazyDict) else info.lazy_pods(some.make)
                 pods.load_one(uid, entry)
             for port in some.replica.shape.host_ports:
                 for info in some.nodes:

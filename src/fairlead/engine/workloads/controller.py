@@ -69,7 +69,7 @@ from fairlead.engine.workloads.pod_control.pod_template import missing_classes
 from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, is_unknown_owner
 from fairlead.engine.workloads.status_writer import StatusWriter
 
-AT_ONCE: Final[Instant] = 0
+IMMEDIATELY: Final[Instant] = 0
 # An owner with at least this many pods is large (see `FollowUpPace`).
 LARGE: Final = 100
 # the kinds whose status is written
@@ -156,7 +156,7 @@ class Workloads:
         Changes of owners that wait for a follow-up are processed with this follow-up.
         """
         if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
-            return AT_ONCE
+            return IMMEDIATELY
         return earliest(
             self._pod_sets.next_retry(), self._rollouts.next_retry(), self._pace.next_due()
         )

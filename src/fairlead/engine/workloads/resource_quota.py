@@ -40,7 +40,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 
-AT_ONCE: Final[Instant] = 0
+IMMEDIATELY: Final[Instant] = 0
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 SYNC_PERIOD: Final[DurationNs] = seconds(5 * 60)
 _KIND: Final = "ResourceQuota"
@@ -97,7 +97,7 @@ class ResourceQuotas(Struct):
         Returns None if no recount is planned.
         """
         if self._changed:
-            return AT_ONCE
+            return IMMEDIATELY
         return earliest(self._retries.next_due(), *self._stuck_at)
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -24,7 +24,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
-from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.node_device import device_sentences
 from fairlead.whatif.explain.node_removal import removal_table
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -125,7 +125,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
     ]
     notes: tuple[str, ...] = ()
     if any(one.cause in UNPLACED for one in blockers):
-        notes = idle_in_plan(snapshot.manifests, ADDS_NODES)
+        notes = unsimulated_in_plan(snapshot.manifests, ADDS_NODES)
     elif not blockers and _has_moves(emptied):
         notes = (_LIMITS.format(name=name),)
     if not is_ready_node(info.node):

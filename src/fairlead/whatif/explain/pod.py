@@ -59,7 +59,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
-from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
     no_scheduler,
@@ -202,7 +202,7 @@ def explain_pod(
     else:
         more = (*more, *unbound_claims(found, inventory))
     if explanation.evaluation.fit_error and not explanation.node:
-        more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
+        more = (*more, *unsimulated_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
 
 

@@ -34,7 +34,7 @@ from fairlead.engine.workloads.identity import ordinal_of, pod_ref
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered
-from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.explain.device_shortage import device_shortages, may_need_devices
 from fairlead.whatif.explain.node_requirement import unmet_requirements
 from fairlead.whatif.explain.pod_group import try_pod_group
@@ -168,7 +168,7 @@ def explain_workload(
             "one_more_preempts": [victim.key for victim in one_more.victims],
             **({} if cron is None else cron.facts),
         },
-        notes=idle_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
+        notes=unsimulated_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
     )  # fmt: skip
 
 

@@ -26,8 +26,8 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     OPTION,
     AutoscaleOptions,
     Autoscaling,
-    idle_in_scenario,
     read_autoscalers,
+    unsimulated_in_scenario,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     DEFAULT_PROVIDER,
@@ -127,7 +127,7 @@ def autoscaling_of(
     names = ", ".join(unused)
     notes = (f"{names} {verb} no effect with autoscale: {choice}.",) if unused else ()
     if choice == OFF:  # the author of a scenario chooses its controllers; all others are off
-        idle = idle_in_scenario(initial) if settings.autoscale is None else ()
+        idle = unsimulated_in_scenario(initial) if settings.autoscale is None else ()
         return Autoscaling(notes=(*notes, *idle))
     options = AutoscaleOptions(
         choice,

@@ -26,8 +26,8 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     AutoscaleOptions,
-    idle_in_plan,
     read_autoscalers,
+    unsimulated_in_plan,
 )
 from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
 from fairlead.whatif.input.document import read, read_listings
@@ -462,7 +462,7 @@ def test_choosing_the_autoscaler_does_not_make_the_replicas(autoscale):
     of_group["metadata"]["labels"] = {"eks.amazonaws.com/nodegroup": "a"}
     snapshot = snapshot_of_texts("c", texts_of([*pods_of_a_workload(), of_group]), {})
     read_autoscalers("c", snapshot.manifests, AutoscaleOptions(autoscale))
-    assert idle_in_plan(snapshot.manifests, ADDS_NODES) == ()
+    assert unsimulated_in_plan(snapshot.manifests, ADDS_NODES) == ()
     assert len(snapshot.manifests.samples) < len(snapshot.manifests)
     assert "_all" not in vars(snapshot.manifests)
 

@@ -43,7 +43,7 @@ from fairlead.engine.state.pod_info import PodInfo
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
 _ACTIVATIONS_PER_INSTANT_MAX: Final = 10
 _EQUIVALENCE_CLASSES_MAX: Final = 4_096
-AT_ONCE: Final[Instant] = 0
+IMMEDIATELY: Final[Instant] = 0
 _Group = tuple[str, tuple[str, ...]]
 
 
@@ -375,15 +375,15 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which `pop` may return another pod, AT_ONCE if this is possible now.
+        """Return the time at which `pop` may return another pod; IMMEDIATELY if it may now.
 
         Returns None if no pod can be popped until something changes.
         """
         if self._active.first() is not None:
-            return AT_ONCE
+            return IMMEDIATELY
         backing_off = self._backoff.first()
         if backing_off is not None and self._config.pop_from_backoff:
-            return AT_ONCE
+            return IMMEDIATELY
         error = self._error_backoff.first()
         heads = (head for head in (backing_off, error) if head is not None)
         due = [self._clock.release_at(head.window) for head in heads]

@@ -55,7 +55,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
 from fairlead.engine.workloads.identity import object_ref, owner_key, owner_kind
 
-AT_ONCE: Final[Instant] = 0
+IMMEDIATELY: Final[Instant] = 0
 WHY_OWNER_DELETED: Final = "its owner was deleted"
 
 # The size of upstream's cache of absent owners (garbagecollector.go:NewGarbageCollector). Upstream
@@ -145,7 +145,7 @@ class GarbageCollector(Struct):
 
     def next_deadline(self) -> Instant | None:
         """Return 0 if commands or look-ups must be sent now, else the time of the next retry."""
-        return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
+        return IMMEDIATELY if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the postponed commands, retries whose backoff has expired, and owner look-ups."""

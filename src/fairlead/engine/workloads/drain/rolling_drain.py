@@ -46,21 +46,21 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 
 
 class RollingDrainOptions(Struct, frozen=True):
-    """Options of a rolling drain: at most `at_once` nodes are draining or down at a time.
+    """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
     `which` is a text at the end of the value of the annotation that contains the options. It makes
     the values of two groups of nodes differ if the other options of the groups are equal.
     """
 
-    at_once: int
+    max_unavailable: int
     away: DurationNs | None
     which: str = ""
 
     def __str__(self) -> str:
         """Return the value of the annotation."""
         away = FOREVER if self.away is None else f"{self.away}ns"
-        return f"max-unavailable={self.at_once} away={away} {self.which}".rstrip()
+        return f"max-unavailable={self.max_unavailable} away={away} {self.which}".rstrip()
 
 
 def parse_options(text: str) -> RollingDrainOptions | None:
@@ -202,7 +202,7 @@ class RollingDrains:
 
     def _begin(self, group: _Group) -> list[Command]:
         commands: list[Command] = []
-        while group.waiting and len(group.begun) < group.options.at_once:
+        while group.waiting and len(group.begun) < group.options.max_unavailable:
             name = next(iter(group.waiting))
             group.begun[name] = group.waiting.pop(name)
             commands.append(_patch(name, {DRAIN: REQUESTED}, {"unschedulable": True}))

@@ -185,7 +185,7 @@ def _installed(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         yield "a Cluster Autoscaler", CLUSTER_AUTOSCALER
 
 
-def idle_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
+def unsimulated_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
     """Return a note about each autoscaler of the cluster that a scenario does not simulate."""
     return tuple(
         f"The cluster has {name}, which is not simulated; settings.autoscale: {autoscaler} "
@@ -194,7 +194,7 @@ def idle_in_scenario(manifests: Sequence[Manifest]) -> tuple[str, ...]:
     )
 
 
-def idle_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
+def unsimulated_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str, ...]:
     """Return notes for a command that does not simulate the cluster's autoscalers.
 
     `manifests` are the objects of the cluster. For each autoscaler, a note says that it is not
