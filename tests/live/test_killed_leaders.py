@@ -102,11 +102,11 @@ class Bindings:
             try:
                 async for lines in self.client.stream(PODS, query, 70):
                     for line in lines:
-                        version = self.see(json.loads(line))
+                        version = self.observe(json.loads(line))
             except RequestError:
                 await asyncio.sleep(0.2)
 
-    def see(self, event):
+    def observe(self, event):
         """Record an event; return its version."""
         meta, spec = event["object"]["metadata"], event["object"]["spec"]
         nodes = self.nodes[meta["uid"]]

@@ -89,9 +89,9 @@ class Outage:
         for name, replicas in self.sets.items():
             objects.append(set_json(name, replicas, chance.one_of(TOLERANCES)))
         for one in objects:
-            self.see("Node" if one["kind"] == "Node" else "", one)
+            self.observe("Node" if one["kind"] == "Node" else "", one)
         self.world.store.subscribe(
-            lambda change: self.see(
+            lambda change: self.observe(
                 change.kind.kind,
                 change.object if change.type is not ChangeType.DELETED else None,
             )
@@ -122,7 +122,7 @@ class Outage:
     def report(self, record):
         self.records.append(record)
 
-    def see(self, kind, version):
+    def observe(self, kind, version):
         if kind == "Node" and version is not None:
             self.versions.setdefault(version["metadata"]["name"], []).append(
                 (self.world.now, version)

@@ -265,10 +265,10 @@ class Witness:
 
     def _begin(self, world, form):
         self._world = world
-        world.store.subscribe(self._see)
+        world.store.subscribe(self._observe)
         NodeScenario(world, form).begin()
 
-    def _see(self, change):
+    def _observe(self, change):
         name = (change.kind.kind, change.object["metadata"]["name"])
         gone = change.type is ChangeType.DELETED
         version = None if gone else change.object

@@ -73,7 +73,7 @@ class BatchMetrics:
                 return False
         return True
 
-    def see_queue(self, record: QueueAllocation) -> None:
+    def observe_queue(self, record: QueueAllocation) -> None:
         """Set the gauges of the queue in `record`."""
         amounts = (
             ("allocated", record.allocated),

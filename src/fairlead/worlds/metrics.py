@@ -197,7 +197,7 @@ class SchedulerMetrics:
                 self._preemptions.inc()
                 self._victims.observe(len(record.victims))
             case QueueAllocation():
-                self._batch.see_queue(record)
+                self._batch.observe_queue(record)
             case DisplacementCycle():
                 self._cycles.inc()
             case WorkloadStarving():

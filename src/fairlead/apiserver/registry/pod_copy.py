@@ -115,7 +115,7 @@ class PodCopies:
         self._admission = admission
         self._ids = ids
         self._templates: dict[bytes, _Template] = {}
-        storage.subscribe(self._see, lambda resource: resource not in _UNREAD)
+        storage.subscribe(self._observe, lambda resource: resource not in _UNREAD)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
         """Create a pod for `manifest` by copying a template; return the stored pod.
@@ -188,7 +188,7 @@ class PodCopies:
             return False
         return not has_dynamic_admission(self._storage) and not self._storage.count(RESOURCE_QUOTA)
 
-    def _see(self, _: StoredChange) -> None:
+    def _observe(self, _: StoredChange) -> None:
         self._templates.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:

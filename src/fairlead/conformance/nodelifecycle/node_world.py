@@ -65,7 +65,7 @@ class NodeWorld:
         self._due: deque[Act] = deque()
         self._pending: list[Stimulus] = []
         self._driver = Driver(engine, self, now=instant(START_MS))
-        self.store.subscribe(self._see)
+        self.store.subscribe(self._observe)
 
     @property
     def now(self) -> Instant:
@@ -114,8 +114,8 @@ class NodeWorld:
             self._due.extend(self._timers.pop_due(now))
         return bool(self._due)
 
-    def _see(self, change: StoredChange) -> None:
-        self.log.see(change)
+    def _observe(self, change: StoredChange) -> None:
+        self.log.observe(change)
         view = decode(change.object)
         is_gone = change.type is ChangeType.DELETED
         self._pending.append(ObjectDeleted(view) if is_gone else ObjectChanged(view))

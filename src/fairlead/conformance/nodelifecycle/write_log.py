@@ -51,7 +51,7 @@ class NodeWriteLog:
         """Stop logging changes until the next command begins."""
         self._context = None
 
-    def see(self, change: StoredChange) -> None:
+    def observe(self, change: StoredChange) -> None:
         """Log what `change` modifies in a node or a pod, if a controller caused the change."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return

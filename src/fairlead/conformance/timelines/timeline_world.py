@@ -153,7 +153,7 @@ class TimelineWorld:
         self._due: deque[Act] = deque()
         self._pending: list[Stimulus] = []
         self._faults: list[_Fault] = []
-        self.store.subscribe(self._see)
+        self.store.subscribe(self._observe)
 
     def at(self, t_ms: int, act: Act) -> None:
         """Schedule `act` at the recorder's time `t_ms`; equal times keep the order of insertion."""
@@ -217,7 +217,7 @@ class TimelineWorld:
             self._due.extend(self._script.pop_due(now))
         return bool(self._due)
 
-    def _see(self, change: StoredChange) -> None:
+    def _observe(self, change: StoredChange) -> None:
         view, is_pod, now_ms = decode(change.object), change.kind is POD, to_ms(self._driver.now)
         if change.type is ChangeType.DELETED:
             if is_pod:

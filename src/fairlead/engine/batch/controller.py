@@ -107,7 +107,7 @@ class Batch:
                         has_changed=self.jobs.eviction_failed(target.uid or target.key)
                     )
             case _:
-                self._see_refused_status(outcome)
+                self._observe_refused_status(outcome)
                 sent = self._preparations.handle_outcome(outcome, now)
                 return [] if sent is None else self._send(sent)
         return []
@@ -124,7 +124,7 @@ class Batch:
             return []
         return [_scheduled_event(bind, task.info.pod.spec.scheduler_name)]
 
-    def _see_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
+    def _observe_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
         """If a status write was refused, let the next session write the status again.
 
         A status is not written again if its object was not found. kube-batch repeats a refused

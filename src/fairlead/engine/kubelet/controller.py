@@ -84,24 +84,24 @@ class Kubelets:
         """Let the kubelets react to `stimulus`; return the resulting commands."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                return self._see_pod(pod, now, now)
+                return self._observe_pod(pod, now, now)
             case ObjectChanged(Node() as node):
-                return self._see_node(node, now)
+                return self._observe_node(node, now)
             case ObjectChanged(Lease() as lease):
-                return self._heartbeats.see_lease(lease, now)
+                return self._heartbeats.observe_lease(lease, now)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandFailed(command, reason, _):
-                self._see_failure(command, reason, now)
+                self._observe_failure(command, reason, now)
             case _:
                 pass
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        return self._see_pod(pod, now, now)
+        return self._observe_pod(pod, now, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pod transition, heartbeat change or pressure check.
@@ -153,24 +153,24 @@ class Kubelets:
         """
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
-            commands += self._heartbeats.see_lease(lease, now)
+            commands += self._heartbeats.observe_lease(lease, now)
         for node in (one for one in loaded.others if isinstance(one, Node)):
-            commands += self._see_node(node, now)
+            commands += self._observe_node(node, now)
         for pod in self._workers.load_settled(loaded, now):
             terminating_at = deletion_requested_at(pod) if is_terminating(pod) else now
-            commands += self._see_pod(pod, now, terminating_at)
+            commands += self._observe_pod(pod, now, terminating_at)
         return commands
 
-    def _see_pod(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
-        self._pressure.see_pod(pod, self._heartbeats.find, now)
-        self._mirrors.see(pod)
-        return self._workers.see(pod, now, terminating_at)
+    def _observe_pod(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
+        self._pressure.observe_pod(pod, self._heartbeats.find, now)
+        self._mirrors.observe(pod)
+        return self._workers.observe(pod, now, terminating_at)
 
-    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+    def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         if self._nodes is not None and node.metadata.name not in self._nodes:
             return []
-        commands = self._with_resumptions(self._heartbeats.see_node(node, now), now)
-        self._pressure.see_node(node, now)
+        commands = self._with_resumptions(self._heartbeats.observe_node(node, now), now)
+        self._pressure.observe_node(node, now)
         if self._heartbeats.is_reporting(node.metadata.name):
             commands += self._workers.resume(node.metadata.name, now)
         return commands
@@ -197,18 +197,18 @@ class Kubelets:
                 self._pressure.forget_pod(gone, now)
                 node = gone.spec.node_name
                 if self._heartbeats.find(node) is not None:
-                    return self._mirrors.see_deleted(
+                    return self._mirrors.observe_deleted(
                         gone, is_reporting=self._heartbeats.is_reporting(node)
                     )
             case _:
                 pass
         return []
 
-    def _see_failure(self, command: Command, reason: FailureReason, now: Instant) -> None:
+    def _observe_failure(self, command: Command, reason: FailureReason, now: Instant) -> None:
         match command:
             case PatchStatus() | DeleteObject() if command.target.kind == "Pod":
-                self._workers.see_refused(command, reason, now)
+                self._workers.observe_refused(command, reason, now)
             case CreateObject() | PatchObject() | PatchStatus():
-                self._heartbeats.see_refused(command, now)
+                self._heartbeats.observe_refused(command, now)
             case _:
                 pass

@@ -80,7 +80,7 @@ class Heartbeats(Struct):
 
     # --- observations --------------------------------------------------------------------------
 
-    def see_node(self, node: Node, now: Instant) -> list[Command]:
+    def observe_node(self, node: Node, now: Instant) -> list[Command]:
         """Apply a new node or a new version of a node; return the resulting writes and events."""
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
@@ -95,7 +95,7 @@ class Heartbeats(Struct):
         behaviour, warnings = read_behaviour(node, kubelet.behaviour)
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
-    def see_lease(self, lease: Lease, now: Instant) -> list[Command]:
+    def observe_lease(self, lease: Lease, now: Instant) -> list[Command]:
         """Store `lease`, the newest version of a node's Lease; return the writes that it requires.
 
         If the kubelet has stopped, but `lease` states that its renewals continue, a write ends the
@@ -129,7 +129,9 @@ class Heartbeats(Struct):
         kubelet = self._kubelets.get(lease.metadata.name)
         return [] if kubelet is None else self._write_lease(kubelet, now)
 
-    def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
+    def observe_refused(
+        self, command: CreateObject | PatchObject | PatchStatus, now: Instant
+    ) -> None:
         """Schedule a retry of `command`, a write to a Node or Lease that was refused."""
         if command.target.kind not in ("Node", "Lease"):
             return

@@ -33,13 +33,13 @@ class MirrorPods:
     def __init__(self) -> None:
         self._missing: dict[str, dict[str, Pod]] = {}
 
-    def see(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """Record that `pod` exists and need not be created again."""
         missing = self._missing.get(pod.spec.node_name)
         if missing is not None:
             missing.pop(pod.key, None)
 
-    def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
+    def observe_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Return the command that creates the deleted `pod` again, if it is a static pod.
 
         If `is_reporting` is False, returns []; `kubelet_resumed` returns the command later.

@@ -100,7 +100,7 @@ class NodePressure:
 
     # --- observations --------------------------------------------------------------------------
 
-    def see_node(self, node: Node, now: Instant) -> None:
+    def observe_node(self, node: Node, now: Instant) -> None:
         """Store `node`; schedule a check if the node's capacity or system usage changed."""
         name = node.metadata.name
         state = self._states.get(name)
@@ -118,7 +118,7 @@ class NodePressure:
         if state is not None:
             self._wake(state, now)
 
-    def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
+    def observe_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
         """Record the resource usage of `pod` if the pod is running; otherwise drop its usage."""
         if pod.status.phase != "Running" or not usage_of(pod):
             self.forget_pod(pod, now)

@@ -224,8 +224,8 @@ class PodWorkers(Struct):
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
         """Load the pods of `loaded` that need no action yet (`is_settled`); return the others.
 
-        The caller must pass the returned pods to `see`. If `config.manages_pods` is False, or if
-        pods were loaded or seen before, no pod is loaded here, and all pods of `loaded` are
+        The caller must pass the returned pods to `observe`. If `config.manages_pods` is False, or
+        if pods were loaded or observed before, no pod is loaded here, and all pods of `loaded` are
         returned.
         """
         if not self.config.manages_pods or self._workers or self._settled:
@@ -269,7 +269,7 @@ class PodWorkers(Struct):
         if workers:
             self._by_node[node] = workers
 
-    def see(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
+    def observe(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
         """Apply a new version of `pod`.
 
         For a new pod, return warnings about its annotations. If the kubelet stops other pods to
@@ -361,7 +361,7 @@ class PodWorkers(Struct):
             self._remove(gone.key)
             self._plan_deferred(worker.node)
 
-    def see_refused(
+    def observe_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
         """Retry a refused write, unless the pod was deleted."""
@@ -571,7 +571,7 @@ class PodWorkers(Struct):
             return False
         return self._decide(worker).rejection is None
 
-    def _observe(self, worker: _PodWorker, now: Instant) -> list[Command]:
+    def _report_spec(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Return the commands that report a changed spec of the pod.
 
         A resize that does not fit is deferred, with an event.
@@ -616,7 +616,7 @@ class PodWorkers(Struct):
             event = _event(worker.ref, "Warning", why.reason, why.message)
             return [event, pod_status.rejected(worker.ref, why, now)]
         if due.act is Act.OBSERVE:
-            return self._observe(worker, now)
+            return self._report_spec(worker, now)
         return [self._change(worker, due.act, now)]
 
     def _change(self, worker: _PodWorker, act: Act, now: Instant) -> Command:

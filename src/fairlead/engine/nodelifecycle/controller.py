@@ -83,11 +83,11 @@ class NodeLifecycle:
         """Record `stimulus`; return the writes that it requires immediately."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                return self._see_pod(pod, now)
+                return self._observe_pod(pod, now)
             case ObjectChanged(Node() as node):
-                return self._see_node(node, now)
+                return self._observe_node(node, now)
             case ObjectChanged(Lease() as lease):
-                self._see_lease(lease, now)
+                self._observe_lease(lease, now)
             case ObjectDeleted(gone):
                 self._forget(gone, now)
             case ObjectsLoaded():
@@ -100,7 +100,7 @@ class NodeLifecycle:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        return self._see_pod(pod, now)
+        return self._observe_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pass, queue processing or retry that may cause a change.
@@ -152,31 +152,31 @@ class NodeLifecycle:
         for one in loaded.others:
             match one:
                 case Lease():
-                    self._see_lease(one, now)
+                    self._observe_lease(one, now)
                 case Node():
-                    commands += self._see_node(one, now)
+                    commands += self._observe_node(one, now)
                     if self._config.is_taking_over:
                         self._monitor.take_over(one, now)
                 case _:
                     pass
         return commands
 
-    def _see_pod(self, pod: Pod, now: Instant) -> list[Command]:
+    def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
         before = self._shared.pods.put(pod)
         node = pod.spec.node_name
         if not node or (before is not None and before.spec.node_name == node):
             return []
         return (
-            self._late_bound_pods.see(pod, now)
+            self._late_bound_pods.observe(pod, now)
             if self._config.profile.marks_late_bound_pods
             else []
         )
 
-    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+    def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         name = node.metadata.name
         self._shared.nodes[name].node = node
         self._shared.examinations.add(name, now)
-        commands = self._shared.writer.see_node(name, now)
+        commands = self._shared.writer.observe_node(name, now)
         edits = self._corrections(node)
         return commands + self._shared.writer.submit(name, edits, now) if edits else commands
 
@@ -193,7 +193,7 @@ class NodeLifecycle:
             edits.append(CopyLabels(copies))
         return tuple(edits)
 
-    def _see_lease(self, lease: Lease, now: Instant) -> None:
+    def _observe_lease(self, lease: Lease, now: Instant) -> None:
         if self._config.profile.uses_leases and lease.metadata.namespace == NODE_LEASES:
             try:
                 renewals = renewals_of(lease)
@@ -238,7 +238,7 @@ class NodeLifecycle:
             return commands
         if edit_outcome.is_over:
             commands += self._handle_finished_edit(edit_outcome, now)
-        return commands + self._shared.writer.see_node(edit_outcome.node, now)
+        return commands + self._shared.writer.observe_node(edit_outcome.node, now)
 
     def _handle_finished_edit(self, edit_outcome: EditOutcome, now: Instant) -> list[Command]:
         match edit_outcome:

@@ -78,7 +78,7 @@ class NodeWriter:
         pending = self._pending.get(name)
         return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
 
-    def see_node(self, name: str, now: Instant) -> list[Command]:
+    def observe_node(self, name: str, now: Instant) -> list[Command]:
         """Return the command of the next pending edit; [] if there is nothing to send.
 
         Nothing is sent while a command for the node is in flight.
@@ -99,7 +99,7 @@ class NodeWriter:
 
         Returns None if this writer did not send the command, or has dropped its edit.
 
-        Call `see_node` afterwards to continue with pending edits.
+        Call `observe_node` afterwards to continue with pending edits.
         """
         command = outcome.command
         if not isinstance(command, PatchObject | PatchStatus) or command.target.kind != "Node":

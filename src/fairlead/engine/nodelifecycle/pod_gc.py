@@ -82,7 +82,7 @@ class PodGarbageCollector:
         """Record a change of the cluster. Pods are deleted only in passes."""
         match stimulus:
             case ObjectChanged(one):
-                self._see(one, now)
+                self._observe(one, now)
             case ObjectDeleted(one):
                 self._forget(one, now)
             case ObjectsLoaded():
@@ -93,7 +93,7 @@ class PodGarbageCollector:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Record the changed `pod`, as `handle` does; return no commands."""
-        self._see_pod(pod, now)
+        self._observe_pod(pod, now)
         return ()
 
     def next_deadline(self) -> Instant | None:
@@ -119,21 +119,21 @@ class PodGarbageCollector:
         """Load nodes before pods; otherwise the nodes of the pods would seem to be missing."""
         for one in loaded.others:
             if isinstance(one, Node):
-                self._see(one, now)
+                self._observe(one, now)
         self._pods.load(loaded)
         for pod in loaded.ending_pods:
-            self._see_pod(pod, now)
+            self._observe_pod(pod, now)
         for node in loaded.bound_pods:
             if node not in self._nodes:
                 self._note_missing_node(node, now)
 
-    def _see(self, one: ApiObject, now: Instant) -> None:
+    def _observe(self, one: ApiObject, now: Instant) -> None:
         if isinstance(one, Node):
-            self._see_node(one, now)
+            self._observe_node(one, now)
         elif isinstance(one, Pod):
-            self._see_pod(one, now)
+            self._observe_pod(one, now)
 
-    def _see_node(self, node: Node, now: Instant) -> None:
+    def _observe_node(self, node: Node, now: Instant) -> None:
         is_out = ready_status(node) != TRUE and any(
             taint.key == OUT_OF_SERVICE for taint in node.spec.taints
         )
@@ -141,7 +141,7 @@ class PodGarbageCollector:
         if is_out:
             self._wake(now)
 
-    def _see_pod(self, pod: Pod, now: Instant) -> None:
+    def _observe_pod(self, pod: Pod, now: Instant) -> None:
         key, node = pod.key, pod.spec.node_name
         self._pods.put(pod)
         if is_terminal(pod):

@@ -128,27 +128,27 @@ class Workloads:
         """Return the commands of the owners that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
-                return self._see(one, now)
+                return self._observe(one, now)
             case ObjectDeleted(one):
                 return self._forget(one, now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(CreateObject() as command):
-                return self._see_creation(command.target, now)
+                return self._observe_creation(command.target, now)
             case CommandSucceeded(PatchStatus(target)):
-                self._see_status_written(target)
+                self._observe_status_written(target)
                 return []
             case CommandSucceeded(PatchObject(target)) if target.kind == "ReplicaSet":
                 self._rollouts.scaled(target)
                 return []
             case CommandFailed():
-                return self._see_failure(stimulus, now)
+                return self._observe_failure(stimulus, now)
             case _:
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        return self._pod_sets.see(pod, now)
+        return self._pod_sets.observe(pod, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry, or 0 (immediately) if changes are unprocessed.
@@ -229,28 +229,28 @@ class Workloads:
 
     # --- changes -------------------------------------------------------------------------------
 
-    def _see(self, one: ApiObject, now: Instant) -> list[Command]:
+    def _observe(self, one: ApiObject, now: Instant) -> list[Command]:
         match one:
             case Pod():
-                return self._pod_sets.see(one, now)
+                return self._pod_sets.observe(one, now)
             case Node():
-                return self._see_node(one, now)
+                return self._observe_node(one, now)
             case Deployment():
-                self._writer.see(_ref(one))
-                self._rollouts.see(one)
+                self._writer.observe(_ref(one))
+                self._rollouts.observe(one)
                 if one.metadata.deletion_timestamp:
                     self._stop_replacing(one)
                 return []
             case ControllerRevision():
-                key = self._histories.see(one)
+                key = self._histories.observe(one)
                 if key:
                     self._pod_sets.mark_changed(key)
                 return []
             case PersistentVolumeClaim():
-                self._pod_sets.held.see(one)
+                self._pod_sets.held.observe(one)
                 return []
             case _ if is_owner(one):
-                return self._see_owner(one, now)
+                return self._observe_owner(one, now)
             case _:
                 if one.metadata.deletion_timestamp:
                     self._stop_replacing(one)
@@ -282,7 +282,7 @@ class Workloads:
                 self._stop_replacing(one)
                 return []
 
-    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+    def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         name = node.metadata.name
         before, self._nodes[name] = self._nodes.get(name), node
         if before is not None and _concerns_daemons(before) == _concerns_daemons(node):
@@ -296,9 +296,9 @@ class Workloads:
             commands += self._pod_sets.reconcile(key, node, now)
         return commands
 
-    def _see_owner(self, owner: Owner, now: Instant) -> list[Command]:
+    def _observe_owner(self, owner: Owner, now: Instant) -> list[Command]:
         key, is_news = self._learn_owner(owner)
-        self._writer.see(_ref(owner))
+        self._writer.observe(_ref(owner))
         commands: list[Command] = []
         if is_news:
             commands += unusable_template_events(owner) + self._pod_sets.reconcile(key, None, now)
@@ -375,9 +375,9 @@ class Workloads:
             if isinstance(one, Node):
                 self._nodes[one.metadata.name] = one
             elif isinstance(one, ControllerRevision):
-                self._histories.see(one)
+                self._histories.observe(one)
             elif isinstance(one, PersistentVolumeClaim):
-                self._pod_sets.held.see(one)
+                self._pod_sets.held.observe(one)
         self._pod_sets.load_pods(pods)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
@@ -396,7 +396,7 @@ class Workloads:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def _see_creation(self, target: ObjectRef, now: Instant) -> list[Command]:
+    def _observe_creation(self, target: ObjectRef, now: Instant) -> list[Command]:
         match target.kind:
             case "Pod":
                 return self._pod_sets.created(target, now)
@@ -406,14 +406,16 @@ class Workloads:
                 return self._pod_sets.handle_claim_outcome(target, None, "", now)
         return []
 
-    def _see_status_written(self, target: ObjectRef) -> None:
+    def _observe_status_written(self, target: ObjectRef) -> None:
         """Handle a successful status write: queue the owner for another status check."""
         if self._writer.write_succeeded(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
 
-    def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+    def _observe_status_refused(
+        self, target: ObjectRef, reason: FailureReason, now: Instant
+    ) -> None:
         """Handle a rejected status write: retry it, unless the object was deleted."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
@@ -424,7 +426,7 @@ class Workloads:
             waiting = self._rollouts if target.kind == "Deployment" else self._pod_sets
             waiting.run_at(key, now + self._config.retry_after(failures))
 
-    def _see_creation_refused(
+    def _observe_creation_refused(
         self, command: CreateObject, failure: CommandFailed, now: Instant
     ) -> list[Command]:
         """Handle a refused creation; `command` is the command of `failure`."""
@@ -445,11 +447,11 @@ class Workloads:
                     self._pod_sets.mark_changed(key)
         return []
 
-    def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
+    def _observe_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
         reason = failure.reason
         match failure.command:
             case CreateObject() as command:
-                return self._see_creation_refused(command, failure, now)
+                return self._observe_creation_refused(command, failure, now)
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
@@ -457,7 +459,7 @@ class Workloads:
             case PatchObject(target) if target.kind == "Pod":
                 self._pod_sets.not_released(target, now + RETRY_AFTER)
             case PatchStatus(target):
-                self._see_status_refused(target, reason, now)
+                self._observe_status_refused(target, reason, now)
             case _:
                 pass
         return []

@@ -68,15 +68,15 @@ class ResourceQuotas(Struct):
         """Record the namespaces whose usage may have changed."""
         match stimulus:
             case ObjectChanged(one):
-                self._see(one, is_gone=False)
+                self._observe(one, is_gone=False)
             case ObjectDeleted(one):
-                self._see(one, is_gone=True)
+                self._observe(one, is_gone=True)
             case ObjectsLoaded():
                 for some in stimulus.grouped:
                     one = some[0] if isinstance(some, Replicas) else some
-                    self._see(one, is_gone=False)
+                    self._observe(one, is_gone=False)
                 for pod in stimulus.ending_pods:
-                    self._see_pod(pod)
+                    self._observe_pod(pod)
             case CommandFailed(UpdateQuotaStatus(target), reason):
                 if reason is not FailureReason.NOT_FOUND:
                     self._retries.add(now + RETRY_AFTER, target.namespace)
@@ -88,7 +88,7 @@ class ResourceQuotas(Struct):
         """Handle a changed pod, as `handle` does."""
         if pod.metadata.namespace in self._quotas:
             self._changed[pod.metadata.namespace] = None
-            self._see_pod(pod)
+            self._observe_pod(pod)
         return ()
 
     def next_deadline(self) -> Instant | None:
@@ -115,10 +115,10 @@ class ResourceQuotas(Struct):
         quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())
         return [UpdateQuotaStatus(ref) for ref in quotas]
 
-    def _see(self, one: ApiObject, *, is_gone: bool) -> None:
+    def _observe(self, one: ApiObject, *, is_gone: bool) -> None:
         namespace = one.metadata.namespace
         if isinstance(one, Pod) and namespace in self._quotas:
-            self._see_pod(one, is_gone=is_gone)
+            self._observe_pod(one, is_gone=is_gone)
         if isinstance(one, Unstructured) and one.kind == _KIND:
             meta = one.metadata
             quotas = self._quotas.setdefault(namespace, {})
@@ -129,7 +129,7 @@ class ResourceQuotas(Struct):
         if namespace in self._quotas:
             self._changed[namespace] = None
 
-    def _see_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
+    def _observe_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
         """Plan the first periodic recount after the grace period of `pod`, if it is terminating.
 
         `is_gone` is set if the pod was deleted; then its planned recount is dropped.

@@ -54,7 +54,7 @@ class StatusWriter(Struct):
         """Return whether a status write of `target` is in flight."""
         return target in self._pending
 
-    def see(self, target: ObjectRef) -> None:
+    def observe(self, target: ObjectRef) -> None:
         """Record that the object `target` has changed."""
         self._taken.pop(target, None)
 

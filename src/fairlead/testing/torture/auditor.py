@@ -209,12 +209,12 @@ class Auditor:
     def _learn(self, stimulus: Stimulus) -> None:
         match stimulus:
             case ObjectChanged(view):
-                self._see(view, self.now)
+                self._observe(view, self.now)
             case ObjectDeleted(view):
                 self._forget(view)
             case ObjectsLoaded(views):
                 for view in views:
-                    self._see(view, _since(view, self.now))
+                    self._observe(view, _since(view, self.now))
             case CommandFailed() | CommandSucceeded():
                 self._record_outcome(stimulus)
             case _:
@@ -236,10 +236,10 @@ class Auditor:
             case _:
                 pass
 
-    def _see(self, view: ApiObject, since: Instant) -> None:
+    def _observe(self, view: ApiObject, since: Instant) -> None:
         match view:
             case Pod():
-                self._see_pod(view, since)
+                self._observe_pod(view, since)
             case Node():
                 before = self._nodes.get(view.metadata.name)
                 if before is None or before.status.allocatable != view.status.allocatable:
@@ -248,13 +248,13 @@ class Auditor:
                 written = self._unseen_writes.pop(view.metadata.name, self.now)
                 if self.now - written >= _OBSERVATION_DELAY_MAX:
                     self._delayed[view.metadata.name] = self.now
-                self._see_taints(view, since)
+                self._observe_taints(view, since)
             case PodGroup():
                 self._groups[view.key] = view
             case _:
-                self._karpenter.see(view)
+                self._karpenter.observe(view)
 
-    def _see_pod(self, pod: Pod, since: Instant) -> None:
+    def _observe_pod(self, pod: Pod, since: Instant) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
         self._pods[uid] = pod
         group = pod.metadata.annotations.get(GROUP_NAME_ANNOTATION)
@@ -266,7 +266,7 @@ class Auditor:
             self._arrived.setdefault(uid, since)
             self._by_node.setdefault(node, {})[uid] = None
 
-    def _see_taints(self, node: Node, since: Instant) -> None:
+    def _observe_taints(self, node: Node, since: Instant) -> None:
         """Record the NoExecute taints of `node` with the time of each taint.
 
         The time of a taint without timeAdded is `since`. Removed taints stay recorded until the

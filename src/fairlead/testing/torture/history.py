@@ -27,7 +27,7 @@ class StoreHistory:
         self._has_webhooks = has_webhooks
         self._version = 0
 
-    def see(self, change: StoredChange) -> None:
+    def observe(self, change: StoredChange) -> None:
         """Check that `change` is legal after the earlier changes."""
         self._require(change.version > self._version, change, f"version {change.version} is old")
         self._version = change.version

@@ -59,7 +59,7 @@ class KarpenterAuditor:
 
     # --- what the engine received -----------------------------------------------------------
 
-    def see(self, view: ApiObject) -> None:
+    def observe(self, view: ApiObject) -> None:
         """Store a NodePool or a NodeClaim; ignore other objects."""
         if not isinstance(view, Unstructured):
             return

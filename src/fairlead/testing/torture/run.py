@@ -151,7 +151,7 @@ class _Run:
             storage=storage,
             copying=PodCopying(),
         )
-        self._store.subscribe(self._see)
+        self._store.subscribe(self._observe)
 
     def _start(self, now: Instant) -> None:
         """Start a process that works on the current store."""
@@ -220,9 +220,9 @@ class _Run:
         stamp = crc32(now.to_bytes(8, "big"), result.digest)
         result.digest = crc32(_ENCODER.encode(issued.command), stamp)
 
-    def _see(self, change: StoredChange) -> None:
+    def _observe(self, change: StoredChange) -> None:
         """Check a change; record it if the cluster should be at rest."""
-        self._history.see(change)
+        self._history.observe(change)
         self._completed += _completes_pod(change)
         if self._auditor.now >= self._rest_from and not is_volatile(change.object):
             meta = change.object["metadata"]

@@ -107,7 +107,7 @@ class OwnerTemplates:
                 if not one.metadata.deletion_timestamp:
                     self._owners[one.metadata.uid] = one
             elif isinstance(one, ControllerRevision):
-                self._histories.see(one)
+                self._histories.observe(one)
         self._resolved: dict[str, History] = {}  # by uid of the owner
         self._rules: dict[str, StatefulSetRule] = {}
         self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision

@@ -307,6 +307,6 @@ class PostStartHookListener:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
-    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Run the post-start hooks after a change; see `StoreListener.see`."""
+    def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
+        """Run the post-start hooks after a change; see `StoreListener.observe`."""
         self._server.run_post_start_hooks(now)

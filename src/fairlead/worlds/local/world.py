@@ -49,7 +49,7 @@ class StoreListener(Protocol):
     A listener makes no decisions.
     """
 
-    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
+    def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """React to `change`, which was made in `store` at the time `now`."""
         ...
 
@@ -88,11 +88,11 @@ class LocalWorld:
     def audit_writes(self, audit: WriteAudit) -> None:
         """Call `audit` for each change that a command makes, but not for clients' changes."""
 
-        def see(change: StoredChange) -> None:
+        def observe(change: StoredChange) -> None:
             if self._issued is not None:
-                audit.see(self._issued, change)
+                audit.observe(self._issued, change)
 
-        self.store.storage.subscribe(see, is_watched_resource)
+        self.store.storage.subscribe(observe, is_watched_resource)
 
     def enqueue(self, stimulus: Stimulus) -> None:
         """Add `stimulus` to the stimuli that the next `poll` returns."""
@@ -105,7 +105,7 @@ class LocalWorld:
                 key = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
                 change = StoredChange(ChangeType.ADDED, kind, obj, None, 0, key)
                 for listener in self._listeners:
-                    listener.see(change, self.store, now)
+                    listener.observe(change, self.store, now)
 
     # --- World -----------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class LocalWorld:
             changes, self._changes[:] = self._changes[:], []
             for listener in self._listeners:
                 for change in changes:
-                    listener.see(change, self.store, now)
+                    listener.observe(change, self.store, now)
             for change in net_changes(changes):
                 stimulus = stimulus_if_decodable(change, self._pod_views.view_of)
                 if stimulus is not None:

@@ -65,7 +65,7 @@ class WriteAudit:
         self._backend = backend
         self._clock = clock
 
-    def see(self, issued: IssuedCommand, change: StoredChange) -> None:
+    def observe(self, issued: IssuedCommand, change: StoredChange) -> None:
         """Write the event about `change`, which the command in `issued` made."""
         now = self._clock()
         write = _write_of(issued, change, now)

@@ -56,9 +56,9 @@ class World:
         self.machine = Kubelets(KubeletConfig(), cluster=self.cluster)
         self.pods = {one.key: one for one in objects if isinstance(one, Pod)}
         self.phases, self.events = {}, []
-        self.see(ObjectsLoaded(objects), T0)
+        self.observe(ObjectsLoaded(objects), T0)
 
-    def see(self, stimulus, now):
+    def observe(self, stimulus, now):
         self.cluster.apply(stimulus)
         self.note(self.machine.handle(stimulus, now), now)
 
@@ -66,7 +66,7 @@ class World:
         for one in objects:
             if isinstance(one, Pod):
                 self.pods[one.key] = one
-            self.see(ObjectChanged(one), T0 + seconds(after))
+            self.observe(ObjectChanged(one), T0 + seconds(after))
 
     def note(self, commands, now):
         for one in commands:
@@ -77,7 +77,7 @@ class World:
                 old = self.pods[one.target.key]
                 status = decode_as(Pod, {"status": dict(one.fields)}).status
                 self.pods[old.key] = new = replace(old, status=status)
-                self.see(ObjectChanged(new), now)
+                self.observe(ObjectChanged(new), now)
 
     def run(self):
         """Run until nothing is due; return phase and reason of each pod that changed."""

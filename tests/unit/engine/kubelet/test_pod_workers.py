@@ -48,7 +48,7 @@ pods = st.builds(
     ends=st.sampled_from((False, False, True)),
 )
 calls = st.one_of(
-    pods.map(lambda one: lambda workers: workers.see(one, RESUMED_AT, RESUMED_AT)),
+    pods.map(lambda one: lambda workers: workers.observe(one, RESUMED_AT, RESUMED_AT)),
     pods.map(lambda one: lambda workers: workers.forget(one, RESUMED_AT)),
     st.tuples(st.sampled_from("nm"), st.booleans()).map(
         lambda one: lambda workers: workers.kubelet_resumed(one[0], RESUMED_AT, was_down=one[1])
@@ -59,14 +59,14 @@ calls = st.one_of(
 def loaded(found, config):
     workers = PodWorkers(config, lambda _: True)
     for one in workers.load_settled(ObjectsLoaded(found), LOADED_AT):
-        workers.see(one, LOADED_AT, LOADED_AT)
+        workers.observe(one, LOADED_AT, LOADED_AT)
     return workers
 
 
 def seen(found, config):
     workers = PodWorkers(config, lambda _: True)
     for one in found:
-        workers.see(one, LOADED_AT, LOADED_AT)
+        workers.observe(one, LOADED_AT, LOADED_AT)
     return workers
 
 
@@ -93,7 +93,7 @@ def test_workers_are_created_for_pods_that_start_or_stop_on_running_nodes():
     }
     for name, (one, is_waiting) in cases.items():
         workers = PodWorkers(CONFIGS[1], lambda node: node == "n")
-        workers.see(one, LOADED_AT, LOADED_AT)
+        workers.observe(one, LOADED_AT, LOADED_AT)
         assert workers.is_waiting() is is_waiting, name
         workers.forget(one, LOADED_AT)
         assert not workers.is_waiting(), name

@@ -48,10 +48,10 @@ def keys(commands):
 def test_the_second_write_waits_for_the_first(writer, nodes):
     first = writer.submit("n", (A, B), 0)
     assert keys(first) == ["a"]
-    assert writer.see_node("n", 0) == []
+    assert writer.observe_node("n", 0) == []
     assert writer.on_outcome(CommandSucceeded(first[0])) == EditOutcome("n", A, None)
     nodes.change("2")
-    assert keys(writer.see_node("n", 0)) == ["b"]
+    assert keys(writer.observe_node("n", 0)) == ["b"]
 
 
 def test_a_write_without_changes_is_skipped(writer):
@@ -62,9 +62,9 @@ def test_a_write_is_computed_again_after_a_conflict(writer, nodes):
     (sent,) = writer.submit("n", (A,), 0)
     conflict = CommandFailed(sent, FailureReason.CONFLICT, "")
     assert writer.on_outcome(conflict) == EditOutcome("n", A, FailureReason.CONFLICT, is_over=False)
-    assert writer.see_node("n", 0) == []  # as long as no newer version is known
+    assert writer.observe_node("n", 0) == []  # as long as no newer version is known
     nodes.change("2")
-    (again,) = writer.see_node("n", 0)
+    (again,) = writer.observe_node("n", 0)
     assert again.patch["metadata"] == {"resourceVersion": "2"}
 
 
@@ -72,7 +72,7 @@ def test_other_failures_end_a_write(writer):
     (sent,) = writer.submit("n", (A, B), 0)
     refused = CommandFailed(sent, FailureReason.INTERNAL_ERROR, "")
     assert writer.on_outcome(refused) == EditOutcome("n", A, FailureReason.INTERNAL_ERROR)
-    assert keys(writer.see_node("n", 0)) == ["b"]
+    assert keys(writer.observe_node("n", 0)) == ["b"]
 
 
 def test_a_pending_edit_that_depends_on_the_state_is_not_queued_twice(writer, nodes):
@@ -89,7 +89,7 @@ def test_a_deleted_node_is_not_written(writer, nodes):
     assert writer.on_outcome(CommandSucceeded(sent)) is None
     del nodes.known["n"]
     assert writer.submit("n", (A,), 0) == []
-    assert writer.see_node("n", 0) == []
+    assert writer.observe_node("n", 0) == []
 
 
 def test_outcomes_of_other_commands_are_ignored(writer):

@@ -32,7 +32,7 @@ class Collector:
     def report(self, record):
         self.records.append(record)
 
-    def see(self, after_s, *views):
+    def observe(self, after_s, *views):
         for view in views:
             assert self.controller.handle(ObjectChanged(view), seconds(after_s)) == []
 
@@ -66,7 +66,7 @@ def ref(name):
 
 def test_a_pod_whose_node_is_missing_for_the_quarantine_is_failed_and_deleted(given):
     collector = Collector()
-    collector.see(0, given.node(), given.pod())
+    collector.observe(0, given.node(), given.pod())
     collector.gone(5, given.node())
     assert [at for at, commands in collector.passes(59) if commands] == []
     ((at, commands),) = collector.passes(60)
@@ -82,7 +82,7 @@ def test_a_pod_whose_node_is_missing_for_the_quarantine_is_failed_and_deleted(gi
 
 def test_the_condition_of_an_orphan_has_its_observed_generation(given):
     collector = Collector()
-    collector.see(0, given.node(), given.pod(meta={"generation": 2}))
+    collector.observe(0, given.node(), given.pod(meta={"generation": 2}))
     collector.gone(5, given.node())
     ((_, (patch, _)),) = [found for found in collector.passes(60) if found[1]]
     assert patch.conditions == (observed(NODE_GONE, 2),)
@@ -90,35 +90,35 @@ def test_the_condition_of_an_orphan_has_its_observed_generation(given):
 
 def test_a_node_that_is_created_again_in_time_keeps_its_pods(given):
     collector = Collector()
-    collector.see(0, given.node(), given.pod())
+    collector.observe(0, given.node(), given.pod())
     collector.gone(5, given.node())
     collector.passes(40)
-    collector.see(45, given.node())
+    collector.observe(45, given.node())
     assert collector.removals(500) == []
 
 
 def test_a_finished_orphan_keeps_its_phase(given):
     collector = Collector()
-    collector.see(0, given.pod(phase="Succeeded"))
+    collector.observe(0, given.pod(phase="Succeeded"))
     ((_, commands),) = [entry for entry in collector.passes(60) if entry[1]]
     assert commands == [DeleteObject(ref("p1"), 0, "orphaned")]
 
 
 def test_a_quarantine_that_ends_without_pods_is_dropped(given):
     collector = Collector()
-    collector.see(0, given.pod())
+    collector.observe(0, given.pod())
     collector.passes(30)
     collector.gone(35, given.pod())
     assert collector.removals(1_000) == []
     assert collector.controller.next_deadline() is None
-    collector.see(1_001, given.pod("p2"))
+    collector.observe(1_001, given.pod("p2"))
     assert collector.removals(1_059) == []
     assert collector.removals(1_060) == [(1_060, "p2")]
 
 
 def test_1_16_has_no_quarantine_and_fails_no_pods(given):
     collector = Collector(profile=V1_16)
-    collector.see(5, given.pod())
+    collector.observe(5, given.pod())
     assert collector.passes(20) == [(20, [DeleteObject(ref("p1"), 0, "orphaned")])]
 
 
@@ -138,7 +138,7 @@ def test_loaded_pods_of_missing_nodes_are_orphans(given):
 
 def test_other_objects_change_nothing(given):
     collector = Collector()
-    collector.see(0, given.lease())
+    collector.observe(0, given.lease())
     collector.gone(1, given.lease())
     assert collector.controller.next_deadline() is None
 
@@ -163,27 +163,29 @@ def terminating(given, name="p1", **others):
 )
 def test_terminating_pods_of_an_out_of_service_node_are_deleted(given, ready, taints, found):
     collector = Collector()
-    collector.see(5, given.node(ready=ready, taints=taints), terminating(given), given.pod("p2"))
+    collector.observe(
+        5, given.node(ready=ready, taints=taints), terminating(given), given.pod("p2")
+    )
     assert collector.removals(100) == found
 
 
 def test_an_out_of_service_taint_may_be_added_later(given):
     collector = Collector()
-    collector.see(5, given.node(ready="Unknown"), terminating(given))
+    collector.observe(5, given.node(ready="Unknown"), terminating(given))
     assert collector.removals(100) == []
-    collector.see(101, given.node(ready="Unknown", taints=[OUT]))
+    collector.observe(101, given.node(ready="Unknown", taints=[OUT]))
     assert collector.removals(200) == [(120, "p1")]
 
 
 def test_1_16_ignores_the_out_of_service_taint(given):
     collector = Collector(profile=V1_16)
-    collector.see(5, given.node(ready="Unknown", taints=[OUT]), terminating(given))
+    collector.observe(5, given.node(ready="Unknown", taints=[OUT]), terminating(given))
     assert collector.removals(100) == []
 
 
 def test_a_terminating_pod_without_a_node_is_deleted(given):
     collector = Collector()
-    collector.see(5, terminating(given, node=""))
+    collector.observe(5, terminating(given, node=""))
     assert collector.passes(20) == [
         (
             20,
@@ -198,7 +200,7 @@ def test_a_terminating_pod_without_a_node_is_deleted(given):
 def test_a_pod_with_two_reasons_is_deleted_once(given):
     collector = Collector(terminated_pod_gc_threshold=1, profile=V1_16)
     orphans = [terminating(given, f"p{i}", phase="Failed") for i in range(2)]
-    collector.see(5, *orphans)
+    collector.observe(5, *orphans)
     assert collector.removals(20) == [(20, "p0"), (20, "p1")]
 
 
@@ -212,7 +214,7 @@ def finished(given, name, created_s, phase="Succeeded", reason=""):
 
 def test_finished_pods_above_the_threshold_are_deleted_evicted_and_oldest_first(given):
     collector = Collector(terminated_pod_gc_threshold=1)
-    collector.see(
+    collector.observe(
         5,
         given.node(),
         finished(given, "young", -1),
@@ -226,5 +228,5 @@ def test_finished_pods_above_the_threshold_are_deleted_evicted_and_oldest_first(
 @pytest.mark.parametrize("threshold", [0, 4])
 def test_finished_pods_within_the_threshold_are_kept(given, threshold):
     collector = Collector(terminated_pod_gc_threshold=threshold)
-    collector.see(5, given.node(), *(finished(given, f"p{i}", -i) for i in range(4)))
+    collector.observe(5, given.node(), *(finished(given, f"p{i}", -i) for i in range(4)))
     assert collector.controller.next_deadline() is None

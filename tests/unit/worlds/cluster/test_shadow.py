@@ -44,7 +44,7 @@ class Following:
         self.shadow = Shadow(configs, self.decisions.append)
         self.shadow.handle(ObjectsLoaded(objects), NOW)
 
-    def see(self, *pods):
+    def observe(self, *pods):
         for one in pods:
             self.shadow.handle(ObjectChanged(one), NOW)
         return [one.agreement for one in self.decisions]
@@ -52,14 +52,14 @@ class Following:
 
 def test_a_placement_on_one_of_the_best_nodes_is_equal():
     following = Following(node("a"), node("b"), node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="b")) == [ShadowAgreement.EQUAL]
+    assert following.observe(pod("p"), pod("p", node="b")) == [ShadowAgreement.EQUAL]
     (decision,) = following.decisions
     assert (decision.choices, decision.equals, decision.feasible) == (("a", "b"), 2, 3)
 
 
 def test_a_placement_on_a_node_with_a_lower_score_is_lower():
     following = Following(node("a"), node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.LOWER]
+    assert following.observe(pod("p"), pod("p", node="small")) == [ShadowAgreement.LOWER]
     (decision,) = following.decisions
     assert decision.score < decision.best_score
 
@@ -74,7 +74,7 @@ def test_a_lower_score_is_attributed_to_sampling_if_a_sample_can_leave_out_all_b
     large = [node(f"large-{number}", cpu="8") for number in range(better)]
     equal = [node(f"n{number}") for number in range(120 - better)]
     following = Following(*large, *equal)
-    assert following.see(pod("p"), pod("p", node="n0")) == [expected]
+    assert following.observe(pod("p"), pod("p", node="n0")) == [expected]
 
 
 def test_the_sample_of_an_unknown_scheduler_is_that_of_the_first_profile():
@@ -82,31 +82,31 @@ def test_the_sample_of_an_unknown_scheduler_is_that_of_the_first_profile():
     nodes = [node("large", cpu="8"), *(node(f"n{number}") for number in range(119))]
     following = Following(*nodes, present=config)
     placed = pod("p", node="n0", scheduler="other")
-    assert following.see(pod("p", scheduler="other"), placed) == [ShadowAgreement.LOWER]
+    assert following.observe(pod("p", scheduler="other"), placed) == [ShadowAgreement.LOWER]
 
 
 def test_a_node_that_does_not_fit_is_infeasible_and_the_reason_is_named():
     following = Following(node("a"), node("full", cpu="500m"))
-    assert following.see(pod("p"), pod("p", node="full")) == [ShadowAgreement.INFEASIBLE]
+    assert following.observe(pod("p"), pod("p", node="full")) == [ShadowAgreement.INFEASIBLE]
     assert following.decisions[0].reason == "Insufficient cpu"
 
 
 def test_a_pod_that_fits_no_node_is_unschedulable():
     following = Following(node("full", cpu="500m"))
-    assert following.see(pod("p"), pod("p", node="full")) == [ShadowAgreement.UNSCHEDULABLE]
+    assert following.observe(pod("p"), pod("p", node="full")) == [ShadowAgreement.UNSCHEDULABLE]
     assert following.decisions[0].reason.startswith("0/1 nodes are available")
 
 
 def test_the_victims_of_the_preemption_in_the_shadow_are_named():
     following = Following(node("a", cpu="1"), pod("low", node="a"), pod("p", priority=9))
-    assert following.see(pod("p", node="a", priority=9)) == [ShadowAgreement.UNSCHEDULABLE]
+    assert following.observe(pod("p", node="a", priority=9)) == [ShadowAgreement.UNSCHEDULABLE]
     assert following.decisions[0].victims == ("d/low",)
 
 
 def test_each_pod_is_compared_on_the_actual_state():
     """A pod is compared on the state that includes the placements of the pods before it."""
     following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
-    following.see(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
+    following.observe(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
     assert [one.agreement for one in following.decisions] == [
         ShadowAgreement.EQUAL,
         ShadowAgreement.INFEASIBLE,
@@ -116,7 +116,7 @@ def test_each_pod_is_compared_on_the_actual_state():
 def test_a_deleted_pod_frees_its_resources():
     following = Following(node("a", cpu="1500m"), pod("old", node="a"))
     following.shadow.handle(ObjectDeleted(pod("old", node="a")), NOW)
-    assert following.see(pod("p"), pod("p", node="a")) == [ShadowAgreement.EQUAL]
+    assert following.observe(pod("p"), pod("p", node="a")) == [ShadowAgreement.EQUAL]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_deleted_pod_frees_its_resources():
 )
 def test_a_preemption_is_needless_if_the_pod_fits_without_it(room, expected):
     following = Following(node("a", cpu="1"), node("b", cpu=room), pod("low", node="a"))
-    assert following.see(pod("p"), pod("p", nominated="a")) == [expected]
+    assert following.observe(pod("p"), pod("p", nominated="a")) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_a_preemption_is_needless_if_the_pod_fits_without_it(room, expected):
     ids=["created on a node", "unchanged", "placed before"],
 )
 def test_only_placements_by_a_scheduler_are_compared(seen):
-    assert Following(node("a")).see(*seen) == []
+    assert Following(node("a")).observe(*seen) == []
 
 
 def test_pods_of_any_scheduler_are_compared_by_the_first_profile():
     following = Following(node("a"))
     pending, placed = pod("p", scheduler="x"), pod("p", node="a", scheduler="x")
-    assert following.see(pending, placed) == [ShadowAgreement.EQUAL]
+    assert following.observe(pending, placed) == [ShadowAgreement.EQUAL]
 
 
 def test_two_configurations_are_compared_side_by_side():
@@ -148,7 +148,7 @@ def test_two_configurations_are_compared_side_by_side():
     following = Following(
         node("empty"), node("used"), pod("old", node="used"), present=SchedulerConfig(), new=packing
     )
-    following.see(pod("p"), pod("p", node="empty"))
+    following.observe(pod("p"), pod("p", node="empty"))
     found = {one.configuration: one for one in following.decisions}
     assert found["present"].choices == ("empty",)
     assert found["new"].agreement in (ShadowAgreement.LOWER, ShadowAgreement.EQUAL)

@@ -68,7 +68,7 @@ class RecordedKubelet:
         self._addresses = 0
         self._free_at = 0
 
-    def see(self, change: StoredChange, store: Store, now: int) -> None:
+    def observe(self, change: StoredChange, store: Store, now: int) -> None:
         """Plan the next state of a newly bound or deleted pod."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:

@@ -125,16 +125,16 @@ class ClusterAutoscaler:
             case CommandFailed(CreateObject() | PatchObject() as command, reason, _):
                 if command.target == self._status.ref:
                     self._status.lost(exists=reason is not FailureReason.NOT_FOUND)
-                self._see_refusal(command, reason, now)
+                self._observe_refusal(command, reason, now)
                 return []
             case CommandFailed(DeleteObject() as command, reason, _):
-                self._see_refusal(command, reason, now)
+                self._observe_refusal(command, reason, now)
                 return []
             case _:
                 return []
         return self._commands()
 
-    def _see_refusal(
+    def _observe_refusal(
         self,
         command: CreateObject | PatchObject | DeleteObject,
         reason: FailureReason,

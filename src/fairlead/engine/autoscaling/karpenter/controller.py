@@ -164,16 +164,16 @@ class Karpenter:
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
                     # If `served` is None, custom resources come from the configuration.
                     if self._context.served is not None or not isinstance(one, Unstructured):
-                        self._see(one, now)
+                        self._observe(one, now)
                 self._claims.continue_configured(now)
                 self._claims.garbage_collect(now)
                 self._static.change(now)
             case ObjectChanged(changed):
-                self._see(changed, now)
+                self._observe(changed, now)
             case ObjectDeleted(gone):
                 self._forget(gone, now)
             case CommandFailed():
-                self._see_failure(stimulus, now)
+                self._observe_failure(stimulus, now)
             case CommandSucceeded(EvictPod() | DeleteObject() as command):
                 self._evictions.succeeded(command, now)
                 return []
@@ -181,53 +181,53 @@ class Karpenter:
                 return []
         return self._take_commands()
 
-    def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
+    def _observe_failure(self, failure: CommandFailed, now: Instant) -> None:
         """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent."""
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
-                self._claims.see_failed_creation(command, reason, message, now)
+                self._claims.observe_failed_creation(command, reason, message, now)
             case CommandFailed(PatchObject() | DeleteObject() as command, reason) if (
                 command.target.kind == "Node"
             ):
                 if reason is not FailureReason.NOT_FOUND:
-                    self._claims.see_failed_write(command, now)
+                    self._claims.observe_failed_write(command, now)
             case CommandFailed(EvictPod() as command):
                 pod = self.cluster.pods.get(command.pod.key)
                 if pod is not None:
-                    self._claims.see_refused_eviction(pod, now)
+                    self._claims.observe_refused_eviction(pod, now)
             case CommandFailed(PatchObject() | PatchStatus() | DeleteObject() as command):
                 if self._context.served is not None and command.target.kind in OWN_KINDS:
                     self._context.served.failed(command, now)
             case _:
                 pass
 
-    def _see(self, obj: ApiObject, now: Instant) -> None:
+    def _observe(self, obj: ApiObject, now: Instant) -> None:
         if isinstance(obj, Pod):
-            self._see_pod(obj, now)
+            self._observe_pod(obj, now)
         elif isinstance(obj, Node):
-            self._see_node(obj, now)
+            self._observe_node(obj, now)
         elif isinstance(obj, PodDisruptionBudget):
-            self._see_budget(obj, now)
+            self._observe_budget(obj, now)
         elif isinstance(obj, Unstructured):
-            self._see_resource(obj, now)
+            self._observe_resource(obj, now)
         else:
             self.cluster.put(obj, now)
 
-    def _see_resource(self, obj: Unstructured, now: Instant) -> None:
+    def _observe_resource(self, obj: Unstructured, now: Instant) -> None:
         """Apply a change of one of Karpenter's custom resources."""
         match karpenter_view(obj):
             case NodePool() as pool:
-                self._see_pool(pool, now)
+                self._observe_pool(pool, now)
             case NodeClaim() as claim:
                 if self._context.served is not None:
-                    self._claims.see_claim(claim, self._context.served, now)
+                    self._claims.observe_claim(claim, self._context.served, now)
                 elif claim.metadata.deletion_timestamp:
                     self._delete_claim(claim.name, now)
             case NodeOverlay() as overlay:
                 self.cluster.put(overlay, now)
                 self._change(now)
 
-    def _see_pool(self, pool: NodePool, now: Instant) -> None:
+    def _observe_pool(self, pool: NodePool, now: Instant) -> None:
         old = self.cluster.node_pools.get(pool.name)
         if self._context.served is None and old is not None:
             pool = self._with_comparable_hash(pool, old, now)
@@ -259,7 +259,7 @@ class Karpenter:
         if claim is not None:
             self._claims.delete(claim, "Deleted", now)
 
-    def _see_pod(self, pod: Pod, now: Instant) -> None:
+    def _observe_pod(self, pod: Pod, now: Instant) -> None:
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, now)
         was_refused = self._claims.refused_evictions.forget(pod)
@@ -275,14 +275,14 @@ class Karpenter:
         if was_refused:
             self._claims.continue_drain(pod.spec.node_name, now)
 
-    def _see_node(self, node: Node, now: Instant) -> None:
+    def _observe_node(self, node: Node, now: Instant) -> None:
         old = self.cluster.node_objects.get(node.metadata.name)
-        self._claims.see_node(node, now)
-        self._see_taints(node, now)
+        self._claims.observe_node(node, now)
+        self._observe_taints(node, now)
         if old is not None and _read_of_node(old) != _read_of_node(node):
             self._change(now)
 
-    def _see_budget(self, budget: PodDisruptionBudget, now: Instant) -> None:
+    def _observe_budget(self, budget: PodDisruptionBudget, now: Instant) -> None:
         old = self.cluster.budgets.get(budget.key)
         self.cluster.put(budget, now)
         if old is None or _read_of_budget(old) != _read_of_budget(budget):
@@ -295,7 +295,7 @@ class Karpenter:
         for pod in self._claims.refused_evictions.release(*versions):
             self._claims.continue_drain(pod.spec.node_name, now)
 
-    def _see_taints(self, node: Node, now: Instant) -> None:
+    def _observe_taints(self, node: Node, now: Instant) -> None:
         """Let the Node trigger provisioning passes if and only if it has the disruption taint."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
@@ -326,7 +326,7 @@ class Karpenter:
             self._release_evictions(now, obj)
         if isinstance(obj, Node):
             self._discard_trigger(obj.metadata.name, now)
-            self._claims.see_deleted_node(obj, now)
+            self._claims.observe_deleted_node(obj, now)
         self._change(now)
 
     def _forget_resource(self, obj: Unstructured, now: Instant) -> None:

@@ -119,24 +119,24 @@ class TaintEviction:
         """Evaluate the pods that `stimulus` affects; return the evictions and their events."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                return self._see_pod(pod, now)
+                return self._observe_pod(pod, now)
             case ObjectChanged(Node() as node):
-                return self._see_node(node, now)
+                return self._observe_node(node, now)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(DeleteObject() as command):
-                self._see_deleted(command, now)
+                self._observe_deleted(command, now)
             case CommandFailed(DeleteObject() as command, reason, _):
-                self._see_refused(command, reason, now)
+                self._observe_refused(command, reason, now)
             case _:
                 pass
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle the changed `pod`, as `handle` does; return the resulting commands."""
-        return self._see_pod(pod, now)
+        return self._observe_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next toleration expires or a deletion is retried.
@@ -161,11 +161,11 @@ class TaintEviction:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         self._pods.load(loaded)
         nodes = (one for one in loaded.others if isinstance(one, Node))
-        commands = [c for node in nodes for c in self._see_node(node, now)]
+        commands = [c for node in nodes for c in self._observe_node(node, now)]
         self._is_taking_over = False
         return commands
 
-    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+    def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
         The pods of a new node are evaluated even if it has no taints, because they may have timers
@@ -180,7 +180,7 @@ class TaintEviction:
             return []  # nothing to cancel
         return [c for pod in self._pods.on(name) for c in self._evaluate(pod, taints, now)]
 
-    def _see_pod(self, pod: Pod, now: Instant) -> list[Command]:
+    def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
         before = self._pods.put(pod)
         if before is not None and _is_same_pod(before, pod):
             return []
@@ -278,13 +278,13 @@ class TaintEviction:
         source = self._profile.eviction_source
         return RecordEvent(regarding, "Normal", EVENT_REASON, "", note, source)
 
-    def _see_deleted(self, command: DeleteObject, now: Instant) -> None:
+    def _observe_deleted(self, command: DeleteObject, now: Instant) -> None:
         done = self._deletions.get(command.target)
         if done is not None and done.command == command:
             del self._deletions[command.target]
             self._reporter.report(PodEvicted(command.target, done.node, done.why, now))
 
-    def _see_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
+    def _observe_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
         """Retry a deletion that failed, up to TRIES_MAX tries; give up if the pod is gone."""
         done = self._deletions.get(command.target)
         if done is None or done.command != command:

@@ -103,7 +103,7 @@ class LateBoundPods:
         self._marking = not_ready_marker
         self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
 
-    def see(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
+    def observe(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
         """Mark `pod` as not ready if its node, to which it was just bound, is not ready.
 
         If the Node object is missing, the pod is checked again later. `retries` is the number of
@@ -133,5 +133,5 @@ class LateBoundPods:
         for key, retries in self._retries.pop_due(now):
             pod = self._pods.get(key)
             if pod is not None:
-                commands += self.see(pod, now, retries)
+                commands += self.observe(pod, now, retries)
         return commands

@@ -54,21 +54,21 @@ class CronJobs:
         """
         match stimulus:
             case ObjectChanged(one):
-                self._see(one, now)
+                self._observe(one, now)
             case ObjectDeleted(one):
                 self._forget(one)
             case ObjectsLoaded(objects):
                 self._load(objects, now)
             case CommandSucceeded(CreateObject() as command):
-                return self._see_creation(command.target)
+                return self._observe_creation(command.target)
             case CommandSucceeded(PatchStatus(target)) if target.kind == CRON_JOB:
-                self._see_status_written(target)
+                self._observe_status_written(target)
             case CommandFailed(CreateObject() as command, reason, message):
-                return self._see_refusal(command.target, reason, message, now)
+                return self._observe_refusal(command.target, reason, message, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == CRON_JOB:
-                self._see_status_refused(target, reason, now)
+                self._observe_status_refused(target, reason, now)
             case CommandFailed(DeleteObject() as command) if command.target.kind == "Job":
-                self._see_deletion_refused(command, now)
+                self._observe_deletion_refused(command, now)
             case _:
                 pass
         return []
@@ -96,9 +96,9 @@ class CronJobs:
         for kind in (CronJob, Job):
             for one in objects:
                 if isinstance(one, kind):
-                    self._see(one, now)
+                    self._observe(one, now)
 
-    def _see(self, one: ApiObject, now: Instant) -> None:
+    def _observe(self, one: ApiObject, now: Instant) -> None:
         match one:
             case CronJob():
                 uid = one.metadata.uid
@@ -111,11 +111,11 @@ class CronJobs:
                 elif known.view.spec != one.spec or known.view.metadata != one.metadata:
                     self._changed[uid] = None
                 self._crons[uid].view = one
-                self._writer.see(self._crons[uid].ref)
+                self._writer.observe(self._crons[uid].ref)
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
-                    cron.see(one)
+                    cron.observe(one)
                     self._changed[cron.view.metadata.uid] = None
 
     def _reschedule(self, cron: CronJobState, view: CronJob, now: Instant) -> None:
@@ -145,12 +145,12 @@ class CronJobs:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def _see_creation(self, target: ObjectRef) -> list[Command]:
+    def _observe_creation(self, target: ObjectRef) -> list[Command]:
         for cron in self._creators_of(target):
             return [owner_event(cron.ref, "SuccessfulCreate", f"Created job {target.name}")]
         return []
 
-    def _see_refusal(
+    def _observe_refusal(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
         for cron in self._creators_of(target):
@@ -177,18 +177,20 @@ class CronJobs:
             and _is_named_after(target.name, cron.view.metadata.name)
         ]
 
-    def _see_status_written(self, target: ObjectRef) -> None:
+    def _observe_status_written(self, target: ObjectRef) -> None:
         if self._writer.write_succeeded(target):
             self._changed[target.uid] = None
 
-    def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+    def _observe_status_refused(
+        self, target: ObjectRef, reason: FailureReason, now: Instant
+    ) -> None:
         """Handle a rejected status write: retry it, unless the CronJob was deleted."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
         elif self._writer.refused(target):
             self._timers.add(now + RETRY_AFTER, target.uid)
 
-    def _see_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
+    def _observe_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
         """Handle a rejected deletion: retry it, unless the Job has already been removed."""
         job = deletion.target
         for uid, cron in self._crons.items():

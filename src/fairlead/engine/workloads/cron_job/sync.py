@@ -95,7 +95,7 @@ class CronJobState(Struct):
         jobs = self.jobs.items()
         return [job for name, job in jobs if name in self.running and not is_finished(job)]
 
-    def see(self, job: Job) -> None:
+    def observe(self, job: Job) -> None:
         """Store the newest version of one of the CronJob's Jobs."""
         name = job.metadata.name
         self.jobs[name] = job

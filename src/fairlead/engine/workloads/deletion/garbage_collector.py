@@ -127,7 +127,7 @@ class GarbageCollector(Struct):
         If `looks_up_owners` is set, postpone the commands until `handle_deadline` and return [].
         """
         if isinstance(stimulus, CommandSucceeded | CommandFailed):
-            self._see_outcome(stimulus, now)
+            self._observe_outcome(stimulus, now)
             return []
         commands = self._consequences(stimulus)
         if not self.looks_up_owners:
@@ -137,7 +137,7 @@ class GarbageCollector(Struct):
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        commands = self._see(pod)
+        commands = self._observe(pod)
         if not self.looks_up_owners:
             return self._noted(commands) if commands else ()
         self._postponed += commands
@@ -167,7 +167,7 @@ class GarbageCollector(Struct):
                 self._sent[type(command), command.target.uid] = command
         return commands
 
-    def _see_outcome(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> None:
+    def _observe_outcome(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> None:
         """Schedule a retry after a refused write, unless the object no longer exists."""
         command = outcome.command
         if not isinstance(command, DeleteObject | PatchObject | LookUpOwners):
@@ -202,7 +202,7 @@ class GarbageCollector(Struct):
     def _consequences(self, stimulus: Stimulus) -> list[Command]:
         match stimulus:
             case ObjectChanged(one):
-                return self._see(one)
+                return self._observe(one)
             case ObjectDeleted(one):
                 return self._forget(one)
             case ObjectsLoaded():
@@ -272,7 +272,7 @@ class GarbageCollector(Struct):
         self._index_loaded(owner)
         return self._dependents.get(owner, {})
 
-    def _see(self, one: ApiObject) -> list[Command]:
+    def _observe(self, one: ApiObject) -> list[Command]:
         meta = one.metadata
         commands = self._index(one)
         if meta.deletion_timestamp and meta.finalizers:

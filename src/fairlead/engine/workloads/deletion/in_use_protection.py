@@ -75,7 +75,7 @@ class InUseProtection(Struct):
         """Return patches that remove the finalizers of terminating objects that nothing uses."""
         match stimulus:
             case ObjectChanged(one):
-                return [*self._see(one)]
+                return [*self._observe(one)]
             case ObjectDeleted(one):
                 self._held.pop(_key(one), None)
                 self._sent.pop(_key(one), None)
@@ -119,9 +119,9 @@ class InUseProtection(Struct):
                     list(self._use(pod.metadata.uid, _used_by(pod)))
         for one in loaded.others:
             list(self._use(one.metadata.uid, _used_by(one)))
-        return [command for one in loaded.others for command in self._see(one)]
+        return [command for one in loaded.others for command in self._observe(one)]
 
-    def _see(self, one: ApiObject) -> Iterator[Command]:
+    def _observe(self, one: ApiObject) -> Iterator[Command]:
         yield from self._use(one.metadata.uid, _used_by(one))
         key, meta = _key(one), one.metadata
         finalizer = FINALIZERS.get(key[0])

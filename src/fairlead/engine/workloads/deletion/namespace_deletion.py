@@ -84,13 +84,13 @@ class NamespaceDeletion(Struct):
         """Schedule terminating namespaces; plan the next step after a deletion of their content."""
         match stimulus:
             case ObjectChanged(Namespace() as namespace):
-                self._see(namespace, now)
+                self._observe(namespace, now)
             case ObjectDeleted(Namespace() as namespace):
                 return self._forget(namespace)
             case ObjectsLoaded():
                 for one in stimulus.others:
                     if isinstance(one, Namespace):
-                        self._see(one, now)
+                        self._observe(one, now)
             case CollectionDeleted():
                 return self._continue(stimulus, now)
             case CommandFailed(FinalizeNamespace(target), _, _):
@@ -112,7 +112,7 @@ class NamespaceDeletion(Struct):
                 commands.append(DeleteCollection(name, POD))
         return commands
 
-    def _see(self, namespace: Namespace, now: Instant) -> None:
+    def _observe(self, namespace: Namespace, now: Instant) -> None:
         meta = namespace.metadata
         if meta.deletion_timestamp:
             self._terminating[meta.name] = namespace

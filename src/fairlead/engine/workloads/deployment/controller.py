@@ -77,7 +77,7 @@ class Rollouts(Struct):
         namespace = replica_set.metadata.namespace
         rollout = self._rollouts.get(owner_key(DEPLOYMENT, namespace, owner.name, owner.uid))
         if rollout is not None:
-            rollout.see(key, replica_set)
+            rollout.observe(key, replica_set)
             self._by_replica_set[key] = rollout.key
             self._unite(rollout, key)
         return rollout
@@ -98,7 +98,7 @@ class Rollouts(Struct):
             commands += self._sync(rollout, now, is_loaded=True)
         return commands
 
-    def see(self, deployment: Deployment) -> None:
+    def observe(self, deployment: Deployment) -> None:
         """Store the newest version of `deployment`, and queue it for a sync."""
         count = len(self._rollouts)
         rollout = self.learn(deployment)

@@ -224,7 +224,7 @@ class Rollout(Struct):
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})
         return ReplicaSetRule(self.sizes[key], template)
 
-    def see(self, key: str, replica_set: ReplicaSet) -> None:
+    def observe(self, key: str, replica_set: ReplicaSet) -> None:
         """Store the newest version of one of the Deployment's ReplicaSets."""
         self.replica_sets[key] = replica_set
         self.implied.pop(key, None)

@@ -112,16 +112,16 @@ class DeviceTaintEviction:
         """Return the commands for the pods and rules that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
-                return self._evaluate(self._see(one, now), now)
+                return self._evaluate(self._observe(one, now), now)
             case ObjectDeleted(one):
                 return self._evaluate(self._forget(one), now)
             case ObjectsLoaded():
                 uids: dict[str, None] = {}
                 for some in stimulus.grouped:
                     if not isinstance(some, Replicas):
-                        uids |= dict.fromkeys(self._see(some, now))
+                        uids |= dict.fromkeys(self._observe(some, now))
                     elif some[0].spec.resource_claims:
-                        uids |= {uid: None for pod in some for uid in self._see(pod, now)}
+                        uids |= {uid: None for pod in some for uid in self._observe(pod, now)}
                 return self._evaluate(uids, now)
             case CommandSucceeded(DeleteObject(target)) if target.uid in self._evicting:
                 self._succeed(target, now)
@@ -135,7 +135,7 @@ class DeviceTaintEviction:
         """Handle a changed pod, as `handle` does."""
         if not pod.spec.resource_claims and not self._status_at:
             return ()
-        return self._evaluate(self._see(pod, now), now)
+        return self._evaluate(self._observe(pod, now), now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next eviction, retry or status update of a rule, or None."""
@@ -155,7 +155,7 @@ class DeviceTaintEviction:
 
     # --- known objects -------------------------------------------------------------------------
 
-    def _see(self, one: ApiObject, now: Instant) -> Iterable[str]:
+    def _observe(self, one: ApiObject, now: Instant) -> Iterable[str]:
         """Store an object; return the uids of the pods to evaluate."""
         match one:
             case Pod() if one.spec.resource_claims:
@@ -163,16 +163,16 @@ class DeviceTaintEviction:
                 self._pods[one.metadata.uid] = one
                 return () if before is not None and _is_alike(before, one) else (one.metadata.uid,)
             case ResourceClaim():
-                return [*self._forget(one), *self._see_claim(one)]
+                return [*self._forget(one), *self._observe_claim(one)]
             case ResourceSlice():
                 is_changed = self._taints.put_slice(one, now)
                 return self._consumers_of(pool_of(one)) if is_changed else ()
             case DeviceTaintRule() if self._has_rules:
-                return self._see_rule(one, now)
+                return self._observe_rule(one, now)
             case _:
                 return ()
 
-    def _see_claim(self, claim: ResourceClaim) -> Iterable[str]:
+    def _observe_claim(self, claim: ResourceClaim) -> Iterable[str]:
         allocation = claim.status.allocation
         if allocation is None:
             return ()
@@ -181,11 +181,11 @@ class DeviceTaintEviction:
             self._claims_of.setdefault((result.driver, result.pool), {})[claim.key] = None
         return _consumers(claim)
 
-    def _see_rule(self, rule: DeviceTaintRule, now: Instant) -> Iterable[str]:
+    def _observe_rule(self, rule: DeviceTaintRule, now: Instant) -> Iterable[str]:
         """Store `rule`; return the uids of the pods to evaluate (upstream: handleRuleChange)."""
         before = self._taints.rules.get(rule.key)
         if before is not None and before.metadata.uid != rule.metadata.uid:
-            return [*self._forget_rule(before), *self._see_rule(rule, now)]
+            return [*self._forget_rule(before), *self._observe_rule(rule, now)]
         self._taints.put_rule(rule, now)
         if before is not None and before.spec == rule.spec:
             return ()

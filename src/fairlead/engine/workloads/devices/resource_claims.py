@@ -95,7 +95,7 @@ class ResourceClaims:
         """Return the commands for the claims that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
-                return self._react(one) if self._see(one) else []
+                return self._react(one) if self._observe(one) else []
             case ObjectDeleted(one):
                 return self._forget(one)
             case ObjectsLoaded():
@@ -113,7 +113,7 @@ class ResourceClaims:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        return self._react(pod) if self._see(pod) else ()
+        return self._react(pod) if self._observe(pod) else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry of a refused creation; None if there is none."""
@@ -130,12 +130,12 @@ class ResourceClaims:
         concerned: list[ApiObject] = []
         for some in loaded.grouped:
             if not isinstance(some, Replicas):
-                concerned += (some,) if self._see(some) else ()
+                concerned += (some,) if self._observe(some) else ()
             elif _may_use_claims(some[0]):
-                concerned += (pod for pod in some if self._see(pod))
+                concerned += (pod for pod in some if self._observe(pod))
         return [command for one in concerned for command in self._react(one)]
 
-    def _see(self, one: ApiObject) -> bool:
+    def _observe(self, one: ApiObject) -> bool:
         """Store an object; return whether it must be synced."""
         match one:
             case Pod():

@@ -96,15 +96,15 @@ class BudgetRoom:
         known = list(objects)
         for one in known:
             if isinstance(one, PodDisruptionBudget):
-                self._namespace(one.metadata.namespace).see_budget(one)
+                self._namespace(one.metadata.namespace).observe_budget(one)
                 self._scales.learn(one)
         for one in known:
             if isinstance(one, Pod):
-                self._scales.see_pod(one)
+                self._scales.observe_pod(one)
                 if not is_terminal(one) and one.metadata.namespace in self._namespaces:
-                    self._namespaces[one.metadata.namespace].see_pod(one)
+                    self._namespaces[one.metadata.namespace].observe_pod(one)
             elif is_scalable(one):
-                self._scales.see(one)
+                self._scales.observe(one)
         for namespace, budgets in self._namespaces.items():
             for name, state in budgets.states.items():
                 key = f"{namespace}/{name}"

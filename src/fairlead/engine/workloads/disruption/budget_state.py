@@ -63,7 +63,7 @@ class NamespaceBudgets(Struct):
     _pods: dict[str, _SelectedPod] = field(default_factory=dict)
     _by_labels: dict[frozenset[tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
 
-    def see_pod(self, pod: Pod) -> list[BudgetState]:
+    def observe_pod(self, pod: Pod) -> list[BudgetState]:
         """Store the newest version of `pod`; return the states of budgets with changed counts."""
         name, labels = pod.metadata.name, pod.metadata.labels
         known, member = self._pods.get(name), Member.of(pod)
@@ -80,11 +80,11 @@ class NamespaceBudgets(Struct):
         return changed
 
     def load_pods(self, replicas: Replicas) -> None:
-        """Store pods of this namespace, with the same result as `see_pod` for each of them."""
+        """Store pods of this namespace, with the same result as `observe_pod` for each of them."""
         names = replicas.names
         if not self._pods.keys().isdisjoint(names):
             for pod in replicas:
-                self.see_pod(pod)
+                self.observe_pod(pod)
             return
         labels, member = replicas[0].metadata.labels, Member.of(replicas[0])
         selected = _SelectedPod(labels, member, self._budgets_of(labels))
@@ -99,7 +99,7 @@ class NamespaceBudgets(Struct):
         budgets = gone.budgets if gone is not None else ()
         return [self.states[one] for one in budgets if self.states[one].budget.remove(name)]
 
-    def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
+    def observe_budget(self, view: PodDisruptionBudget) -> BudgetState:
         """Store the newest version of a budget; return its state.
 
         If the spec, generation or uid changed, its pods are selected and counted again.

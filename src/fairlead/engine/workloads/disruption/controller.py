@@ -106,22 +106,22 @@ class Disruption:
             case ObjectChanged(Pod() as pod):
                 return [*self.handle_pod(pod, now)]
             case ObjectChanged(one):
-                return self._sync_all(self._see(one), now)
+                return self._sync_all(self._observe(one), now)
             case ObjectDeleted(one):
                 return self._sync_all(self._forget(one), now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(PatchStatus(target)) if target.kind == KIND:
-                return self._see_success(target, now)
+                return self._observe_success(target, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
-                self._see_failure(target, reason, now)
+                self._observe_failure(target, reason, now)
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        self._stale.see(pod)
-        self._scales.see_pod(pod)
-        changed = self._namespace(pod.metadata.namespace).see_pod(pod)
+        self._stale.observe(pod)
+        self._scales.observe_pod(pod)
+        changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
         return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
@@ -143,19 +143,19 @@ class Disruption:
 
     # --- observations: each returns the budgets that it affects ----------------------------------
 
-    def _see(self, one: ApiObject) -> Iterable[BudgetState]:
+    def _observe(self, one: ApiObject) -> Iterable[BudgetState]:
         budgets = self._namespace(one.metadata.namespace)
         match one:
             case Pod():
-                self._stale.see(one)
-                self._scales.see_pod(one)
-                return budgets.see_pod(one)
+                self._stale.observe(one)
+                self._scales.observe_pod(one)
+                return budgets.observe_pod(one)
             case PodDisruptionBudget():
-                return (budgets.see_budget(one),)
+                return (budgets.observe_budget(one),)
             case _ if is_scalable(one):
-                return budgets.states.values() if self._scales.see(one) else ()
+                return budgets.states.values() if self._scales.observe(one) else ()
             case _:
-                self._scales.others.see(one)
+                self._scales.others.observe(one)
                 return ()
 
     def _forget(self, one: ApiObject) -> Iterable[BudgetState]:
@@ -178,12 +178,12 @@ class Disruption:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects, then sync the budgets; a loaded status counts as already written."""
         for one in loaded.others:  # a CustomResourceDefinition may follow its objects
-            self._scales.others.see(one)
+            self._scales.others.observe(one)
         for some in loaded.grouped:
             if isinstance(some, Replicas):
                 self._load_replicas(some)
             else:
-                self._see(some)
+                self._observe(some)
         commands: list[Command] = []
         states = [one for budgets in self._namespaces.values() for one in budgets.states.values()]
         for state in states:
@@ -197,18 +197,18 @@ class Disruption:
     def _load_replicas(self, replicas: Replicas) -> None:
         if condition(replicas[0], DISRUPTION_TARGET) is not None:
             for pod in replicas:
-                self._stale.see(pod)
+                self._stale.observe(pod)
         self._scales.load_pods(replicas)
         self._namespace(replicas[0].metadata.namespace).load_pods(replicas)
 
-    def _see_success(self, target: ObjectRef, now: Instant) -> list[Command]:
+    def _observe_success(self, target: ObjectRef, now: Instant) -> list[Command]:
         state = self._namespace(target.namespace).states.get(target.name)
         if state is None:
             return []
         state.is_writing = False
         return self._sync(state, now) if state.is_dirty else []
 
-    def _see_failure(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+    def _observe_failure(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
         state = self._namespace(target.namespace).states.get(target.name)
         if state is None or reason is FailureReason.NOT_FOUND:
             return
@@ -301,7 +301,7 @@ class StaleDisruptions(Struct):
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
 
-    def see(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """Store the newest version of `pod`."""
         due = _stale_at(pod)
         if due is None:

@@ -80,7 +80,7 @@ class Scales(Struct):
             if is_named:
                 self._without_scale[resource] = None
 
-    def see(self, workload: Scalable) -> bool:
+    def observe(self, workload: Scalable) -> bool:
         """Store the newest version of `workload`; return whether its scale changed."""
         path = _path(workload)
         before, self._known[path] = self._known.get(path), workload
@@ -94,7 +94,7 @@ class Scales(Struct):
         """Remove `workload`."""
         self._known.pop(_path(workload), None)
 
-    def see_pod(self, pod: Pod) -> None:
+    def observe_pod(self, pod: Pod) -> None:
         """Add `pod` to the active pods of its controller, or remove `pod` if it is not active."""
         owner = controller_of(pod.metadata)
         if owner is None:
@@ -110,7 +110,7 @@ class Scales(Struct):
             pods.peak = max(pods.peak, len(pods.active))
 
     def load_pods(self, replicas: Replicas) -> None:
-        """Count all pods of `replicas`, with the same result as `see_pod` for each of them."""
+        """Count all pods of `replicas`, with the same result as `observe_pod` for each of them."""
         owner = controller_of(replicas[0].metadata)
         if owner is None:
             return

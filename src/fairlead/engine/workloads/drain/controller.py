@@ -120,15 +120,15 @@ class Drain:
         """Start, continue or cancel the drains that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
-                return self._see(one)
+                return self._observe(one)
             case ObjectDeleted(one):
                 return self._forget(one)
             case ObjectsLoaded():
                 return self._load(stimulus)
             case CommandSucceeded(EvictPod(ref)):
-                self._see_eviction(ref, now)
+                self._observe_eviction(ref, now)
             case CommandFailed(EvictPod(ref), reason, message):
-                self._see_refusal(ref, reason, message, now)
+                self._observe_refusal(ref, reason, message, now)
             case CommandFailed(PatchObject() as patch, reason) if self._is_needed(patch):
                 if reason is not FailureReason.NOT_FOUND:
                     self._patches.add(now + RETRY_AFTER, patch)
@@ -138,7 +138,7 @@ class Drain:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        return self._see_pod(pod) if pod.spec.node_name else ()
+        return self._observe_pod(pod) if pod.spec.node_name else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which a refused eviction or node change is retried next, or None."""
@@ -182,18 +182,18 @@ class Drain:
         else:
             self._loaded = dict(loaded.bound_pods)
         nodes = (one for one in loaded.others if isinstance(one, Node))
-        return [command for one in nodes for command in self._see_node(one)]
+        return [command for one in nodes for command in self._observe_node(one)]
 
-    def _see(self, one: ApiObject) -> list[Command]:
+    def _observe(self, one: ApiObject) -> list[Command]:
         match one:
             case Node():
-                return self._see_node(one)
+                return self._observe_node(one)
             case Pod() if one.spec.node_name:
-                return self._see_pod(one)
+                return self._observe_pod(one)
             case _:
                 return []
 
-    def _see_node(self, node: Node) -> list[Command]:
+    def _observe_node(self, node: Node) -> list[Command]:
         name = node.metadata.name
         if not is_drain_requested(node):
             self._end(name)
@@ -212,7 +212,7 @@ class Drain:
         drain.marks_end = _marks_end(node)
         return []
 
-    def _see_pod(self, pod: Pod) -> list[Command]:
+    def _observe_pod(self, pod: Pod) -> list[Command]:
         node = pod.spec.node_name
         is_new = pod.key not in self._pods_on(node)
         self._index(pod)
@@ -308,7 +308,7 @@ class Drain:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
+    def _observe_eviction(self, ref: ObjectRef, now: Instant) -> None:
         """Report a granted eviction, even if the drain is already complete."""
         node = self._evicting.pop(ref, None)
         if node is None:
@@ -317,7 +317,7 @@ class Drain:
         if node in self._drains:
             self._drains[node].refused.pop(ref.key, None)
 
-    def _see_refusal(
+    def _observe_refusal(
         self, ref: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> None:
         drain = self._drains.get(self._evicting.pop(ref, ""))

@@ -46,14 +46,14 @@ class NodeFinalizers(NoDeadlines):
         """Return the next changes of the deleted nodes in `stimulus`."""
         match stimulus:
             case ObjectChanged(Node() as node):
-                return self._see(node)
+                return self._observe(node)
             case ObjectsLoaded():
                 nodes = (one for one in stimulus.others if isinstance(one, Node))
-                return [command for node in nodes for command in self._see(node)]
+                return [command for node in nodes for command in self._observe(node)]
             case _:
                 return []
 
-    def _see(self, node: Node) -> list[Command]:
+    def _observe(self, node: Node) -> list[Command]:
         meta = node.metadata
         if not meta.deletion_timestamp or not meta.finalizers:
             return []

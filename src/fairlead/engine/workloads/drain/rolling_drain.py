@@ -113,7 +113,7 @@ class RollingDrains:
         """Start, continue or cancel the rolling drains that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(Node() as node):
-                return self._see(node, now)
+                return self._observe(node, now)
             case ObjectDeleted(Node() as node):
                 return self._leave(node.metadata.name)
             case ObjectsLoaded():
@@ -159,9 +159,9 @@ class RollingDrains:
         return self._groups.get(self._text_of.get(name, ""))
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        return [c for one in objects if isinstance(one, Node) for c in self._see(one, now)]
+        return [c for one in objects if isinstance(one, Node) for c in self._observe(one, now)]
 
-    def _see(self, node: Node, now: Instant) -> list[Command]:
+    def _observe(self, node: Node, now: Instant) -> list[Command]:
         name, annotations = node.metadata.name, node.metadata.annotations
         text = annotations.get(IN_TURN, "")
         commands: list[Command] = []

@@ -96,7 +96,7 @@ class ServiceEndpoints:
         """
         match stimulus:
             case ObjectChanged(one):
-                self._see(one)
+                self._observe(one)
             case ObjectDeleted(one):
                 return self._forget(one)
             case ObjectsLoaded(objects):
@@ -130,27 +130,27 @@ class ServiceEndpoints:
         for kind in (Node, Service, Pod, EndpointSlice, Endpoints):
             for one in held:
                 if isinstance(one, kind):
-                    self._see(one)
+                    self._observe(one)
 
-    def _see(self, one: ApiObject) -> None:
+    def _observe(self, one: ApiObject) -> None:
         match one:
             case Pod():
-                self._see_pod(one)
+                self._observe_pod(one)
             case Service():
-                self._see_service(one)
+                self._observe_service(one)
             case Node():
-                self._see_node(one)
+                self._observe_node(one)
             case EndpointSlice() | Endpoints():
-                self._see_written(one)
+                self._observe_written(one)
             case _:
                 pass
 
-    def _see_node(self, node: Node) -> None:
+    def _observe_node(self, node: Node) -> None:
         """Store the zone of `node`; if the node is new, queue the Services with pods on it.
 
         The slices may lack these pods, because they leave out pods on unknown nodes.
         """
-        for key in self._topology.see_node(node):
+        for key in self._topology.observe_node(node):
             self._queue.add(key)
         name = node.metadata.name
         is_new = name not in self._zones
@@ -160,7 +160,7 @@ class ServiceEndpoints:
                 if any(pod.spec.node_name == name for pod in state.pods.values()):
                     self._queue.add(key)
 
-    def _see_pod(self, pod: Pod) -> None:
+    def _observe_pod(self, pod: Pod) -> None:
         meta = pod.metadata
         known = self._pods.setdefault(meta.namespace, {})
         before, known[meta.name] = known.get(meta.name), pod
@@ -173,7 +173,7 @@ class ServiceEndpoints:
             elif before is not None and state.pods.pop(meta.name, None) is not None:
                 self._queue.add(key)
 
-    def _see_service(self, service: Service) -> None:
+    def _observe_service(self, service: Service) -> None:
         meta = service.metadata
         key = (meta.namespace, meta.name)
         state = self._states.get(key)
@@ -182,7 +182,7 @@ class ServiceEndpoints:
             state = self._states[key] = ServiceState(service, serial=self._first_serial)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
             for one in self._early.pop(key, ()):
-                self._see_written(one)
+                self._observe_written(one)
         self._queue.add(key)
         is_same = state.service.spec.selector == service.spec.selector and state.pods
         state.service = service
@@ -193,12 +193,12 @@ class ServiceEndpoints:
                 if _selects(service, pod)
             }
 
-    def _see_written(self, one: EndpointSlice | Endpoints) -> None:
+    def _observe_written(self, one: EndpointSlice | Endpoints) -> None:
         key = _service_key(one)
         state = self._states.get(key) if key is not None else None
         if isinstance(one, EndpointSlice):
             self._remove_from_former_services(one, key)
-            self._see_orphan(one, is_orphan=key is None)
+            self._observe_orphan(one, is_orphan=key is None)
         if key is None:
             return
         if state is None:
@@ -208,7 +208,7 @@ class ServiceEndpoints:
         else:
             state.slices[one.metadata.name] = one
 
-    def _see_orphan(self, one: EndpointSlice, *, is_orphan: bool) -> None:
+    def _observe_orphan(self, one: EndpointSlice, *, is_orphan: bool) -> None:
         """Record whether `one` is an orphan; the next sync of its Service deletes orphans.
 
         If a Service is deleted with `--cascade=orphan`, its slices stay as orphans. A new Service
@@ -271,7 +271,7 @@ class ServiceEndpoints:
 
     def _forget_written(self, one: EndpointSlice | Endpoints) -> None:
         if isinstance(one, EndpointSlice):
-            self._see_orphan(one, is_orphan=False)
+            self._observe_orphan(one, is_orphan=False)
         key = _service_key(one)
         state = self._states.get(key) if key is not None else None
         if key is None or state is None:

@@ -82,7 +82,7 @@ class EndpointMirroring:
         """Record changes; `handle_deadline` writes after all changes of the same instant."""
         match stimulus:
             case ObjectChanged(one):
-                self._see(one)
+                self._observe(one)
             case ObjectDeleted(one):
                 self._forget(one)
             case ObjectsLoaded(objects):
@@ -115,9 +115,9 @@ class EndpointMirroring:
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
         for one in objects:
-            self._see(one)
+            self._observe(one)
 
-    def _see(self, one: ApiObject) -> None:
+    def _observe(self, one: ApiObject) -> None:
         key = (one.metadata.namespace, one.metadata.name)
         match one:
             case Service():
@@ -125,11 +125,11 @@ class EndpointMirroring:
             case Endpoints():
                 self._mirror(key).endpoints = one
             case EndpointSlice():
-                self._see_slice(key, one)
+                self._observe_slice(key, one)
             case _:
                 pass
 
-    def _see_slice(self, key: Key, one: EndpointSlice) -> None:
+    def _observe_slice(self, key: Key, one: EndpointSlice) -> None:
         labels, mirror_key = one.metadata.labels, self._mirror_keys.pop(key, None)
         if mirror_key is not None:
             self._mirror(mirror_key).slices.pop(one.metadata.name, None)

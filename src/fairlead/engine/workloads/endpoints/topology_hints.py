@@ -107,7 +107,7 @@ class TopologyHints(Struct):
     # Each zone's share of the CPU; {} if a node's zone or CPU is unknown, or if there is one zone.
     _ratios: dict[str, float] = field(default_factory=dict)
 
-    def see_node(self, node: Node) -> list[Key]:
+    def observe_node(self, node: Node) -> list[Key]:
         """Store a node; return the Services whose hints must be computed again."""
         name, share = node.metadata.name, _share_of(node)
         if share == self._nodes.get(name):

@@ -172,7 +172,7 @@ class HorizontalPodAutoscalers:
         """
         match stimulus:
             case ObjectChanged(one):
-                self._see(one, now)
+                self._observe(one, now)
             case ObjectDeleted(one):
                 self._forget(one, now)
             case ObjectsLoaded():
@@ -187,7 +187,7 @@ class HorizontalPodAutoscalers:
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        self._see_pod(pod, now)
+        self._observe_pod(pod, now)
         return ()
 
     def next_deadline(self) -> Instant | None:
@@ -213,23 +213,23 @@ class HorizontalPodAutoscalers:
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
         for one in loaded.others:  # a CustomResourceDefinition may follow its objects
-            self._targets.others.see(one)
+            self._targets.others.observe(one)
         for some in loaded.grouped:
             if isinstance(some, Replicas):
                 self._load_replicas(some, now)
             else:
-                self._see(some, now)
+                self._observe(some, now)
 
-    def _see(self, one: ApiObject, now: Instant) -> None:
+    def _observe(self, one: ApiObject, now: Instant) -> None:
         match one:
             case Pod():
-                self._see_pod(one, now)
+                self._observe_pod(one, now)
             case HorizontalPodAutoscaler():
-                self._see_autoscaler(one, now)
+                self._observe_autoscaler(one, now)
             case _ if is_scale_target(one):
-                if self._targets.see(one):
+                if self._targets.observe(one):
                     self._wake_autoscalers_of(one, now)
-            case _ if self._targets.others.see(one):
+            case _ if self._targets.others.observe(one):
                 self._wake_autoscalers_of(one, now)
             case _:
                 pass
@@ -251,7 +251,7 @@ class HorizontalPodAutoscalers:
             case _:
                 pass
 
-    def _see_pod(self, pod: Pod, now: Instant) -> None:
+    def _observe_pod(self, pod: Pod, now: Instant) -> None:
         meta = pod.metadata
         namespace = self._namespace(meta.namespace)
         before = namespace.pods.get(meta.name)
@@ -267,11 +267,11 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _load_replicas(self, replicas: Replicas, now: Instant) -> None:
-        """Store pods, as `_see_pod` does for each of them."""
+        """Store pods, as `_observe_pod` does for each of them."""
         namespace = self._namespace(replicas[0].metadata.namespace)
         if namespace.autoscalers:
             for pod in replicas:
-                self._see_pod(pod, now)
+                self._observe_pod(pod, now)
             return
         namespace.pods.load(replicas.rows_by_name)
         namespace.by_labels = None
@@ -289,7 +289,7 @@ class HorizontalPodAutoscalers:
             one.pods.pop(pod.metadata.name, None)
             self._wake(one, now)
 
-    def _see_autoscaler(self, view: HorizontalPodAutoscaler, now: Instant) -> None:
+    def _observe_autoscaler(self, view: HorizontalPodAutoscaler, now: Instant) -> None:
         namespace = self._namespace(view.metadata.namespace)
         name = view.metadata.name
         known = namespace.autoscalers.get(name)

@@ -38,7 +38,7 @@ class CustomScales(Struct):
     _definitions: dict[_GroupKind, Json] = field(default_factory=dict)
     _resources: dict[tuple[_GroupKind, str, str], Unstructured] = field(default_factory=dict)
 
-    def see(self, one: ApiObject) -> bool:
+    def observe(self, one: ApiObject) -> bool:
         """Store a CustomResourceDefinition, or a custom resource whose definition is stored.
 
         Returns True if a custom resource was stored. All other objects are ignored.

@@ -82,7 +82,7 @@ class Scale(Struct, frozen=True):
 class OtherScales(Protocol):
     """The scales of kinds that have no typed view."""
 
-    def see(self, one: ApiObject) -> bool:
+    def observe(self, one: ApiObject) -> bool:
         """Store an object; return whether it may have a scale."""
         ...
 
@@ -101,7 +101,7 @@ class OtherScales(Protocol):
 class NoOtherScales:
     """An implementation of `OtherScales` that has no scales."""
 
-    def see(self, one: ApiObject) -> bool:
+    def observe(self, one: ApiObject) -> bool:
         """Return False."""
         return False
 
@@ -120,7 +120,7 @@ class ScaleTargets(Struct):
     others: OtherScales = field(default_factory=NoOtherScales)
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
 
-    def see(self, workload: ScalableWorkload) -> bool:
+    def observe(self, workload: ScalableWorkload) -> bool:
         """Store the scale of `workload`; return whether the scale changed."""
         scale = _scale(workload)
         before = self._scales.get(scale.key)

@@ -127,7 +127,7 @@ class JobOrphans(Struct):
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None
             case ObjectChanged(Pod() as pod):
-                return self._see(pod)
+                return self._observe(pod)
             case ObjectDeleted(Job() as job):
                 self._jobs.pop(job.metadata.uid, None)
                 held = self._held.pop(job.metadata.uid, {})
@@ -160,9 +160,9 @@ class JobOrphans(Struct):
             if isinstance(one, Job):
                 self._jobs[one.metadata.uid] = None
         held = (pods for pods in loaded.replicas if is_held(pods[0]))
-        return [command for pods in held for pod in pods for command in self._see(pod)]
+        return [command for pods in held for pod in pods for command in self._observe(pod)]
 
-    def _see(self, pod: Pod) -> list[Command]:
+    def _observe(self, pod: Pod) -> list[Command]:
         self._forget(pod)
         if not is_held(pod):
             return []

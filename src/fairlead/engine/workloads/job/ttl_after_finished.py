@@ -44,12 +44,12 @@ class TtlAfterFinished:
         """Schedule the deletion of finished Jobs; after a refusal, schedule the deletion again."""
         match stimulus:
             case ObjectChanged(one):
-                self._see(one)
+                self._observe(one)
             case ObjectDeleted(Job() as one):
                 self._dues.pop(one.metadata.uid, None)
             case ObjectsLoaded(objects):
                 for one in objects:
-                    self._see(one)
+                    self._observe(one)
             case CommandFailed(DeleteObject(target), reason) if target.uid in self._dues:
                 if reason is not FailureReason.NOT_FOUND:
                     self._timers.add(now + RETRY_AFTER, target)
@@ -69,7 +69,7 @@ class TtlAfterFinished:
             if self._dues.get(ref.uid, now + 1) <= now
         ]
 
-    def _see(self, one: ApiObject) -> None:
+    def _observe(self, one: ApiObject) -> None:
         if not isinstance(one, Job):
             return
         meta, due = one.metadata, _due(one)

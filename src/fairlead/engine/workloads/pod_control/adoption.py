@@ -84,7 +84,7 @@ class Adoption:
         """Return patches that adopt or release the objects that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
-                return self._see(one)
+                return self._observe(one)
             case ObjectDeleted(one):
                 self._forget(one)
             case ObjectsLoaded(objects):
@@ -104,17 +104,17 @@ class Adoption:
         """Return new patches for the objects whose patches were refused."""
         due = dict.fromkeys(self._retries.pop_due(now))
         children = [one for uid in due if (one := self._unconfirmed.get(uid)) is not None]
-        return [command for one in children for command in self._see_child(one)]
+        return [command for one in children for command in self._observe_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
         """Store all loaded owners, then return the patches for the other loaded objects."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one
-        return [command for one in objects for command in self._see_child(one)]
+        return [command for one in objects for command in self._observe_child(one)]
 
-    def _see(self, one: ApiObject) -> list[Command]:
-        commands = self._see_child(one)
+    def _observe(self, one: ApiObject) -> list[Command]:
+        commands = self._observe_child(one)
         if isinstance(one, OWNERS):
             namespace = self._namespace(one)
             before = namespace.owners.get(one.metadata.uid)
@@ -124,7 +124,7 @@ class Adoption:
                     commands += self._adopt(child, [one])
         return commands
 
-    def _see_child(self, one: ApiObject) -> list[Command]:
+    def _observe_child(self, one: ApiObject) -> list[Command]:
         if not isinstance(one, Child) or (isinstance(one, Pod) and is_static(one)):
             return []
         meta, namespace = one.metadata, self._namespace(one)

@@ -63,7 +63,7 @@ class History(Struct):
     failures: int = 0
     _named: dict[str, str] = field(default_factory=dict)
 
-    def see(self, view: ControllerRevision) -> None:
+    def observe(self, view: ControllerRevision) -> None:
         """Store the newest version of a ControllerRevision."""
         name = view.metadata.name
         self.views[name] = view
@@ -255,14 +255,14 @@ class Histories(Struct):
                 one for one in orphans if selector_matches(owner.spec.selector, one.metadata.labels)
             )
             for view in (*selected, *self._early.pop(key, ())):
-                history.see(view)
+                history.observe(view)
         return history
 
     def find(self, key: str) -> History | None:
         """Return the history of the owner `key`, or None if the owner has no history."""
         return self._by_owner.get(key)
 
-    def see(self, view: ControllerRevision) -> str:
+    def observe(self, view: ControllerRevision) -> str:
         """Store the newest version of a ControllerRevision.
 
         Returns the key of its owner. Returns "" if the ControllerRevision has no owner or the owner
@@ -277,7 +277,7 @@ class Histories(Struct):
         if history is None:
             self._early.setdefault(owner.uid, []).append(view)
             return ""
-        history.see(view)
+        history.observe(view)
         return owner.uid
 
     def forget(self, view: ControllerRevision) -> None:

@@ -45,7 +45,7 @@ class HeldPods(Struct):
     # by the key of each claim that is being created, the keys of the pods that wait for it
     _pods: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def see(self, claim: PersistentVolumeClaim) -> None:
+    def observe(self, claim: PersistentVolumeClaim) -> None:
         """Record that `claim` exists."""
         self._is_deleting[claim.key] = bool(claim.metadata.deletion_timestamp)
 

@@ -136,7 +136,7 @@ class PodSets(Struct):
                 self._set_keys |= dict.fromkeys(replicas.keys, found.key)
                 found.load(replicas, self.rules[found.key])
 
-    def see(self, pod: Pod, now: Instant) -> list[Command]:
+    def observe(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; run its owner's rule if necessary.
 
         The rule runs if the pod's `PodState` has changed. A rule that counts container restarts

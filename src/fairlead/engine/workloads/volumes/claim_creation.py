@@ -60,7 +60,7 @@ class ClaimCreator:
         # by claim of a StatefulSet whose creation is in flight, the StatefulSet and its pod's name
         self._of_sets: dict[str, tuple[ObjectRef, str]] = {}
 
-    def see(self, obj: ApiObject) -> None:
+    def observe(self, obj: ApiObject) -> None:
         """Store a StatefulSet, or record that a claim exists; ignore other objects."""
         if isinstance(obj, StatefulSet):
             self._sets[obj.metadata.uid] = obj
@@ -68,7 +68,7 @@ class ClaimCreator:
             self._creating.pop(obj.key, None)
             self._refused.pop(obj.key, None)
 
-    def see_refusal(self, claim: str) -> bool:
+    def observe_refusal(self, claim: str) -> bool:
         """Record that the creation of the claim with the key `claim` was refused.
 
         Returns True if a pod still needs the claim, so that the creation must be repeated later.
@@ -292,7 +292,7 @@ def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
     """
     index = VolumeIndex()
     for one in objects:
-        index.see(one)
+        index.observe(one)
     for _, claim in sorted(index.claims.items()):
         volume = index.volumes.get(claim.spec.volume_name)
         if volume is None or claim.status.phase != BOUND or is_bound(claim):

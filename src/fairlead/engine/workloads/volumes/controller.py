@@ -117,7 +117,7 @@ class Volumes:
             case ObjectChanged(Pod() as pod):
                 return [*self._creator.claims_for(pod)]
             case ObjectChanged(one):
-                self._see(one)
+                self._observe(one)
                 return self._react(one, now)
             case ObjectDeleted(one):
                 self._index.forget(one)
@@ -178,7 +178,7 @@ class Volumes:
         if kind == "PersistentVolume":
             self._volume_timers.add(due, command.target.name)
         is_creation = isinstance(command, CreateObject)
-        if kind == "PersistentVolumeClaim" and is_creation and self._creator.see_refusal(key):
+        if kind == "PersistentVolumeClaim" and is_creation and self._creator.observe_refusal(key):
             self._claim_timers.add(due, key)
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
@@ -189,7 +189,7 @@ class Volumes:
         """
         objects = [*loaded.others]
         for one in objects:
-            self._see(one)
+            self._observe(one)
         for pods in loaded.replicas:
             if any(map(is_claimed, pods[0].spec.volumes)):
                 objects += pods
@@ -206,9 +206,9 @@ class Volumes:
         """Return whether `one` is a volume that was bound to a claim that does not exist."""
         return isinstance(one, PersistentVolume) and self._index.is_orphan(one)
 
-    def _see(self, one: ApiObject) -> None:
-        self._index.see(one)
-        self._creator.see(one)
+    def _observe(self, one: ApiObject) -> None:
+        self._index.observe(one)
+        self._creator.observe(one)
 
     def _react(self, one: ApiObject, now: Instant) -> list[Command]:
         match one:

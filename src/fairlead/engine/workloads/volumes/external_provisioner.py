@@ -61,7 +61,7 @@ class ExternalProvisioner:
         """Schedule the volumes that `stimulus` requires; return deletions of released volumes."""
         match stimulus:
             case ObjectChanged(one):
-                self._index.see(one)
+                self._index.observe(one)
                 return [*self._react(one, now)]
             case ObjectDeleted(one):
                 self._index.forget(one)
@@ -69,7 +69,7 @@ class ExternalProvisioner:
                     self._begun.pop(one.key, None)
             case ObjectsLoaded(objects):
                 for one in objects:
-                    self._index.see(one)
+                    self._index.observe(one)
                 return [command for one in objects for command in self._react(one, now)]
             case CommandFailed(CreateObject() as command, reason):
                 self._retry(command, reason, now)

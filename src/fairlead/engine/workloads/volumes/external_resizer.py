@@ -69,13 +69,13 @@ class ExternalResizer:
         """
         match stimulus:
             case ObjectChanged(one):
-                self._index.see(one)
+                self._index.observe(one)
                 return self._react(one, now)
             case ObjectDeleted(one):
                 self._index.forget(one)
             case ObjectsLoaded(objects):
                 for one in objects:
-                    self._index.see(one)
+                    self._index.observe(one)
                 claims = (one for one in objects if isinstance(one, PersistentVolumeClaim))
                 return [command for one in claims for command in self._react(one, now)]
             case CommandFailed(PatchObject() | PatchStatus() as command):

@@ -39,7 +39,7 @@ class VolumeIndex:
         self._meant_for: dict[str, dict[str, None]] = {}
         self._of_class: dict[str, dict[str, None]] = {}
 
-    def see(self, obj: ApiObject) -> None:
+    def observe(self, obj: ApiObject) -> None:
         """Store a new or changed object."""
         match obj:
             case PersistentVolumeClaim():

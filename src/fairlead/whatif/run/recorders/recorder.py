@@ -206,12 +206,12 @@ class Recorder(Struct):
         name, self.now = record.node, record.at
         before = self.outage.is_serving(name)
         self.outage.report(record)
-        self._see_serving(name, before=before)
+        self._observe_serving(name, before=before)
         if node := self.outage.nodes.get(name):
             is_serving = self.outage.is_serving(name)
             self.history.update_node(node, self.now, is_serving=is_serving)
 
-    def _see_serving(self, node: str, *, before: bool) -> None:
+    def _observe_serving(self, node: str, *, before: bool) -> None:
         """Record the readiness of the pods of `node` if it started or stopped working.
 
         `before` is whether it worked before.
@@ -365,9 +365,9 @@ class Recorder(Struct):
         """Record a stimulus before the controllers handle it."""
         self.now = now
         match stimulus:
-            case ReadinessChanged(Pod() as pod) if self._see_readiness(pod):
+            case ReadinessChanged(Pod() as pod) if self._observe_readiness(pod):
                 return
-            case ObjectChanged(changed) if self._see_conditions(changed):
+            case ObjectChanged(changed) if self._observe_conditions(changed):
                 return
             case _:
                 pass
@@ -386,7 +386,7 @@ class Recorder(Struct):
                     self._refused[track.pod.key] = track
                     self.budgets.refused(track.pod, now)
 
-    def _see_readiness(self, pod: Pod) -> bool:
+    def _observe_readiness(self, pod: Pod) -> bool:
         """Record a ReadinessChanged; return False if the pod is not known."""
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.outage.pods.get(uid)
@@ -399,7 +399,7 @@ class Recorder(Struct):
         self.history.place(uid, node, self.now)
         return True
 
-    def _see_conditions(self, one: ApiObject) -> bool:
+    def _observe_conditions(self, one: ApiObject) -> bool:
         """Record `one` if it is a known pod of which only the status has changed.
 
         Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
@@ -440,7 +440,7 @@ class Recorder(Struct):
                 name = node.metadata.name
                 before = self.outage.is_serving(name)
                 self.outage.observe(stimulus, now)
-                self._see_serving(name, before=before)
+                self._observe_serving(name, before=before)
             case ObjectDeleted(Node() as node):
                 pods = self.outage.pods_on(node.metadata.name)
                 self.touched.update(map(original_key, pods))

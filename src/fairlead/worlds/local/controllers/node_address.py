@@ -61,7 +61,7 @@ class NodeAddresses(ReactiveController):
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Return the writes of the changed nodes that lack an address or a pod range."""
         nodes = [(one, is_deleted) for one, is_deleted in changed if isinstance(one, Node)]
-        lacking = [one for one, is_deleted in nodes if self._see(one, is_deleted=is_deleted)]
+        lacking = [one for one, is_deleted in nodes if self._observe(one, is_deleted=is_deleted)]
         return [command for one in lacking for command in self._assign(one.metadata.name)]
 
     def is_own(self, target: ObjectRef) -> bool:
@@ -72,7 +72,7 @@ class NodeAddresses(ReactiveController):
         """Return the writes that the node `target` still needs."""
         return self._assign(target.name)
 
-    def _see(self, node: Node, *, is_deleted: bool) -> bool:
+    def _observe(self, node: Node, *, is_deleted: bool) -> bool:
         """Return whether a write must add to `node` a pod range, an address or its nodeInfo.
 
         If not, and if `node` still exists, its pod range and address are recorded as used.

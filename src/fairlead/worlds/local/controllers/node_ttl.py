@@ -47,7 +47,7 @@ class NodeTtl(ReactiveController):
         commands: list[Command] = []
         for one, is_deleted in changed:
             if isinstance(one, Node):
-                commands += self._see(one, is_deleted=is_deleted)
+                commands += self._observe(one, is_deleted=is_deleted)
         return commands
 
     def is_own(self, target: ObjectRef) -> bool:
@@ -59,7 +59,7 @@ class NodeTtl(ReactiveController):
         node = self._nodes.get(target.name)
         return [] if node is None else self._annotate(node)
 
-    def _see(self, node: Node, *, is_deleted: bool) -> list[Command]:
+    def _observe(self, node: Node, *, is_deleted: bool) -> list[Command]:
         meta = node.metadata
         if is_deleted:
             self._nodes.pop(meta.name, None)

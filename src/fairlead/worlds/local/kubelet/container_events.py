@@ -35,7 +35,7 @@ class ContainerEvents:
     def __init__(self, record: Record) -> None:
         self._record = record
 
-    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
+    def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Record the container events that follow from a change of a pod."""
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return

@@ -62,7 +62,7 @@ class PodDetails:
         # Keyed by network: all addresses of the network below this number are taken.
         self._lowest: dict[str, int] = {}
 
-    def see(self, change: StoredChange, store: Store, now: Instant) -> None:
+    def observe(self, change: StoredChange, store: Store, now: Instant) -> None:
         """Free the IP of a pod that was deleted; otherwise record the pod's IP as taken.
 
         The recording restores the assigned IPs after the cluster was restarted.

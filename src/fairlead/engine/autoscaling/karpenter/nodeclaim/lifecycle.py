@@ -253,7 +253,7 @@ class NodeClaimLifecycle:
 
     # --- registration --------------------------------------------------------------------------
 
-    def see_node(self, node: Node, now: Instant) -> None:
+    def observe_node(self, node: Node, now: Instant) -> None:
         """Store a Node; join a new one with its NodeClaim, drain one that is being deleted.
 
         When a starting Node can run pods, its NodeClaim becomes initialized.
@@ -315,7 +315,7 @@ class NodeClaimLifecycle:
             if claim is not None:
                 self.delete(claim, "Deleted", now)
 
-    def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
+    def observe_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
         """Apply a NodeClaim that was read from the API server.
 
         Adopts a NodeClaim of an earlier process, launches a NodeClaim that a user created, and
@@ -355,7 +355,7 @@ class NodeClaimLifecycle:
         claims = self._context.cluster.node_claims.values()
         return next((one for one in claims if one.status.node_name == node_name), None)
 
-    def see_deleted_node(self, node: Node, now: Instant) -> None:
+    def observe_deleted_node(self, node: Node, now: Instant) -> None:
         """Remove the NodeClaim of a deleted Node, and the objects created with the Node."""
         name = node.metadata.name
         claim = self._claim_on(name)
@@ -376,7 +376,7 @@ class NodeClaimLifecycle:
 
     # --- failures ------------------------------------------------------------------------------
 
-    def see_failed_creation(
+    def observe_failed_creation(
         self, command: CreateObject, reason: FailureReason, message: str, now: Instant
     ) -> None:
         """Handle the failed creation of an object; `message` is the API server's refusal.
@@ -396,7 +396,7 @@ class NodeClaimLifecycle:
         elif name in claims and not claims[name].metadata.deletion_timestamp:
             self._machines.register_again(name, now)
 
-    def see_refused_eviction(self, pod: Pod, now: Instant) -> None:
+    def observe_refused_eviction(self, pod: Pod, now: Instant) -> None:
         """Record that the eviction of `pod` was refused, so that it is not repeated in vain.
 
         Nothing is recorded if a budget has changed since the refusal and no budget blocks the
@@ -405,7 +405,7 @@ class NodeClaimLifecycle:
         if self._context.cluster.pod_budgets.blocking(pod, now) is not None:
             self.refused_evictions.add(pod)
 
-    def see_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
+    def observe_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
         """Schedule a retry of the failed taint patch or the failed removal of a Node."""
         name = command.target.name
         if isinstance(command, PatchObject) and "spec" in command.patch:
