@@ -25,6 +25,7 @@ docs/python-api.md is the guide.
     descheduler/     one run of a descheduler, as a change
     explain/         explanations of a pod, group, workload, node or budget
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
+    next_steps/      what to ask or do next
     result/          the result as JSON
     report/          the HTML report
 

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
 UNCHANGED: Final = "without a change"
-NEXT: Final = "with a possible next step"
 REVERSED: Final = "with the change, in reverse order"
 # The purpose of the random order of arrival. Node selection and scenario events have others, so
 # that their random choices are independent of this order.
@@ -145,10 +144,14 @@ def what_if(
     )
     if effect.is_none and not effect.drain.nodes:
         return answer
-    from fairlead.whatif.result.next_step import next_steps  # noqa: PLC0415 - after an effect
+    from fairlead.whatif.next_steps.next_steps import next_steps  # noqa: PLC0415 - after an effect
 
     found = next_steps(
-        answer, snapshot.manifests, _AskAgain(snapshot, conditions, before, progress).effect
+        answer,
+        snapshot.manifests,
+        lambda progress: _AskAgain(snapshot, conditions, before, progress).effect,
+        progress,
+        in_one_process=bool(pair.changed.scheduler.extenders),
     )
     if found.notes or found.causes:
         every = (*found.causes, *effect.changed.notes, *found.notes)
@@ -181,7 +184,7 @@ class _AskAgain(Struct, frozen=True):
             if changed.steps_begin is None:
                 changed = replace(changed, steps_begin=self.before.rest.after or 0)
             changed = replace(changed, known_failures=self.before.failed_nodes)
-            outcome = run_experiment(changed, NEXT, self.progress).outcome
+            outcome = run_experiment(changed, "", self.progress).outcome
         except InputError:
             return None
         return effect_of(self.before, outcome, pair.drain)
@@ -561,7 +564,7 @@ def _other_seeds(
     """
     if conditions.seeds == 1:
         return iter(())
-    from fairlead.whatif.run.repeated_run import repeated_runs  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.run.independent_run import independent_runs  # noqa: PLC0415 - rarely needed
 
     def outcome(index: int, progress: Progress) -> SeedOutcome:
         number = index + 1  # the first seed has the number 0
@@ -574,7 +577,7 @@ def _other_seeds(
 
     names = [f"seed {number} of {conditions.seeds}" for number in range(2, conditions.seeds + 1)]
     has_extenders = bool(first.changed.scheduler.extenders)
-    return repeated_runs(outcome, names, progress, has_extenders=has_extenders)
+    return independent_runs(outcome, names, progress, in_one_process=has_extenders)
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:

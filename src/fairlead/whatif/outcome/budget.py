@@ -76,6 +76,12 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         return BudgetResult.DELAYED if self.delayed else BudgetResult.HELD
 
     @property
+    def is_min_number(self) -> bool:
+        """Whether the rule is `minAvailable` with a number of pods, not with a percentage."""
+        kind, _, amount = self.rule.partition(" ")
+        return kind == "minAvailable" and amount.isdigit()
+
+    @property
     def words(self) -> str:
         """The state as text, such as `blocks 3 pods`.
 

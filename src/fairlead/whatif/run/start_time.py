@@ -32,9 +32,9 @@ from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import POD
 from fairlead.whatif.run.experiment import QUIET, Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.independent_run import independent_runs
 from fairlead.whatif.run.pod_timing.runtime import RuntimeCoverage, RuntimeDraw, Runtimes
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.run.repeated_run import repeated_runs
 
 LOOK_AHEAD: Final = seconds(24 * 3600)
 Starts = Mapping[str, DurationNs]
@@ -84,7 +84,7 @@ def start_times(
 
     names = [f"draw {number} of {len(experiments)}" for number in range(1, len(experiments) + 1)]
     has_extenders = bool(experiments[0].scheduler.extenders)
-    runs = list(repeated_runs(draw, names, progress, has_extenders=has_extenders))
+    runs = list(independent_runs(draw, names, progress, in_one_process=has_extenders))
     rows = tuple(_row(target, runs) for target in _targets(waiting, outcome))
     return StartTimes(
         draws=len(runs),

@@ -14,12 +14,12 @@ from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.reporter import Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.whatif.next_steps.pending_pod import more_nodes
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.report.next_step_row import step_row
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, simulation_report
-from fairlead.whatif.result.next_step import more_nodes
 from fairlead.whatif.run.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.recorders.recorder import Recorder

@@ -47,6 +47,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.next_steps.spread_rule import hard_words
 from fairlead.whatif.outcome.image_platform import SAME_PLATFORM, ImagePlatforms
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 from fairlead.whatif.outcome.workload import workload_of
@@ -69,7 +70,6 @@ from fairlead.whatif.planner.cluster_size.size_result import (
 )
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import closed_nodes
-from fairlead.whatif.result.spread_rule import hard_words
 from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000

@@ -1,4 +1,4 @@
-"""repeated_runs: simulations that differ only in their seeds, on several cores."""
+"""independent_runs: simulations whose results do not depend on each other, on several cores."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Result = TypeVar("Result")
 _PROCESSES_MAX: Final = 4
 
 
-def repeated_runs(
+def independent_runs(
     run: Callable[[int, Progress], Result],
     names: Sequence[str],
     progress: Progress,
     *,
-    has_extenders: bool,
+    in_one_process: bool,
 ) -> Generator[Result, None, None]:
     """Yield the result of one run for each of `names`, in order.
 
     `run` gets the number of the run (the first is 0) and the progress to report to. On the
     terminal, the name of the first run that has not ended is shown. Results must not depend on
-    earlier runs, and must be picklable. With extenders, all runs take place in this process,
-    because connections cannot be shared.
+    earlier runs, and must be picklable. If `in_one_process` is set, all runs take place in this
+    process; this is necessary with extenders, whose connections cannot be shared.
     """
     phases = PhasesInTurn(progress)
 
@@ -35,7 +35,7 @@ def repeated_runs(
         return run(number, phases.phase(number, names[number]))
 
     numbers = range(len(names))
-    if has_extenders or usable_cores() == 1 or not can_fork():
+    if in_one_process or usable_cores() == 1 or not can_fork():
         for number in numbers:
             yield call(number)
             phases.end_phase()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairlead import whatif
+from fairlead.whatif.run.independent_run import independent_runs
 from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.run.repeated_run import repeated_runs
 
 STORE = Path(__file__).parents[4] / "examples" / "store" / "store.yaml"
 NAMES = ("a", "b", "c")
@@ -20,7 +20,7 @@ def set_cores(monkeypatch, count):
 
 
 def processes(**how):
-    runs = repeated_runs(lambda number, _: (number, os.getpid()), NAMES, NoProgress(), **how)
+    runs = independent_runs(lambda number, _: (number, os.getpid()), NAMES, NoProgress(), **how)
     numbers, used = zip(*runs, strict=True)
     assert numbers == (0, 1, 2)
     return set(used)
@@ -28,7 +28,7 @@ def processes(**how):
 
 def test_each_core_gets_a_process(monkeypatch):
     set_cores(monkeypatch, 2)
-    used = processes(has_extenders=False)
+    used = processes(in_one_process=False)
     assert len(used) == 2
     assert os.getpid() not in used
 
@@ -42,7 +42,7 @@ def test_each_core_gets_a_process(monkeypatch):
 )
 def test_all_runs_take_place_in_this_process_if(monkeypatch, cores, has_extenders):
     set_cores(monkeypatch, cores)
-    assert processes(has_extenders=has_extenders) == {os.getpid()}
+    assert processes(in_one_process=has_extenders) == {os.getpid()}
 
 
 class Shown:
@@ -59,8 +59,8 @@ class Shown:
 def test_one_core_shows_the_runs_in_turn(monkeypatch):
     set_cores(monkeypatch, 1)
     shown = Shown()
-    runs = repeated_runs(
-        lambda number, progress: progress.reach(0, 0.0), NAMES, shown, has_extenders=False
+    runs = independent_runs(
+        lambda number, progress: progress.reach(0, 0.0), NAMES, shown, in_one_process=False
     )
     assert list(runs) == [None] * 3
     assert shown.phases == list(NAMES)

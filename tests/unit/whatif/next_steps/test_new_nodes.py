@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fairlead.whatif.next_steps.new_nodes import NewNodes, lacks_room, new_nodes_for, node_to_copy
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.result.new_nodes import NewNodes, lacks_room, new_nodes_for, node_to_copy
 
 WEB = WorkloadRef("Deployment", "ns", "web")
 OTHER = WorkloadRef("Deployment", "ns", "other")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import threading
 
 import pytest
 from msgspec.structs import replace
@@ -13,10 +15,11 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
+from fairlead.whatif.next_steps.next_steps import next_steps
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
-from fairlead.whatif.result.next_step import next_steps
+from fairlead.whatif.run.progress import NoProgress
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -188,7 +191,8 @@ def test_all_budgets_with_unready_pods_are_tried_in_one_simulation(snapshot, mak
         asked.append(change)
         return what_if(snapshot(*cluster), change).effect
 
-    steps = next_steps(answer, snapshot(*cluster).manifests, ask).steps
+    manifests = snapshot(*cluster).manifests
+    steps = next_steps(answer, manifests, lambda _: ask, NoProgress()).steps
     assert len(asked) == 1
     assert [one.words.rpartition("/")[2] for one in steps][1:4] == ["api", "db", "web"]
     # Each of these steps is about only one budget, so the plan of the drain comes first.
@@ -614,7 +618,7 @@ def test_new_nodes_are_tried_only_for_pods_that_may_need_a_zone(make, snapshot, 
     cluster = snapshot(*nodes, *full, web)
     answer = what_if(cluster, ClusterChange(scale=("rs/web=1",)))
     asked = []
-    next_steps(answer, cluster.manifests, asked.append)
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
     assert len(asked) == tries
 
 
@@ -1364,3 +1368,30 @@ def test_a_rolling_drain_with_the_suggested_horizon_ends(snapshot, make, web):
     answer = what_if(cluster, change, Conditions(horizon=seconds(2400)))
     assert all(one.back_at is not None for one in answer.changed.drains)
     assert not any("--horizon" in code for _, code in steps_of(answer))
+
+
+@pytest.mark.parametrize(("cores", "in_one_process"), [(2, False), (1, False), (2, True)])
+def test_the_steps_do_not_depend_on_the_number_of_processes(
+    monkeypatch, snapshot, make, database, cores, in_one_process
+):
+    """The failed node runs the only pod of a StatefulSet, and one for which nodes lack room."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    web = make.workload("ReplicaSet", "web", replicas=1, cpu="3")
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", cpu="3", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    cluster = snapshot(make.node("b", cpu="2", disk="ssd"), web, pod, *database)
+    answer = what_if(cluster, ClusterChange(failures=Failures(fail_node=("a",))))
+    here = []
+
+    def ask(change):
+        here.append(change)
+        return what_if(cluster, change).effect
+
+    found = next_steps(
+        answer, cluster.manifests, lambda _: ask, NoProgress(), in_one_process=in_one_process
+    )
+    assert found.steps == answer.next_steps
+    assert {one.outcome for one in found.steps} >= {OutcomeKind.PENDING, OutcomeKind.UNAVAILABLE}
+    assert bool(here) is (cores == 1 or in_one_process)

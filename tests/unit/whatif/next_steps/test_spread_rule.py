@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from fairlead.whatif.next_steps.spread_rule import SpreadRule
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.result.spread_rule import SpreadRule
 
 HARD = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 SOFT = {"topologyKey": "host", "maxSkew": 2, "whenUnsatisfiable": "ScheduleAnyway"}

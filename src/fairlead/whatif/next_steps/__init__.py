@@ -1,0 +1,17 @@
+"""The next steps of an answer: what-ifs to ask next, and commands to run.
+
+    next_steps             the table of steps by kind of outcome, and the steps of every answer
+    step_context           the answer, and the means to try a step in another simulation
+    drain                  steps of drains that are blocked, unfinished or harmless
+    breached_budget        more replicas, so that a budget is not breached
+    pending_pod            more nodes for pending pods: how many (new_nodes), and whether their
+                           volumes reach the new nodes (volume_reach)
+    topology_spread        other topology spread constraints, and the rules that keep pods off nodes
+                           with room (spread_rule)
+    unavailable_workload   remedies for workloads without a ready pod, and for StatefulSets whose
+                           pods wait for failed nodes
+
+Requests and budgets do not always show whether a step helps: other pods may take the room first, or
+replicas may be placed on nodes that fail. A step whose effect is uncertain in this way is tried in
+another simulation, and is left out if it does not help.
+"""

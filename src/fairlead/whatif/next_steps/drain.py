@@ -1,0 +1,307 @@
+"""Next steps of drains: flags, budgets that block evictions, longer simulations, and commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.subresource.eviction import SEVERAL
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import option_duration
+from fairlead.whatif.change.rolling_drain import nodes_at_once
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, is_named, scaled
+from fairlead.whatif.outcome.assessment.certainty import VERDICT
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
+from fairlead.whatif.outcome.budget import BudgetOutcome
+from fairlead.whatif.outcome.comparison.workload_effect import expected_rollout
+from fairlead.whatif.outcome.outage import expected_duration
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+
+_HORIZON_PERCENT: Final = 110  # of the expected time of a rolling drain
+_FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
+
+
+def add_flags(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if that adds the flags that kubectl drain still needs."""
+    change = context.answer.change
+    flags = [one.flag for one in context.answer.effect.drain.needed]
+    if missing := [one for one in flags if one not in change.kubectl_flags]:
+        which = "flag" if len(missing) == 1 else "flags"
+        yield NextStep(f"ask again with the {which} that the pods need", shlex.join(missing))
+
+
+def simulate_to_the_end(context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs that simulate a drain and rollouts to their end, and a plan of the drain."""
+    yield from _longer_simulation(context)
+    yield from _drain_plan(context)
+
+
+def _longer_simulation(context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs that simulate a drain and rollouts to their end."""
+    changed, change = context.answer.changed, context.answer.change
+    rows = [one for one in context.answer.effect.workloads if one.outdated]
+    rollout = expected_rollout(rows, changed.ended_at - changed.started_at)
+    if rollout is not None and not changed.drains:
+        yield NextStep(
+            "ask again with a simulation that includes the end of the rollouts",
+            shlex.join(("--horizon", _rounded_up(rollout * _HORIZON_PERCENT // 100))),
+        )
+        return
+    is_over = all(one.back_at is not None for one in changed.drains)
+    if changed.blocking or (is_over and not changed.stopping):
+        return
+    down = option_duration("--for", change.lasts) or 0
+    expected = expected_duration(changed.drains, down) or 0
+    ran = changed.ended_at - changed.started_at
+    expected = max(expected, _expected_stop(changed, down))
+    # Later drains may take longer than the first ones.
+    horizon = max(expected * _HORIZON_PERCENT // 100, 2 * ran)
+    yield NextStep(
+        "ask again with a simulation that includes the end of the drain",
+        shlex.join(("--horizon", _rounded_up(horizon))),
+    )
+
+
+def _expected_stop(changed: RunOutcome, away: DurationNs) -> DurationNs:
+    """Return the time that a drain is expected to take; 0 if no pods are stopping.
+
+    Each node is assumed to take as long as the slowest of the stopping pods. In a rolling drain,
+    each node is assumed to be back after the time `away`, once it is empty. A result that is too
+    long does no harm, because a run ends with the drain.
+    """
+    begun = {one.node: one.begun_at for one in changed.drains}
+    times = [
+        one.stops_at - (begun.get(one.pod.node) or changed.started_at)
+        for one in changed.stopping
+        if one.stops_at is not None
+    ]
+    if not times:
+        return 0
+    return (max(times) + away) * len(changed.drains) if changed.drains else max(times)
+
+
+def _rounded_up(duration: DurationNs) -> str:
+    """Return `duration` in whole minutes if it is less than an hour, else in whole hours."""
+    minutes = -(-duration // seconds(60))
+    return f"{minutes}m" if minutes < 60 else f"{-(-minutes // 60)}h"
+
+
+def allow_evictions(context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs in which more evictions are allowed, and a plan of the drain.
+
+    The plan covers everything that blocks the drain. It comes first if the what-ifs are several,
+    because each of them is about only one budget.
+    """
+    allowing, plan = list(_allowing_budgets(context)), _drain_plan(context)
+    yield from chain(plan, allowing) if len(allowing) > 1 else chain(allowing, plan)
+
+
+def _drain_plan(context: StepContext) -> Iterator[NextStep]:
+    """Yield the command that plans the drain, if the drain does not complete in the simulation.
+
+    For a rolling drain, the command also finds how many nodes can be drained at a time.
+    """
+    answer = context.answer
+    change, changed = answer.change, answer.changed
+    is_unfinished = any(one.back_at is None for one in changed.drains)
+    if not change.drain or not (changed.blocking or is_unfinished):
+        return
+    # The source of an answer can also be standard input, or the context of a running cluster.
+    snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
+    words = [word for one in change.drain for word in ("--nodes", one)]
+    if change.max_unavailable is not None:
+        words += ["--for", change.lasts or "0s"]
+    aim = "find the fastest pace of the drain that is safe"
+    if changed.blocking:
+        aim = "list everything that blocks the drain, and what would unblock it"
+    yield NextStep(aim, command=shlex.join(("fairlead", "drain-plan", snapshot, *words)))
+
+
+def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
+
+    If `_refuse_less` includes a budget, the what-if sets its `unhealthyPodEvictionPolicy`;
+    otherwise, it is that of `_room_in`.
+
+    The eviction API never evicts a pod that several budgets select. If there are such pods, the
+    last what-if deletes all but one of their budgets.
+    """
+    undrained = context.answer.changed.blocking
+    violating = {one.pod.key for one in undrained if one.why != SEVERAL}
+    exhausted = {
+        one.pdb for one in context.answer.changed.budgets if not violating.isdisjoint(one.refused)
+    }
+    blocking = [
+        one for one in context.answer.effect.budgets if one.blocked and one.pdb in exhausted
+    ]
+    tolerant = _refuse_less(blocking, context)
+    for budget in blocking:
+        if budget.pdb in tolerant:
+            words = f"ask again with evictions of unready pods always allowed by {budget.pdb}"
+            yield NextStep(words, shlex.join(("--set", _always_allow(budget.pdb))))
+        else:
+            yield from _room_in(budget, context)
+    yield from _single_budget(context)
+
+
+def _refuse_less(budgets: Iterable[BudgetOutcome], context: StepContext) -> set[str]:
+    """Return which of `budgets` refuse fewer evictions if they always allow those of unready pods.
+
+    Budgets that the question may already change are left out. All others with unready pods are
+    tried in one simulation.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    unready = {
+        pdb
+        for one in effect.workloads
+        if one.readiness.before < one.readiness.wanted
+        for pdb, _ in one.budgets
+    }
+    refused = {
+        one.pdb: one.blocked
+        for one in budgets
+        if one.pdb in unready and not _may_change(one.pdb, change)
+    }
+    if not refused:
+        return set()
+    tried = context.ask(replace(change, set=(*change.set, *map(_always_allow, refused))))
+    if tried is None:
+        return set()
+    left = {one.pdb: one.blocked for one in tried.budgets}
+    return {pdb for pdb, count in refused.items() if left.get(pdb, 0) < count}
+
+
+def _always_allow(pdb: str) -> str:
+    return f"pdb/{pdb}:spec.unhealthyPodEvictionPolicy=AlwaysAllow"
+
+
+def _single_budget(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if that deletes budgets, so that each undrained pod keeps only one of them."""
+    several = {one.pod.key for one in context.answer.changed.undrained if one.why == SEVERAL}
+    kept: set[str] = set()
+    surplus: set[str] = set()
+    for key in sorted(several):
+        budgets = (one for one in context.answer.changed.budgets if one.pdb not in surplus)
+        covering = [one for one in budgets if key in one.refused]
+        covering.sort(key=lambda one: (one.pdb not in kept, -(one.allowed_at_end or 0), one.pdb))
+        kept |= {one.pdb for one in covering[:1]}
+        surplus |= {one.pdb for one in covering[1:]}
+    change = context.answer.change
+    is_edited = change.apply or any(is_named(one, change.set) for one in surplus)
+    if surplus and len(surplus) <= NAMES_MAX and not is_edited:
+        names = sorted(surplus)
+        yield NextStep(
+            f"ask again without {', '.join(names)}; a pod of several budgets cannot be evicted",
+            shlex.join(word for one in names for word in ("--delete", f"pdb/{one}")),
+        )
+
+
+def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
+
+    If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
+    budget needs, minus the lowest number of healthy pods that it had, and at least 1.
+
+    In all other cases, the what-if changes the budget. No what-if is yielded if the question may
+    already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
+    number. Otherwise, `maxUnavailable` is raised if the budget has it and no pod of the budget is
+    pending. While pods are pending, a higher limit would make more pods wait.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
+    kind = budget.rule.partition(" ")[0]
+    if budget.is_min_number:
+        missing = max(1, budget.needed - budget.lowest_healthy)
+        if budget.breaches <= missing:
+            for one in covered[:1]:
+                if context.can_grow(one) and context.can_scale(one):
+                    yield scaled(one, missing)
+    elif _may_change(budget.pdb, change):
+        return  # The question must not set a field twice.
+    elif covered and all(one.workload.kind == POD.kind for one in covered):
+        available = max(0, budget.lowest_healthy - 1)
+        settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
+        yield NextStep(
+            f"ask again with a number as minAvailable of {budget.pdb}; other limits count only "
+            "pods with a controller",
+            shlex.join(word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")),
+        )
+    elif kind == "maxUnavailable" and covered and not any(one.pending for one in covered):
+        # Pods that are not ready for another reason, such as a failed node, count as unavailable.
+        wanted = sum(one.readiness.wanted for one in covered)
+        absences = wanted - min(budget.needed, budget.lowest_healthy)
+        setting = f"spec.maxUnavailable={max(absences, 0) + 1}"
+        yield NextStep(
+            f"ask again with one more unavailable pod allowed by {budget.pdb}",
+            shlex.join(("--set", f"pdb/{budget.pdb}:{setting}")),
+        )
+
+
+def _may_change(pdb: str, change: ClusterChange) -> bool:
+    """Return whether `change` may change the budget `pdb`."""
+    return bool(change.apply) or is_named(pdb, change.set)
+
+
+def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the command that performs the drain, if the verdict is good with every seed.
+
+    There is no command if images of pods may not run on the pods' new nodes. For a rolling drain,
+    the command names only the nodes that are drained first.
+    """
+    change, nodes = answer.change, answer.effect.drain.nodes
+    is_hypothetical = bool(change.failures.words or change.reschedule)
+    if not nodes or is_hypothetical or not _is_harmless(answer):
+        return
+    if answer.effect.changed.image_notes:
+        return
+    # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
+    # the first node of a rolling drain could not move to the other nodes.
+    # upstream: kubectl/pkg/cmd/drain/drain.go:RunDrain
+    pace = change.max_unavailable
+    first = nodes if pace is None else nodes[: nodes_at_once(pace, len(nodes))]
+    if len(first) <= NAMES_MAX:
+        targets = [*first]
+    elif len(first) == len(nodes) and len(change.drain) == 1:
+        targets = ["--selector", change.drain[0]]
+    else:
+        return
+    which = "the first node" if len(first) == 1 else f"the first {len(first):,} nodes"
+    words = f"drain {which}, and the others as drained nodes return to service"
+    if len(first) == len(nodes):
+        words = "drain the node" if len(nodes) == 1 else "drain the nodes"
+    flags = [one.flag for one in answer.effect.drain.needed]
+    yield NextStep(
+        f"{words}, after the other changes" if _changes_more(change) else words,
+        command=shlex.join(("kubectl", "drain", *targets, *flags)),
+        makes_change=True,
+    )
+
+
+def _is_harmless(answer: WhatIfAnswer) -> bool:
+    """Return whether the verdict is good with every seed."""
+    kinds = [OutcomeKind(one.what) for one in answer.certainty if one.subject == VERDICT]
+    found = [answer.verdict.first, *(Finding(kind, "") for kind in kinds)]
+    return all(one.severity is Severity.GOOD for one in found)
+
+
+def _changes_more(change: ClusterChange) -> bool:
+    """Return whether `change` is more than a drain."""
+    rest = replace(
+        change,
+        drain=(),
+        drain_as_kubectl=False,
+        ignore_daemonsets=False,
+        delete_emptydir_data=False,
+        force=False,
+        max_unavailable=None,
+        lasts="",
+    )
+    return bool(rest.words)

@@ -1,0 +1,152 @@
+"""next_steps: chooses the next steps of an answer from a table with rows per kind of outcome."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.next_steps.breached_budget import add_replicas
+from fairlead.whatif.next_steps.drain import (
+    add_flags,
+    allow_evictions,
+    perform_drain,
+    simulate_to_the_end,
+)
+from fairlead.whatif.next_steps.pending_pod import add_nodes
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, Ask, StepContext
+from fairlead.whatif.next_steps.topology_spread import ignore_failed_nodes, relax_spread
+from fairlead.whatif.next_steps.unavailable_workload import (
+    keep_available,
+    replace_pods_of_failed_nodes,
+)
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
+from fairlead.whatif.run.independent_run import independent_runs
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.manifest import Manifest
+
+STEPS_MAX: Final = 5
+SEEDS: Final = 20
+_PHASE: Final = "with a possible next step"
+
+
+class NextSteps(Struct, frozen=True):
+    """The next steps of an answer, and notes about steps that would not help.
+
+    `causes` are notes that explain why pods are pending; they come before all other notes.
+    """
+
+    steps: tuple[NextStep, ...]
+    notes: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+
+
+def next_steps(
+    answer: WhatIfAnswer,
+    manifests: Sequence[Manifest],
+    ask: Callable[[Progress], Ask],
+    progress: Progress,
+    *,
+    in_one_process: bool = False,
+) -> NextSteps:
+    """Return at most STEPS_MAX steps; the steps against the worst outcome come first.
+
+    `manifests` are the objects of the snapshot. `ask(progress)` returns a function that tries a
+    step and reports to `progress`. If several rows of the table may try steps, these rows run on
+    several cores, unless `in_one_process` is set.
+    """
+    kinds: dict[_Row, OutcomeKind] = {}  # a row that serves two outcomes is used for the first
+    for one in answer.verdict.findings:
+        for row in _STEPS.get(one.kind, ()):
+            kinds.setdefault(row, one.kind)
+    rows = list(kinds)
+
+    def found_by(number: int, progress: Progress) -> NextSteps:
+        row = rows[number]
+        context = StepContext(answer, manifests, ask(progress), [], [])
+        steps = tuple(replace(step, outcome=kinds[row]) for step in row(context))
+        return NextSteps(steps, tuple(context.notes), tuple(context.causes))
+
+    trying = [number for number, row in enumerate(rows) if row in _TRYING]
+    trials = independent_runs(
+        lambda index, progress: found_by(trying[index], progress),
+        [_PHASE] * len(trying),
+        progress,
+        in_one_process=in_one_process or len(trying) < 2,
+    )
+    with closing(trials) as tried:
+        found = [
+            next(tried) if number in trying else found_by(number, progress)
+            for number in range(len(rows))
+        ]
+    steps = [step for one in found for step in one.steps]
+    chosen: dict[str, NextStep] = {}
+    for step in (*steps, *perform_drain(answer), *_more_seeds(answer)):
+        chosen.setdefault(step.code, step)
+    return NextSteps(
+        tuple(chosen.values())[:STEPS_MAX],
+        tuple(dict.fromkeys(note for one in found for note in one.notes)),
+        tuple(dict.fromkeys(cause for one in found for cause in one.causes)),
+    )
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
+    """Yield a command that keeps the volumes of the deleted claims."""
+    lost = [one for one in context.answer.effect.deleted_claims if not one.keeps_data]
+    volumes = sorted({one.volume for one in lost})
+    if len(volumes) <= NAMES_MAX:
+        retain = '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'
+        which = "volume" if len(volumes) == 1 else "volumes"
+        yield NextStep(
+            f"before the change, let the {which} outlive the deletion",
+            command=shlex.join(("kubectl", "patch", "pv", *volumes, "-p", retain)),
+        )
+
+
+_Row = Callable[[StepContext], Iterable[NextStep]]
+_STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
+    OutcomeKind.REFUSED: (add_flags,),
+    OutcomeKind.UNDRAINED: (allow_evictions,),
+    OutcomeKind.UNFINISHED: (simulate_to_the_end,),
+    OutcomeKind.DATA_DELETED: (_keep_volumes,),
+    OutcomeKind.PENDING: (add_nodes, relax_spread),
+    OutcomeKind.DOWN: (replace_pods_of_failed_nodes,),
+    OutcomeKind.BREACHED: (add_replicas,),
+    OutcomeKind.UNAVAILABLE: (keep_available,),
+    OutcomeKind.BRIEFLY_UNAVAILABLE: (keep_available,),
+    OutcomeKind.DISPLACED: (ignore_failed_nodes,),
+}
+# The rows that try steps, each in a simulation.
+_TRYING: Final[frozenset[_Row]] = frozenset(
+    {
+        allow_evictions,
+        add_nodes,
+        relax_spread,
+        replace_pods_of_failed_nodes,
+        add_replicas,
+        keep_available,
+    }
+)
+
+
+# --- steps of every answer -----------------------------------------------------------------------
+
+
+def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    # The seed also determines the order in which a DaemonSet updates its pods.
+    is_stopped = any(
+        one.workload.is_daemon_set and one.is_harmed and (one.updated or one.outdated)
+        for one in answer.effect.workloads
+    )
+    is_random = answer.changed.choices_among_equals > 0 or is_stopped
+    if is_random and not answer.effect.is_none and answer.seeds == 1:
+        yield NextStep("ask which outcomes depend on the seed", f"--seeds {SEEDS}")

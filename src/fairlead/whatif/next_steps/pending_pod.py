@@ -1,0 +1,409 @@
+"""Next steps for pods that lack room: what-ifs with new nodes."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.json import Json, at, items, mapping
+from fairlead.api.text.count import counted
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.apiserver.kind import POD, STATEFUL_SET
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
+from fairlead.whatif.next_steps.new_nodes import (
+    NewNodes,
+    lacks_room,
+    new_nodes_for,
+    node_to_copy,
+)
+from fairlead.whatif.next_steps.spread_rule import is_hard
+from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
+from fairlead.whatif.next_steps.volume_reach import VolumeReach
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.jobs import JobsOutcome
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.snapshot.samples import samples
+
+
+def add_nodes(context: StepContext) -> Iterator[NextStep]:
+    """Yield what-ifs with new nodes.
+
+    If pods fit only copies of the node that they left, copies of this node are suggested. The
+    copies have room for these pods, and for pods of the same workloads that are evicted or created
+    later. If possible, the copies also have room for the other pods that wait for lack of room.
+
+    No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
+    nodes, a rolling drain is suggested for such pods. If the nodes are in several zones and pods
+    may need one of them, or if a spread constraint keeps pods off nodes, new nodes are suggested
+    only if a trial shows that fewer pods wait.
+
+    If the question adds nodes already, more copies of the node that the question copies are
+    suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
+    count against its limits.
+    """
+    answer = context.answer
+    if answer.changed.autoscaling is not None:
+        return
+    change, pending = answer.change, _lacking_nodes(answer.difference.pending, answer.changed.jobs)
+    # Nodes that the change creates are not in the snapshot and cannot be copied.
+    suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(context)
+    nodes = [one for one in answer.changed.nodes if one.name in suitable]
+    if change.add_nodes is not None:
+        yield from _more_nodes(context, pending, nodes, change.add_nodes)
+        return
+    waiting = {pod.workload for pod in pending}
+    is_zonal = len({node.zone for node in nodes}) > 1 and _may_need_a_zone(waiting, context)
+    kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
+    later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
+    later += _created_later(pending, context)
+    reach = VolumeReach(context.manifests, (*pending, *kept, *later))
+    by_name = {node.name: node for node in nodes}
+    left = {one.pod.key: one.node for one in answer.difference.evicted if one.node in by_name}
+    movable = [
+        pod for pod in pending if pod.key in left and reach.reaches(pod, by_name[left[pod.key]])
+    ]
+    old_node = node_to_copy(movable, left, nodes)
+    covered: list[PodEnd] = []
+    if old_node is not None:
+        covered += _taken_by_copies(old_node, movable, left, reach)
+        here = [*(pod for pod in kept if pod.node == old_node.name), *later]
+        covered += [pod for pod in here if reach.reaches(pod, old_node)]
+    keys = {pod.key for pod in covered}
+    short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
+    lacking = {pod.workload for pod in short}
+    short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
+    if old_node is not None:
+        near = [pod for pod in short if reach.reaches(pod, old_node)]
+        copies = new_nodes_for([*covered, *near], [old_node], answer.without.nodes)
+        if copies is None or old_node.is_tainted:
+            copies = new_nodes_for(covered, [old_node], answer.without.nodes)
+        else:
+            short = [pod for pod in short if not reach.reaches(pod, old_node)]
+        yield from _copies_of(copies, context, is_tried=is_zonal)
+    short, nodes = reach.most_reached(short, nodes)
+    yield from _room_for(short, nodes, context, is_tried=is_zonal)
+    bound = [pod for pod in pending if pod.key in left and pod not in movable]
+    if bound and change.drain and change.max_unavailable is None:
+        yield NextStep(
+            "ask again with drained nodes that return; pods have volumes that are local to them",
+            "--max-unavailable 1 --for 10m",
+        )
+
+
+def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
+    """Yield a pod for each one that a StatefulSet creates after one of its `pending` pods."""
+    missing = {
+        one.workload: one.missing
+        for one in context.answer.effect.workloads
+        if one.workload.kind == STATEFUL_SET.kind
+    }
+    for ref, pod in {pod.workload: pod for pod in pending}.items():
+        yield from [pod] * missing.get(ref, 0)
+
+
+def _may_need_a_zone(workloads: Collection[WorkloadRef], context: StepContext) -> bool:
+    """Return whether rules or volumes of pods of `workloads` may keep the pods off a zone.
+
+    The rules of a workload that is not in the snapshot are those of its pods there. The result is
+    also True for a workload of which the snapshot has no pods either, or which the question may
+    change.
+    """
+    found, change = context.workloads(workloads), context.answer.change
+    absent = set(workloads).difference(found)
+    specs = {
+        workload: one.value["spec"]
+        for one in (samples(context.manifests) if absent else ())
+        if one.kind is POD and (workload := workload_of(one.pod)) in absent
+    }
+    if change.apply or len(specs) < len(absent):
+        return True
+    return any(map(_has_zonal_rule, specs.values())) or any(
+        is_named(ref.name, change.set)
+        or items(one.value, "spec", "volumeClaimTemplates")
+        or _has_zonal_rule(mapping(one.value, "spec", "template", "spec"))
+        for ref, one in found.items()
+    )
+
+
+def _has_zonal_rule(spec: Json) -> bool:
+    """Return whether a pod with `spec` has a rule or a volume that may keep it off a zone.
+
+    Rules about single nodes (their topologyKey is the host name) exclude no zone. An empty `spec`
+    is the spec of a kind with another form, so nothing is known about its pods.
+    """
+    if not spec or any(at(one, "persistentVolumeClaim") for one in items(spec, "volumes")):
+        return True
+    spread = items(spec, "topologySpreadConstraints")
+    rules = [one for one in spread if is_hard(one)]
+    for kind in ("podAffinity", "podAntiAffinity"):
+        affinity = mapping(spec, "affinity", kind)
+        rules += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
+    return any(one.get("topologyKey") != HOSTNAME for one in rules)
+
+
+def _copies_of(
+    more: NewNodes | None, context: StepContext, *, is_tried: bool
+) -> Iterator[NextStep]:
+    """Yield a what-if with the new nodes `more`; if `is_tried` is set, it is tried first."""
+    if more is not None and is_tried:
+        yield from _best_nodes([more], 0, context)
+    else:
+        yield from _new_nodes("ask again with", more)
+
+
+def _room_for(
+    short: Collection[PodEnd], nodes: Sequence[NodeEnd], context: StepContext, *, is_tried: bool
+) -> Iterator[NextStep]:
+    """Yield a what-if with new nodes for the `short` pods.
+
+    If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, the
+    what-if is tried first, with nodes of up to TRIES_MAX zones.
+    """
+    more = new_nodes_for(short, nodes, context.answer.without.nodes)
+    is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
+    if is_tried or is_spread:
+        yield from _best_nodes(_by_zone(more, short, nodes, context), 0, context)
+    else:
+        yield from _new_nodes("ask again with", more)
+
+
+def _by_zone(
+    first: NewNodes | None,
+    short: Collection[PodEnd],
+    nodes: Sequence[NodeEnd],
+    context: StepContext,
+) -> list[NewNodes]:
+    """Return `first`, and new nodes for the `short` pods in each other zone of `nodes`.
+
+    The scheduler's reasons do not show in which zone a pod may run: a node that lacks room is not
+    checked for other rules. Zones with few pods of the workloads come first, because there the
+    workloads' spread constraints most likely admit more pods.
+    """
+    zone_of = {node.name: node.zone for node in nodes}
+    workloads = {pod.workload for pod in short}
+    pods = Counter(
+        node.zone
+        for node in context.answer.changed.nodes
+        for pod in node.pods
+        if pod.workload in workloads
+    )
+    known = context.answer.without.nodes
+    found = [] if first is None else [first]
+    tried = {zone_of[one.like] for one in found}
+    for zone in sorted({*zone_of.values()} - tried, key=lambda zone: (pods[zone], zone)):
+        members = [node for node in nodes if node.zone == zone]
+        more = new_nodes_for(short, members, known, spread_counts=False)
+        found += [] if more is None else [more]
+    return found
+
+
+def _taken_by_copies(
+    node: NodeEnd, movable: Sequence[PodEnd], left: Mapping[str, str], reach: VolumeReach
+) -> Iterator[PodEnd]:
+    """Yield the `movable` pods that copies of `node` can take.
+
+    The result contains all pods that left `node`. It also contains the pods that left other nodes,
+    if a pod of the same workload left `node` and a copy of `node` reaches their volumes. `left`
+    maps the key of each pod to the node that it left.
+    """
+    alike = {pod.workload for pod in movable if left[pod.key] == node.name}
+    for pod in movable:
+        if left[pod.key] == node.name or (pod.workload in alike and reach.reaches(pod, node)):
+            yield pod
+
+
+def _more_nodes(
+    context: StepContext, pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], added: int
+) -> Iterator[NextStep]:
+    """Yield a what-if with more new nodes for the `pending` pods than the question adds.
+
+    `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
+    """
+    change = context.answer.change
+    same = [one for one in nodes if one.name == change.like and not change.instance_type]
+    more = new_nodes_for(filter(lacks_room, pending), same, context.answer.without.nodes)
+    if more is not None:
+        yield from _best_nodes([more], added, context)
+
+
+def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
+    """Return the `pending` pods that a new node may help.
+
+    Pods that have a node but wait for a volume are left out. Of the first waiting gang, as many
+    members are left out as the nodes have room for. Members of other gangs are kept, because the
+    same room may be counted for several gangs.
+    """
+    pending = [pod for pod in pending if not pod.is_held_up]
+    by_key = {pod.key: pod for pod in pending}
+    for gang in jobs.waiting:
+        blocked = by_key.get(gang.member)
+        if blocked is not None:
+            others = [pod for pod in pending if pod.workload == blocked.workload]
+            others = [pod for pod in others if pod is not blocked][: gang.placeable]
+            return [pod for pod in pending if pod not in others]
+    return list(pending)
+
+
+class _TriedNodes(Struct, frozen=True):
+    """New nodes, the effect of a what-if with them, and how many fewer pods wait."""
+
+    nodes: NewNodes
+    effect: Effect
+    gain: int
+
+    @property
+    def unused(self) -> int:
+        """The number of new nodes that run only static pods and pods of DaemonSets."""
+        known = self.effect.without.node_names
+        new = [node for node in self.effect.changed.nodes if node.name not in known]
+        return sum(all(pod.belongs_to_node for pod in node.pods) for node in new)
+
+
+def _best_nodes(
+    candidates: Sequence[NewNodes], added: int, context: StepContext
+) -> Iterator[NextStep]:
+    """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
+
+    The first TRIES_MAX of `candidates` are tried, up to the first with which most of the waiting
+    pods run: in a large cluster, a trial takes long. If some pods still wait, the step says how
+    many pods run. If all of them wait, a note says so.
+
+    `added` is the number of nodes that the question adds already. More room alone does not ensure
+    that a pod runs: its rules may exclude the new nodes, or the scheduler may place other pods on
+    them first.
+    """
+    waiting = _waiting(context.answer.effect)
+    found: list[_TriedNodes] = []
+    for more in candidates[:TRIES_MAX]:
+        found += _tried_nodes(more, added, context)
+        if found and 2 * found[-1].gain > waiting:
+            break
+    best = max(found, key=lambda one: one.gain, default=None)
+    if best is None:
+        return
+    if best.gain <= 0:
+        context.notes.append(_no_help(found, context))
+        return
+    if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
+        best = _fewer_nodes(best, waiting, added, context)
+    left = waiting - best.gain
+    rest = ""
+    if left:
+        which = "missing" if waiting > len(context.answer.difference.pending) else "pending"
+        verb = "runs" if best.gain == 1 else "run"
+        rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
+    if 2 * best.gain <= waiting and _is_spread(best):
+        nodes = counted(best.nodes.count, "more node")
+        context.notes.append(
+            f"With {nodes} like {best.nodes.like}, {left:,} of {waiting:,} pods wait, too, because "
+            f"of topology spread constraints.{_other_zones(context)}"
+        )
+    yield _added_nodes("ask again with", best.nodes, added, rest)
+
+
+def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
+    """Return `best` with fewer nodes, if as many of the `waiting` pods run with these.
+
+    Only the number of nodes that is in proportion to these pods is tried.
+    """
+    count = -(-best.nodes.count * best.gain // waiting)
+    if count == best.nodes.count:
+        return best
+    again = _tried_nodes(NewNodes(count, best.nodes.like), added, context)
+    return next((one for one in again if one.gain >= best.gain), best)
+
+
+def _tried_nodes(more: NewNodes, added: int, context: StepContext) -> list[_TriedNodes]:
+    """Return the result of a what-if that adds `more` nodes; [] if it is invalid."""
+    tried = context.ask(
+        replace(context.answer.change, add_nodes=added + more.count, like=more.like)
+    )
+    if tried is None:
+        return []
+    return [_TriedNodes(more, tried, _waiting(context.answer.effect) - _waiting(tried))]
+
+
+def _waiting(effect: Effect) -> int:
+    """Return the number of pods that are pending, or that wait to be created."""
+    found = effect.difference
+    missing = sum(one.missing for one in effect.workloads)
+    return len(found.pending) + len(found.not_created) + missing
+
+
+def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
+    """Return a note: pods stay pending with the `tried` nodes, too."""
+    nodes = " or ".join(
+        f"{counted(one.nodes.count, 'more node')} like {one.nodes.like}" for one in tried
+    )
+    first = tried[0]
+    pending = first.effect.difference.pending
+    is_one = len(context.answer.difference.pending) == 1
+    pods = "the pod stays" if is_one else f"{len(pending):,} pods stay"
+    why = "." if first.unused else ": other pods are placed on the new nodes first."
+    if _is_spread(first):
+        why = f", because of topology spread constraints.{_other_zones(context)}"
+    return f"With {nodes}, {pods} pending, too{why}"
+
+
+def _is_spread(tried: _TriedNodes) -> bool:
+    """Return whether topology spread keeps pods off nodes with room, in spite of the new nodes."""
+    return any(SPREAD_MISMATCH in pod.reason for pod in tried.effect.difference.pending)
+
+
+def _other_zones(context: StepContext) -> str:
+    """Return a sentence about new nodes in several zones; "" if nodes fail or are drained.
+
+    If nodes fail or are drained, `_unspread` suggests what may help.
+    """
+    change, nodes = context.answer.change, context.answer.without.nodes
+    is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)
+    if not is_lasting or len({node.zone for node in nodes}) == 1:
+        return ""
+    return " New nodes in several zones may help; --apply adds the Node objects of a file."
+
+
+def _nodes_of_failed_zones(context: StepContext) -> set[str]:
+    """Return the nodes of the zones that --fail-zone names; a new node there would fail, too."""
+    answer = context.answer
+    if not answer.change.failures.fail_zone:
+        return set()
+    failed = context.failed_nodes()
+    zones = {node.zone for node in answer.changed.nodes if node.name in failed}
+    return {node.name for node in answer.changed.nodes if node.zone in zones}
+
+
+def more_nodes(
+    verb: str, pending: Collection[PodEnd], nodes: Sequence[NodeEnd], known: Sequence[NodeEnd] = ()
+) -> Iterator[NextStep]:
+    """Yield a what-if with new nodes for the `pending` pods that lack room.
+
+    `verb` begins the sentence of the step; `new_nodes_for` explains the other arguments.
+    """
+    yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
+
+
+def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
+    """Yield a what-if with at least the new nodes `found`, which was not tried; none if it is None.
+
+    More nodes may be necessary, because the scheduler does not pack: with new nodes, it leaves more
+    room on the present nodes, too, and this room is often too small for the largest pods.
+    """
+    if found is not None:
+        yield _added_nodes(f"{verb} at least", found)
+
+
+def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> NextStep:
+    """Return a what-if with the new nodes `found`.
+
+    `added` is the number of nodes that the question adds already; the what-if adds these, too.
+    `verb` is the first word or words of the text, and `rest` its end.
+    """
+    more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
+    options = NewNodes(added + found.count, found.like).options
+    return NextStep(f"{verb} {more} like {found.like}{rest}", shlex.join(options))

@@ -1,0 +1,152 @@
+"""StepContext: what the functions that yield next steps need."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import StatefulSet
+from fairlead.apiserver.kind import SCALABLE, STATEFUL_SET
+from fairlead.engine.workloads.stateful_set.rule import is_ordered
+from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.outage import STOPPED
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+
+NAMES_MAX: Final = 5  # maximum number of objects that a command names
+TRIES_MAX: Final = 3  # number of remedies of one kind that are tried; each takes a simulation
+_SHUT_DOWN: Final = ("", STOPPED)  # values of --how; the default is "stopped"
+_SCALABLE: Final = frozenset(kind.kind for kind in SCALABLE)
+
+Ask = Callable[[ClusterChange], Effect | None]
+"""Returns the effect of another change of the same cluster; None if the change is invalid."""
+
+
+class StepContext(Struct, frozen=True):
+    """An answer, the objects of its snapshot, a way to ask again, and the notes so far.
+
+    `notes` are about steps that would not help. `causes` explain why pods are pending.
+    """
+
+    answer: WhatIfAnswer
+    manifests: Sequence[Manifest]
+    ask: Ask
+    notes: list[str]
+    causes: list[str]
+
+    def has(self, ref: WorkloadRef) -> bool:
+        """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
+        return bool(self.workloads({ref}))
+
+    def workloads(self, refs: Collection[WorkloadRef]) -> dict[WorkloadRef, Manifest]:
+        """Return those of the workloads `refs` that the snapshot itself contains."""
+        kinds = {ref.kind for ref in refs}
+        found = {
+            WorkloadRef(one.full_kind, one.ref.namespace, one.ref.name): one
+            for one in entries_of(self.manifests)
+            if isinstance(one, Manifest) and one.full_kind in kinds
+        }
+        return {ref: found[ref] for ref in sorted(refs) if ref in found}
+
+    # --- failed nodes ----------------------------------------------------------------------
+
+    def failed_nodes(self) -> set[str]:
+        """Return the names of the nodes that the question makes fail."""
+        outage = self.answer.changed.outage
+        return set() if outage is None else {node.node for node in outage.nodes}
+
+    def may_be_shut_down(self) -> bool:
+        """Return whether the failed nodes may be machines that do not come back."""
+        change = self.answer.change
+        failures = change.failures
+        return failures.how in _SHUT_DOWN and not change.lasts and not failures.flap
+
+    # --- trials ----------------------------------------------------------------------------
+
+    def with_edits(self, *edits: str) -> Effect | None:
+        """Return the effect if the question also makes `edits`, values of --set."""
+        change = self.answer.change
+        return self.ask(replace(change, set=(*change.set, *edits)))
+
+    def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
+        """Return the effect if the question also adds `count` replicas of the workload `one`."""
+        change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
+        return self.ask(replace(change, scale=(*change.scale, scale)))
+
+    def can_edit(self, ref: WorkloadRef) -> bool:
+        """Return whether the question can be asked again with another template of `ref`."""
+        change = self.answer.change
+        return ref.kind in _SCALABLE and not (change.apply or is_named(ref.name, change.set))
+
+    # --- replicas --------------------------------------------------------------------------
+
+    def can_grow(self, one: WorkloadEffect) -> bool:
+        """Return whether more replicas of the workload `one` would run and stay.
+
+        If pods wait for a node, new replicas would wait, too. A StatefulSet that creates its pods
+        in order creates none while one of them is not ready.
+        """
+        effect = self.answer.effect
+        is_full = bool(effect.difference.pending or effect.waited)
+        waits = one.workload.kind == STATEFUL_SET.kind and self._waits_in_order(one)
+        return not (one.down or is_full or waits) and self._has_unmanaged_scale(one)
+
+    def _waits_in_order(self, one: WorkloadEffect) -> bool:
+        """Return whether a pod of the StatefulSet `one` was not ready before the change.
+
+        Return False if the policy of the StatefulSet is Parallel, or if the change creates it.
+        """
+        found = self.workloads({one.workload}).get(one.workload)
+        if found is None:
+            return False
+        owner = decode_as(StatefulSet, found.value)
+        return is_ordered(owner) and one.readiness.before < owner.spec.replicas
+
+    def can_scale(self, one: WorkloadEffect) -> bool:
+        """Return whether the question can be asked again with another scale of `one`."""
+        change = self.answer.change
+        is_edited = change.apply or is_named(one.workload.name, (*change.scale, *change.set))
+        return not is_edited and self._has_unmanaged_scale(one)
+
+    def _has_unmanaged_scale(self, one: WorkloadEffect) -> bool:
+        """Return whether the workload `one` of the snapshot has a scale that no autoscaler sets."""
+        ref = one.workload
+        is_autoscaled = any(
+            each.target == f"{ref.kind} {ref.name}"
+            and each.autoscaler.startswith(f"{ref.namespace}/")
+            for each in self.answer.changed.pod_autoscalers
+        )
+        return ref.kind in _SCALABLE and not is_autoscaled and self.has(ref)
+
+
+def is_named(name: str, texts: Iterable[str]) -> bool:
+    """Return whether an edit in `texts`, such as `deploy/web=2`, names `name` in any namespace."""
+    targets = (text.partition(":")[0].partition("=")[0] for text in texts)
+    return name.rpartition("/")[2] in {one.rpartition("/")[2] for one in targets}
+
+
+def scaled(one: WorkloadEffect, count: int) -> NextStep:
+    """Return a what-if with `count` more replicas of the workload `one`."""
+    replicas = "one more replica" if count == 1 else f"{count:,} more replicas"
+    return NextStep(
+        f"ask again with {replicas} of {one.workload}",
+        shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + count}")),
+    )
+
+
+def more_ready(one: WorkloadEffect, tried: Effect | None) -> bool:
+    """Return whether the workload `one` has more ready pods at the end of the trial `tried`."""
+    if tried is None:
+        return False
+    found = tried.changed.workloads.get(one.workload)
+    at_end = one.readiness.before if found is None else found.at_end
+    return at_end > one.readiness.at_end

@@ -1,0 +1,224 @@
+"""Next steps for pods that topology spread keeps off nodes with room."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.json import mapping
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
+from fairlead.api.well_known_label import BETA_ZONE, ZONE
+from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.next_steps.spread_rule import SpreadRule, spread_rules
+from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, more_ready
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.run_outcome import PodEnd
+
+_ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
+
+
+def relax_spread(context: StepContext) -> Iterator[NextStep]:
+    """Yield steps against topology spread that keeps pods pending.
+
+    For each rule that keeps pods off nodes with room, a sentence about the rule is added to
+    `context.causes`. The first step deletes the Node objects of failed nodes. The second is a
+    what-if with other topology spread constraints. Each is yielded only if it helps.
+    """
+    rules = _rules_against(context.answer.difference.pending, context)
+    for alike in _alike(rules):
+        verb = "stays" if _pods(alike) == 1 else "stay"
+        context.causes.append(f"{_whose_pods(alike)} {verb} pending although {_has_room(alike)}.")
+    rules = [rule for rule in rules if rule.constraints]
+    if any(rule.ignores_taints for rule in rules):
+        yield from _without_failed_nodes(context)
+    if editable := [rule for rule in rules if context.can_edit(rule.workload)]:
+        yield from _other_constraints(editable, context)
+
+
+def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
+    """Yield the command that deletes the Node objects of the failed nodes.
+
+    A zone without Node objects does not count for topology spread. The command is for machines that
+    do not come back: the kubelet of a machine that does come back registers its node again. There
+    is no command if it leaves as many pods pending, or if it cannot name the nodes. The deletion is
+    tried without the outage, because a simulation of an outage takes long.
+    """
+    change = context.answer.change
+    if not context.may_be_shut_down():
+        return
+    names = context.failed_nodes()
+    targets = _targets(names, context.answer)
+    if not targets:
+        return
+    deleted = (f"node/{target}" for target in targets)
+    tried = context.ask(replace(change, failures=Failures(), delete=(*change.delete, *deleted)))
+    before = len(context.answer.difference.pending)
+    after = before if tried is None else len(tried.difference.pending)
+    if after >= before:
+        return
+    which, objects = "nodes are", "their Node objects"
+    if len(names) == 1:
+        which, objects = "node is", "its Node object"
+    pods = "the pending pod then runs" if before == 1 else f"the {before:,} pending pods then run"
+    if after:
+        verb = "runs" if before - after == 1 else "run"
+        pods = f"{before - after:,} of {before:,} pending pods then {verb}"
+    yield NextStep(
+        f"if the failed {which} shut down for good, delete {objects}; {pods}",
+        command=shlex.join(("kubectl", "delete", "nodes", *_selected(targets))),
+    )
+
+
+def _targets(names: Collection[str], answer: WhatIfAnswer) -> tuple[str, ...]:
+    """Return the nodes `names`, or the label that exactly these nodes have, if they are many.
+
+    Return () if `names` are too many for a command, and no zone label selects them.
+    """
+    if len(names) <= NAMES_MAX:
+        return tuple(sorted(names))
+    for key in (ZONE, BETA_ZONE):
+        zones = {node.labels.get(key) for node in answer.changed.nodes if node.name in names}
+        members = {node.name for node in answer.changed.nodes if node.labels.get(key) in zones}
+        if len(zones) == 1 and members == names:
+            return (f"{key}={zones.pop()}",)
+    return ()
+
+
+def _selected(targets: Sequence[str]) -> Iterator[str]:
+    """Yield `targets` as arguments of kubectl."""
+    for target in targets:
+        yield from ("--selector", target) if "=" in target else (target,)
+
+
+def ignore_failed_nodes(context: StepContext) -> Iterator[NextStep]:
+    """Yield a what-if in which failed nodes do not count for the spread of pods that waited.
+
+    A note names each rule for which displaced pods waited for a node. The what-if is not tried,
+    because a trial of a long outage would take as long as the question itself.
+    """
+    waited = context.answer.effect.waited
+    rules = _rules_against([one.pod for one in waited], context)
+    for alike in _alike(rules):
+        workloads = {rule.workload for rule in alike}
+        longest = max(one.waited for one in waited if one.pod.workload in workloads)
+        waits = "waits" if _pods(alike) == 1 else "wait up to"
+        context.causes.append(
+            f"{_whose_pods(alike)} {waits} {for_readers(longest)} for a node although "
+            f"{_has_room(alike)}."
+        )
+    counting = [rule for rule in rules if rule.constraints and rule.ignores_taints]
+    editable = [rule for rule in counting if context.can_edit(rule.workload)]
+    if editable:
+        yield _honoring_taints(_edited_together(editable), counting, context)
+
+
+def _alike(rules: Sequence[SpreadRule]) -> Iterator[list[SpreadRule]]:
+    """Yield `rules` in groups: more than _ALIKE_MAX rules of the same words, or one rule.
+
+    A failed zone can make the pods of hundreds of workloads wait for equal constraints.
+    """
+    by_words: dict[str, list[SpreadRule]] = {}
+    for rule in rules:
+        by_words.setdefault(rule.words, []).append(rule)
+    for group in by_words.values():
+        yield from [group] if len(group) > _ALIKE_MAX else ([rule] for rule in group)
+
+
+def _pods(rules: Iterable[SpreadRule]) -> int:
+    return sum(rule.pods for rule in rules)
+
+
+def _whose_pods(rules: Sequence[SpreadRule]) -> str:
+    """Return "3 pods of deploy/a/b", or the number of workloads, of which the largest are named."""
+    pods = counted(_pods(rules), "pod")
+    if len(rules) == 1:
+        return f"{pods} of {rules[0].workload}"
+    return f"{pods} of {len(rules):,} workloads ({_workloads(rules)})"
+
+
+def _has_room(rules: Sequence[SpreadRule]) -> str:
+    whose = "its" if len(rules) == 1 else "their"
+    return f"nodes have room, because of {whose} {rules[0].words}"
+
+
+def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadRule]:
+    """Return the spread and anti-affinity rules that kept `pods` off nodes with room.
+
+    Returns [] if the question does not make nodes fail, and does not drain or cordon nodes.
+    """
+    answer = context.answer
+    if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
+        return []
+    templates = {
+        ref: mapping(one.value, "spec", "template", "spec")
+        for ref, one in context.workloads({pod.workload for pod in pods}).items()
+    }
+    return list(spread_rules(pods, templates))
+
+
+def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Iterator[NextStep]:
+    """Try up to three what-ifs with other topology spread constraints; yield the first that helps.
+
+    A what-if helps if a workload has more ready pods at its end. In the first what-if, the
+    constraints of all workloads of `rules` do not count tainted nodes. The others are about the
+    workload with the most pods without a node: in the second, its constraints also have no
+    minDomains, and in the third, they are only preferences (ScheduleAnyway).
+    """
+    rows = {row.workload: row for row in context.answer.effect.workloads}
+    counting = [rule for rule in rules if rule.ignores_taints]
+    if counting:
+        edited = _edited_together(counting)
+        tried = context.with_edits(*(rule.with_taints_honored() for rule in edited))
+        if helped := [rule for rule in edited if more_ready(rows[rule.workload], tried)]:
+            yield _honoring_taints(helped, counting, context)
+            return
+    rule = max(rules, key=lambda rule: rule.pods)
+    one = rows[rule.workload]
+    whose = f"the topology spread of {rule.workload}"
+    edit = rule.without_min_domains()
+    if rule.has_min_domains and more_ready(one, context.with_edits(edit)):
+        yield NextStep(f"ask again without minDomains in {whose}", shlex.join(("--set", edit)))
+        return
+    edit = rule.with_anyway()
+    if more_ready(one, context.with_edits(edit)):
+        words = f"ask again with {whose} as a preference (whenUnsatisfiable: ScheduleAnyway)"
+        yield NextStep(words, shlex.join(("--set", edit)))
+
+
+def _edited_together(rules: Sequence[SpreadRule]) -> Sequence[SpreadRule]:
+    """Return `rules`, or only the one with the most pods if a command cannot name so many."""
+    return rules if len(rules) <= NAMES_MAX else [max(rules, key=lambda rule: rule.pods)]
+
+
+def _honoring_taints(
+    edited: Sequence[SpreadRule], counting: Sequence[SpreadRule], context: StepContext
+) -> NextStep:
+    """Return a what-if in which the constraints of `edited` do not count tainted nodes.
+
+    Also add a note to `context.causes`: it says that the constraints of `counting`, which include
+    those of `edited`, count these nodes now.
+    """
+    are_failed = context.answer.changed.outage is not None
+    which = "failed" if are_failed else "cordoned"
+    until = ", while their Node objects exist" if are_failed else ""
+    context.causes.append(
+        f"The {which} nodes still count for the topology spread of {_workloads(counting)}, without "
+        f"pods{until}. With nodeTaintsPolicy: Honor, they do not count."
+    )
+    whose = f"the topology spread of {_workloads(edited)}"
+    if len(edited) < len(counting):
+        whose += f", {len(edited)} of {len(counting)} such workloads"
+    edits = (word for rule in edited for word in ("--set", rule.with_taints_honored()))
+    words = f"ask again without the {which} nodes in {whose} (nodeTaintsPolicy: Honor)"
+    return NextStep(words, shlex.join(edits))
+
+
+def _workloads(rules: Sequence[SpreadRule]) -> str:
+    """Return the workloads of `rules`; of several, those with the most pods are named first."""
+    return listed([str(rule.workload) for rule in sorted(rules, key=lambda rule: -rule.pods)])

@@ -1,0 +1,173 @@
+"""Next steps for workloads without a ready pod."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, islice
+from math import inf
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.apiserver.kind import NODE, STATEFUL_SET
+from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
+from fairlead.whatif.next_steps.step_context import (
+    NAMES_MAX,
+    TRIES_MAX,
+    StepContext,
+    is_named,
+    more_ready,
+    scaled,
+)
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.outage import LossCause, LostPod
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+
+_TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+_TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+
+
+def keep_available(context: StepContext) -> Iterator[NextStep]:
+    """Yield a remedy for one of the workloads without a ready pod.
+
+    The remedy is the taint out-of-service on the failed nodes if the workload is a StatefulSet, or
+    if one of its pods waits for a volume that a pod on a failed node keeps. For other workloads
+    whose pods find a node, the remedy is one more replica. Each kind of remedy is tried for up to
+    TRIES_MAX workloads.
+    """
+    effect = context.answer.effect
+    down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
+    stuck = [
+        one for one in down if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect)
+    ]
+    moved = [
+        one
+        for one in down
+        if one not in stuck and one.moved and one.budget is not BudgetResult.BREACHED
+    ]
+    replicas = (step for one in moved[:TRIES_MAX] for step in _standby(one, context))
+    yield from islice(chain(_out_of_service(stuck, context), replicas), 1)
+
+
+def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
+    """Yield a step that adds one replica of the workload `one`.
+
+    If the what-if makes nodes fail, the step is the same what-if with one more replica. This step
+    is yielded only if the replica shortens the time without a ready pod.
+
+    For any other what-if, the step is a kubectl command that adds the replica before the change.
+    The command is not yielded if the change updates the workload, because the rollout replaces all
+    replicas, or if the change scales any workload.
+    """
+    if context.answer.changed.outage is not None:
+        if context.can_grow(one) and context.can_scale(one):
+            tried, ref = context.with_replicas(one, 1), one.workload
+            before = _without_pod(ref, context.answer.effect)
+            if tried is not None and _without_pod(ref, tried) < before:
+                yield scaled(one, 1)
+    elif not one.updated and not context.answer.change.scale and context.can_grow(one):
+        ref = one.workload
+        replicas = f"--replicas={one.readiness.wanted + 1}"
+        target = f"{ref.kind.lower()}/{ref.name}"
+        yield NextStep(
+            f"before the change, let one more replica of {ref} become ready on another node",
+            command=shlex.join(("kubectl", "scale", "-n", ref.namespace, target, replicas)),
+        )
+
+
+def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
+    """Return the time (ns) without a ready pod of `workload`; infinity if it lasts to the end."""
+    found = effect.changed.workloads.get(workload)
+    if found is None or found.lowest:
+        return 0
+    return inf if found.lowest_for is None else found.lowest_for
+
+
+def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
+    """Return whether a pod of `one` waits for a volume that a pod on a failed node keeps.
+
+    Either the volume is still attached to the failed node, or the pod on that node still uses the
+    volume's ReadWriteOncePod claim.
+    """
+    found = effect.difference
+    waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
+    without_node = (*found.pending, *(waited.pod for waited in effect.waited))
+    waiting |= {pod.key for pod in without_node if CLAIM_IN_USE.message in pod.reason}
+    evicted = found.evicted
+    return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
+
+
+def _held_back(one: WorkloadEffect, effect: Effect) -> list[LostPod]:
+    """Return the pods of `one` that wait for the end of the old pod on a failed node."""
+    ends = effect.changed.pods
+    return [
+        lost
+        for lost in effect.lost
+        if lost.cause is LossCause.STICKY
+        and (pod := ends.get(lost.pod)) is not None
+        and pod.workload == one.workload
+    ]
+
+
+def replace_pods_of_failed_nodes(context: StepContext) -> Iterator[NextStep]:
+    """Yield a remedy for StatefulSets whose pods wait for failed nodes."""
+    effect = context.answer.effect
+    rows = [one for one in effect.workloads if one.down and _held_back(one, effect)]
+    yield from _out_of_service(rows, context)
+
+
+def _out_of_service(rows: Iterable[WorkloadEffect], context: StepContext) -> Iterator[NextStep]:
+    """Yield the command that lets pods of the workloads `rows` be replaced on other nodes.
+
+    The command is for machines that are shut down. There is no command if the nodes come back, or
+    if their kubelets still work. The command helps if it leads to more ready pods of one of the
+    workloads at the end. It does not help pods whose volumes no other node can use, so the nodes of
+    up to TRIES_MAX workloads are tried.
+    """
+    if not context.may_be_shut_down():
+        return
+    by_nodes: dict[tuple[str, ...], list[WorkloadEffect]] = defaultdict(list)
+    for one in rows:
+        by_nodes[_nodes_to_taint(one, context)].append(one)
+    by_nodes.pop((), None)
+    for nodes, concerned in islice(by_nodes.items(), TRIES_MAX):
+        change = context.answer.change
+        tried = context.ask(replace(change, set=(*change.set, *_tainted(nodes, context))))
+        if not any(more_ready(one, tried) for one in concerned):
+            continue
+        which = "node is" if len(nodes) == 1 else "nodes are"
+        yield NextStep(
+            f"if the failed {which} shut down for good, have the pods replaced elsewhere",
+            command=shlex.join(("kubectl", "taint", "nodes", *nodes, _TAINT_IN_WORDS)),
+        )
+        return
+
+
+def _nodes_to_taint(one: WorkloadEffect, context: StepContext) -> tuple[str, ...]:
+    """Return the failed nodes that keep pods of `one`.
+
+    Return () if a command cannot name so many nodes, or if the change edits one of them.
+    """
+    effect, change = context.answer.effect, context.answer.change
+    nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
+    nodes |= {pod.node for pod in _held_back(one, effect)}
+    held = sorted(nodes & context.failed_nodes())
+    is_edited = change.apply or any(is_named(name, change.set) for name in held)
+    return () if len(held) > NAMES_MAX or is_edited else tuple(held)
+
+
+def _tainted(names: Collection[str], context: StepContext) -> Iterator[str]:
+    """Yield an edit that adds the taint out-of-service to each of the nodes `names`."""
+    for one in entries_of(context.manifests):
+        if isinstance(one, Manifest) and one.kind is NODE and one.ref.name in names:
+            present = one.value.get("spec", {}).get("taints") or []
+            kept = [taint for taint in present if taint.get("key") != OUT_OF_SERVICE]
+            yield f"node/{one.ref.name}:spec.taints={json.dumps([*kept, _TAINT])}"
