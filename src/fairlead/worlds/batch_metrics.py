@@ -16,6 +16,7 @@ from fairlead.engine.core.reporter import (
     PodPreempting,
     PodUnschedulable,
     QueueAllocation,
+    Record,
 )
 
 # The rules by which sessions displace pods; the pod scheduler's rules have other names.
@@ -59,7 +60,7 @@ class BatchMetrics:
             )
         }
 
-    def update_if_batch(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
+    def update_if_batch(self, record: Record) -> bool:
         """Update the metrics if `record` comes from the batch scheduler; return whether it does."""
         match record:
             case PodPlaced(via=via) if via == _VIA:

@@ -1,9 +1,10 @@
-"""Validates `fairlead.dev/` annotations, which control simulated kubelets.
+"""The list of all `fairlead.dev/` annotations, and checks of their values.
 
-The annotations of a Node set how its kubelet misbehaves, and the resource usage of its system
-daemons. The annotations of a Pod or pod template set how long the pod takes to become ready, how
-long it runs, how long it takes to stop, and its resource usage. An annotation of a workload sets
-the total resource usage of its pods.
+The annotations of a Node set how its simulated kubelet misbehaves, the resource usage of its system
+daemons, and drains. The annotations of a Pod or pod template set how long the pod takes to become
+ready, how long it runs, how long it takes to stop, and its resource usage. An annotation of a
+workload sets the total resource usage of its pods. Each key is defined beside the code that reads
+it. A key that is missing here is reported as unknown.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.pods.usage import USAGE, usage_problem
 from fairlead.engine.kubelet.annotation import READY_DELAY, STOP_DURATION, annotation_problems
-from fairlead.engine.workloads.annotation import DRAIN, IN_TURN
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
+from fairlead.engine.workloads.node_annotation import DRAIN, IN_TURN
 
 FAIRLEAD_PREFIX: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
+# Annotations that users set; a note about an unknown annotation suggests the most similar of them.
 _SETTINGS: Final = (KUBELET, LOAD, READY_DELAY, RUN_DURATION, STOP_DURATION, USAGE)
+# With the annotations that Fairlead sets itself; no note is made about any of them.
 _KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
 
 

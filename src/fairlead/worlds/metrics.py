@@ -177,11 +177,11 @@ class SchedulerMetrics:
         """Update the metrics with `record` and forward it."""
         self._reporter.report(record)
         self._nodes.report(record)
+        if not self._batch.update_if_batch(record):
+            self._update(record)
+
+    def _update(self, record: Record) -> None:
         match record:
-            case PodPlaced() | PodUnschedulable() | PodPreempting() if self._batch.update_if_batch(
-                record
-            ):
-                pass
             case PodBound():
                 self._bound(record)
             case PodPlaced():

@@ -78,6 +78,8 @@ class PodUnschedulable(Struct, frozen=True):
 class PodPreempting(Struct, frozen=True):
     """A scheduler decided to evict `victims`, to make room for `pod` on `node`.
 
+    A victim that is still terminating can appear again in a later record.
+
     `workload` is the owner of `pod`, and `victim_workloads` are the owners of `victims`
     (`api.pods.facts.workload`). `pdb_violations` is the number of victims whose removal violates a
     disruption budget. The batch scheduler and a preemption for a PodGroup do not count them; then

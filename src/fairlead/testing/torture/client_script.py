@@ -15,7 +15,7 @@ from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.subresource.eviction import evict
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.workloads.annotation import DRAIN
+from fairlead.engine.workloads.node_annotation import DRAIN
 from fairlead.testing.torture.scenario import (
     Change,
     ClockJump,

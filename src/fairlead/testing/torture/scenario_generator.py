@@ -13,7 +13,7 @@ from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
-from fairlead.engine.workloads.annotation import DRAIN
+from fairlead.engine.workloads.node_annotation import DRAIN
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.torture.control_plane_config import CLUSTER_AUTOSCALER, ZONES
 from fairlead.testing.torture.fault.in_process_webhooks import configurations

@@ -14,8 +14,8 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REQUESTED
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
+from fairlead.engine.workloads.node_annotation import DRAIN, IN_TURN, REQUESTED
 from fairlead.whatif.snapshot.manifest import Manifest
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"

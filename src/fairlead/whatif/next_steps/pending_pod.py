@@ -239,7 +239,7 @@ def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]
     members are left out as the nodes have room for. Members of other gangs are kept, because the
     same room may be counted for several gangs.
     """
-    pending = [pod for pod in pending if not pod.is_held_up]
+    pending = [pod for pod in pending if not pod.awaits_volume_detachment]
     by_key = {pod.key: pod for pod in pending}
     for gang in jobs.waiting:
         blocked = by_key.get(gang.member)

@@ -51,8 +51,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `is_terminating` means that its deletion was requested but is not complete. `revision` is the
     template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is static
     or of a DaemonSet. If such a pod has no node yet, `pinned_to` is the name of the node that it
-    waits for. `is_held_up` means that the pod has a node, but waits for a volume that is attached
-    to another node; such a pod counts as pending.
+    waits for. `awaits_volume_detachment` means that the pod has a node, but waits for a volume that
+    is attached to another node; such a pod counts as pending.
     """
 
     namespace: str
@@ -73,7 +73,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     revision: str = ""
     belongs_to_node: bool = False
     pinned_to: str = ""
-    is_held_up: bool = False
+    awaits_volume_detachment: bool = False
 
     @property
     def key(self) -> str:
@@ -103,12 +103,12 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_placed(self) -> bool:
         """Whether the pod has a node, is not held up and has not completed."""
-        return self.occupies_node and not self.is_held_up
+        return self.occupies_node and not self.awaits_volume_detachment
 
     @property
     def is_pending(self) -> bool:
         """Whether the pod has no node or is held up, and has not completed."""
-        return (self.node == "" or self.is_held_up) and not self.is_completed
+        return (self.node == "" or self.awaits_volume_detachment) and not self.is_completed
 
     @property
     def occupies_node(self) -> bool:

@@ -168,6 +168,7 @@ def encode_result(result: Json) -> bytes:
 
 
 def _head(kind: str, source: str, seed: int, outcome: RunOutcome) -> Json:
+    """Return the first members of a WhatIfResult or SimulationResult, as `kind` says."""
     return {
         "apiVersion": API_VERSION,
         "kind": kind,

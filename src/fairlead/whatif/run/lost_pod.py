@@ -132,7 +132,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
     def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
         node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")
         end = self.ends.get(key)
-        if end is not None and end.is_held_up:
+        if end is not None and end.awaits_volume_detachment:
             return LossCause.ATTACHED, end.reason
         if node:
             return LossCause.STARTING, f"its replacement is starting on {node}"

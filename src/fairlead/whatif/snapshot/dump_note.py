@@ -148,12 +148,12 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
             f"Empty files were skipped: {listed(snapshot.empty_files, _NAMED_MAX)}. kubectl writes "
             "nothing if the cluster lacks a kind, or if you are not allowed to read it."
         )
-    some = samples(snapshot.manifests)
+    objects = samples(snapshot.manifests)
     yield from cluster_notes(snapshot)
-    yield from unknown_annotations(some)
-    yield from unknown_field_notes(some)
-    yield from unknown_kind_notes(some)
-    limits = [one for one in some if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
+    yield from unknown_annotations(objects)
+    yield from unknown_field_notes(objects)
+    yield from unknown_kind_notes(objects)
+    limits = [one for one in objects if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
     if limits:
         # Imported only when needed, because the rules of quotas take time to import.
         from fairlead.whatif.snapshot.validation.unknown_limit import unknown_limit_notes  # noqa: PLC0415
@@ -168,21 +168,22 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     resources are possible.
     """
     manifests = snapshot.manifests
-    some = samples(manifests)
-    if any(one.ref.uid for one in some):
-        yield from _missing(some, snapshot.unreadable)
-        yield from _custom_owners(some)
-        yield from _owners_without_control(some)
-        yield from _programs(some)
-        yield from _custom_owners_of_budgets(some)
-        yield from _custom_owners_of_jobs(some)
-        yield from _owned_by_pods(some)
-        yield from _former_gangs(some)
+    objects = samples(manifests)  # all of them, but only one of many alike pods
+    has_uids = any(one.ref.uid for one in objects)  # hand-written objects have none
+    if has_uids:
+        yield from _missing(objects, snapshot.unreadable)
+        yield from _custom_owners(objects)
+        yield from _owners_without_control(objects)
+        yield from _programs(objects)
+        yield from _custom_owners_of_budgets(objects)
+        yield from _custom_owners_of_jobs(objects)
+        yield from _owned_by_pods(objects)
+        yield from _former_gangs(objects)
         if not snapshot.has_all_namespaces:
-            yield from _missing_namespaces(some)
-        yield from _other_versions(some, manifests)
+            yield from _missing_namespaces(objects)
+        yield from _other_versions(objects, manifests)
     yield from _without_nodes(manifests)
-    yield from _without_allocatable(some)
+    yield from _without_allocatable(objects)
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:

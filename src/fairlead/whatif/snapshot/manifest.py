@@ -452,7 +452,7 @@ def refuse_invalid_annotations(manifest: Manifest) -> None:
 
 def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note for each of Fairlead's annotations in `found` that has no effect."""
-    # An object in stored form has none of Fairlead's annotations.
+    # Only objects without Fairlead's annotations are loaded as they are in the dump, with a view.
     own = ((one.title, one.value) for one in found if one.view is None)
     return unknown_annotation_notes(own)
 

@@ -39,14 +39,14 @@ class SpreadScoreState:
 
     __slots__ = ("_by_domain", "_ignored", "_single")
 
-    def __init__(self, live: SpreadCounts, rows: Rows) -> None:
+    def __init__(self, spread: SpreadCounts, rows: Rows) -> None:
         """Compute the amount that each domain adds to the score of the feasible `rows`.
 
-        `live` must be up to date.
+        `spread.refresh` must have been called in this scheduling cycle.
         """
-        self._ignored = _without_key(live, rows)
+        self._ignored = _without_key(spread, rows)
         kept = rows if self._ignored is None else rows[~self._ignored]
-        self._by_domain = [(one, _added(one, kept)) for one in live.constraints]
+        self._by_domain = [(one, _added(one, kept)) for one in spread.constraints]
         self._single: tuple[Scores, Ids, Scores] | None = None
 
     def score(self, row: int) -> int:
@@ -73,6 +73,7 @@ class SpreadScoreState:
 
         Rows that lack a required topology key get 0. They do not affect the lowest and highest.
         """
+        # Only the array that `scores` returned last has its domains in `_single`.
         if self._single is not None and raw is self._single[0]:
             _, domains, by_domain = self._single
             return _reverse(by_domain, int(raw.min()), int(raw.max())).take(domains)
@@ -96,11 +97,11 @@ def _rounded(amounts: Floats) -> Scores:
     return whole.astype(np.int64)
 
 
-def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
-    if not live.requires_all_keys:
+def _without_key(spread: SpreadCounts, rows: Rows) -> Mask | None:
+    if not spread.requires_all_keys:
         return None
     ignored: Mask | None = None
-    for one in live.constraints:
+    for one in spread.constraints:
         labels, lacks = one.labels_of(rows)
         if lacks:
             missing: Mask = labels == ABSENT
@@ -118,7 +119,7 @@ def _added(one: ConstraintCounts, kept: Rows) -> Floats:
     domains = len(kept) if is_by_node else one.number_of_domains(kept)
     added: Floats = one.counts.sums * np.float64(log(domains + 2))
     added += constraint.max_skew - 1
-    added[-1] = 0.0
+    added[ABSENT] = 0.0  # the last entry, because ABSENT is -1
     return added
 
 

@@ -47,12 +47,12 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.annotation import DONE, DRAIN, is_drain_requested, is_in_turn
 from fairlead.engine.workloads.drain.protected_pod import (
     is_drained_by_karpenter,
     protects_from_karpenter,
 )
 from fairlead.engine.workloads.identity import pod_ref
+from fairlead.engine.workloads.node_annotation import DONE, DRAIN, is_drain_requested, is_in_turn
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
 WHY: Final = "drain"

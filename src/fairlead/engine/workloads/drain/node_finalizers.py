@@ -25,7 +25,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
-from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED
+from fairlead.engine.workloads.node_annotation import DONE, DRAIN, REQUESTED
 
 
 class NodeFinalizers(NoDeadlines):

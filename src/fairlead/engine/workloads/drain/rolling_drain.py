@@ -38,7 +38,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN, REQUESTED
+from fairlead.engine.workloads.node_annotation import DONE, DRAIN, IN_TURN, REQUESTED
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 FOREVER: Final = "forever"

@@ -24,8 +24,8 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
-from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
+from fairlead.engine.workloads.node_annotation import DONE, DRAIN, IN_TURN
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.rolling_drain import nodes_at_once
 from fairlead.whatif.change.step import ScriptedStep

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED, is_in_turn
+from fairlead.engine.workloads.node_annotation import DONE, DRAIN, REQUESTED, is_in_turn
 from fairlead.whatif.outcome.outage import DrainProgress
 from fairlead.whatif.outcome.run_outcome import Undrained
 

@@ -76,7 +76,7 @@ class PodTrack(Struct):
     ended_at: Instant | None = None
     refusal: str = ""
     is_initial: bool = False
-    is_held_up: bool = False
+    awaits_volume_detachment: bool = False
     is_stopped: bool = False
     ended_before: bool = False
     end: PodEnd | None = None
@@ -107,7 +107,7 @@ class PodTrack(Struct):
             revision=facts.revision,
             belongs_to_node=facts.belongs_to_node,
             pinned_to="" if pod.spec.node_name else target_node(pod),
-            is_held_up=self.is_held_up,
+            awaits_volume_detachment=self.awaits_volume_detachment,
         )
 
 

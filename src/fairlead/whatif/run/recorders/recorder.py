@@ -66,12 +66,12 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_CREATED
-from fairlead.engine.workloads.annotation import is_drain_requested
 from fairlead.engine.workloads.devices.resource_claims import CLAIM_REFUSED
 from fairlead.engine.workloads.drain.protected_pod import (
     is_drained_by_karpenter,
     protects_from_karpenter,
 )
+from fairlead.engine.workloads.node_annotation import is_drain_requested
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction_reason import EVICTION_API_REASONS, NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.run_outcome import (
@@ -107,7 +107,7 @@ from fairlead.whatif.run.recorders.pod_track import (
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
 # upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reportMultiAttachError
-_MULTI_ATTACH = "Multi-Attach error: volume is already used by pod(s) {} on {}"
+MULTI_ATTACH = "Multi-Attach error: volume is already used by pod(s) {} on {}"
 _CREATE_FAILURE_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
@@ -253,8 +253,8 @@ class Recorder(Struct):
         for key, holder in sorted(holders.items()):
             track, other = self._tracks.get(key), self._tracks.get(holder)
             if track is not None and other is not None:
-                track.is_held_up = True
-                track.reason = _MULTI_ATTACH.format(holder, other.pod.spec.node_name)
+                track.awaits_volume_detachment = True
+                track.reason = MULTI_ATTACH.format(holder, other.pod.spec.node_name)
                 self._outdate(track)
 
     def _on_preempting(self, record: PodPreempting) -> None:

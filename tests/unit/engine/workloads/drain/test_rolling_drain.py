@@ -155,7 +155,7 @@ def test_invalid_annotations_request_no_rolling_drain(text):
 def test_the_annotation_is_read_as_it_was_written():
     options = RollingDrainOptions(3, seconds(90), "pool=a")
     found = parse_options(str(options))
-    assert (found.at_once, found.away) == (3, seconds(90))
+    assert (found.max_unavailable, found.away) == (3, seconds(90))
 
 
 def test_a_node_that_stays_cordoned_lets_the_next_node_start(world, build):

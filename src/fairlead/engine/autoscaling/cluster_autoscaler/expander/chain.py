@@ -1,4 +1,6 @@
-"""choose: applies a chain of expander filters, then picks at random among the remaining options.
+"""choose: applies a chain of expander filters, then lets `pick` choose among the remaining options.
+
+Upstream picks at random. The caller's `pick` is seeded, so that equal runs choose equally.
 
 upstream: expander/factory/chain.go
 """
