@@ -62,6 +62,14 @@ def test_new_nodes_take_pods_that_are_pending(ask, make):
     assert new.labels == {**POOL, "kubernetes.io/hostname": "new-node-1"}
 
 
+def test_several_nodes_are_copied_in_turn(ask, make):
+    models = [make.node("a", zone="1"), make.node("b", cpu="8", zone="2")]
+    answer = ask(models, add_nodes=5, like="a,b")
+    new = [one for one in answer.changed.nodes if one.name.startswith("new-node")]
+    assert [one.labels["zone"] for one in new] == ["1", "2", "1", "2", "1"]
+    assert [one.allocatable["cpu"] for one in new] == [4000, 8000, 4000, 8000, 4000]
+
+
 def test_pending_pods_leave_the_room_of_daemonsets_on_new_nodes(ask, make):
     """Each node has four cores: three pods fit beside a DaemonSet pod of half a core."""
     web = make.workload(name="web", replicas=8)
@@ -165,6 +173,13 @@ def test_new_nodes_of_an_instance_type_have_the_system_of_the_copied_node(
     assert placed(answer) == ["new-node-1"]
 
 
+def test_nodes_of_an_instance_type_copy_one_node(ask, make, write):
+    types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\n")
+    change = {"add_nodes": 2, "like": "a,b", "instance_type": "big"}
+    with pytest.raises(InputError, match="--like: names only one node if --instance-type is given"):
+        ask([make.node("a"), make.node("b")], Conditions(instance_types=types), **change)
+
+
 def test_new_nodes_have_the_labels_of_their_instance_type(ask, make, write):
     """The labels come from the file, and from the name of the type; others from the node."""
     cpus, disk = "karpenter.k8s.aws/instance-cpu", "example.com/disk"
@@ -200,6 +215,7 @@ def test_new_nodes_of_an_instance_type_keep_as_much_for_the_system_as_the_existi
         ({"like": "a"}, "--like: needs --add-nodes"),
         ({"add_nodes": 0, "like": "a"}, "--add-nodes: 0 is not from 1 to"),
         ({"add_nodes": 1, "like": "x"}, "--like: there is no Node x"),
+        ({"add_nodes": 1, "like": "a,x"}, "--like: there is no Node x"),
         ({"add_nodes": 1, "instance_type": "x"}, "--instance-type: needs --instance-types FILE"),
         ({"delete": ("node/pool=new",)}, "--delete: no Node matches pool=new"),
         ({"delete": ("nodes/=",)}, "--delete: '=' is not a selector"),

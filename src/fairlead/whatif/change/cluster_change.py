@@ -96,7 +96,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
     overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node
-    `like` or have the type `instance_type`.
+    `like` or have the type `instance_type`. `like` may also be several names, separated by commas;
+    these nodes are copied in turn.
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
     set, at most that many nodes are drained at a time, and they return to service (a rolling
@@ -305,14 +306,14 @@ def script_of_change(
         raise InputError(ORDER_OPTION, "needs --reschedule")
     collected = _Steps(change, snapshot.taken_at, snapshot.inventory())
     classes = {one.ref.name: one for one in collected.inventory.of_kind(PRIORITY_CLASS)}
-    model = _model(change, collected.inventory)
+    models = _models(change, collected.inventory)
     _delete(collected)
     _apply(collected)
     _edit(collected)
     _add_notes_on_absent_autoscalers(collected, snapshot)
     collected.steps += collected.replaced_pods
     collected.notes += priority_class_notes(classes, collected.inventory)
-    _add_nodes(collected, model, new_node)
+    _add_nodes(collected, models, new_node)
     _scale(collected)
     _add_notes_on_writes(collected)
     _add_notes_on_owners(collected)
@@ -666,13 +667,16 @@ def _add_notes_on_absent_autoscalers(collected: _Steps, snapshot: Snapshot) -> N
     collected.notes += filter(None, notes)
 
 
-def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
-    """Return the node of --like before the change; None without --like. Raises InputError."""
+def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
+    """Return the nodes of --like before the change; [] without --like. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:
                 raise InputError(option, "needs --add-nodes")
-    return inventory.find("--like", f"node/{change.like}") if change.like else None
+    names = list(filter(None, change.like.split(",")))
+    if change.instance_type and len(names) > 1:
+        raise InputError("--like", "names only one node if --instance-type is given")
+    return [inventory.find("--like", f"node/{name}") for name in names]
 
 
 def _scale(collected: _Steps) -> None:
@@ -701,13 +705,13 @@ def _scale(collected: _Steps) -> None:
             collected.notes.append(note)
 
 
-def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Json]) -> None:
+def _add_nodes(collected: _Steps, models: Sequence[Manifest], templates: Sequence[Json]) -> None:
     count, start = collected.change.add_nodes, collected.start
     if count is None:
         return
     from fairlead.whatif.change.new_node import OPTION, new_nodes  # noqa: PLC0415 - rarely needed
 
-    for new in new_nodes(count, model, templates, collected.inventory, start):
+    for new in new_nodes(count, models, templates, collected.inventory, start):
         _add_created(collected.inventory, new)
         step = ScriptedStep(0, (commands.create(new),), OPTION, new.title)
         collected.new_nodes.append(step)

@@ -1,6 +1,7 @@
-"""New nodes (`--add-nodes 10`): copies of a node of the cluster, or nodes of an instance type.
+"""New nodes (`--add-nodes 10`): copies of nodes of the cluster, or nodes of an instance type.
 
-The copied node is the model of the new nodes. A new node runs the static pods of its model.
+The copied node is the model of a new node. A new node runs the static pods of its model. Several
+models, such as a node of each zone, are copied in turn.
 
 The new node gets the following from its model: labels, size, volume limits (CSINode), room for
 local volumes (CSIStorageCapacity), devices (ResourceSlices), and those taints that no controller
@@ -14,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.node_readiness import starting_condition
-from fairlead.api.objects import CSINode
+from fairlead.api.objects import CSINode, Pod
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import (
@@ -48,44 +51,80 @@ NAME: Final = "new-node"
 
 def new_nodes(
     count: int,
-    model: Manifest | None,
+    models: Sequence[Manifest],
     templates: Sequence[Json],
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """Return `count` Nodes like `model`, each followed by its dependents.
+    """Return `count` Nodes, each followed by its dependents; `models` are copied in turn.
 
-    The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`, and
-    of the CSIStorageCapacities that belong only to `model`. `start` is the time of creation of the
+    The dependents are copies of the CSINode, the ResourceSlices and the static pods of the model,
+    and of the CSIStorageCapacities that belong only to it. `start` is the time of creation of the
     nodes.
 
-    The labels and the size in `templates` take precedence over those of `model`. The templates are
+    The labels and the size in `templates` take precedence over those of a model. The templates are
     used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is
-    neither a `model` nor a template.
+    neither a model nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
-    if model is None and not templates:
+    if not models and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
+    sources = [_Model.of(model, templates, inventory) for model in models]
     found: list[Json] = []
-    dependents = [] if model is None else _dependents(model.ref.name, inventory)
-    on_model = () if model is None else inventory.pods_on([model.ref.name])
-    static = [pod for pod in on_model if is_static(pod) and not is_terminating(pod)]
-    if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
-        # The devices of the new nodes' instance type are unknown.
-        dependents = [one for one in dependents if one.kind is CSI_NODE]
-    own = () if model is None else _own_labels(model, inventory)
-    capacities = [] if model is None else _own_capacities(model.ref.name, own, inventory)
     for number, name in enumerate(_free_names(count, inventory)):
-        template = {} if model is None else _with_all_devices(node_template(model.value))
+        source = sources[number % len(sources)] if sources else None
+        template = {} if source is None else source.template
         if templates:
             template = _merged(template, templates[number % len(templates)])
-        found.append(_node(name, template, own, start))
-        if model is not None:
-            found += [copied_dependent(one.value, model.ref.name, name) for one in dependents]
-            found += [_copied_capacity(one, own, name) for one in capacities]
-            found += [static_pod_on(pod, name) for pod in static]
+        found.append(_node(name, template, () if source is None else source.own_labels, start))
+        if source is not None:
+            found += source.dependents_of(name)
     return manifests([Document(OPTION, found)])
+
+
+class _Model(Struct, frozen=True):
+    """What a new node copies from the node `name`.
+
+    `template` is the new node without its name. `own_labels` are the keys of those labels that
+    identify only the model. `dependents` are its CSINode and ResourceSlices, `capacities` its
+    CSIStorageCapacities, and `static_pods` its static pods.
+    """
+
+    name: str
+    template: Json
+    own_labels: tuple[str, ...]
+    dependents: Sequence[Manifest]
+    capacities: Sequence[Json]
+    static_pods: Sequence[Pod]
+
+    @classmethod
+    def of(cls, model: Manifest, templates: Sequence[Json], inventory: Inventory) -> _Model:
+        """Return the parts of `model` for nodes that also have the labels of `templates`."""
+        name = model.ref.name
+        dependents = _dependents(name, inventory)
+        if templates and _type_of(templates[0]) != _type_of(model.value):
+            # The devices of the new nodes' instance type are unknown.
+            dependents = [one for one in dependents if one.kind is CSI_NODE]
+        own = _own_labels(model, inventory)
+        pods = inventory.pods_on([name])
+        return cls(
+            name,
+            _with_all_devices(node_template(model.value)),
+            own,
+            dependents,
+            _own_capacities(name, own, inventory),
+            [pod for pod in pods if is_static(pod) and not is_terminating(pod)],
+        )
+
+    def dependents_of(self, node: str) -> Iterator[Json]:
+        """Yield the objects that belong to the new node `node`."""
+        for one in self.dependents:
+            yield copied_dependent(one.value, self.name, node)
+        for capacity in self.capacities:
+            yield _copied_capacity(capacity, self.own_labels, node)
+        for pod in self.static_pods:
+            yield static_pod_on(pod, node)
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:

@@ -28,6 +28,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.plugins.inter_pod_affinity.filter import REPELLED
@@ -56,10 +57,19 @@ _BY_LABEL: Final = frozenset(
 
 
 class NewNodes(Struct, frozen=True):
-    """A number of new nodes: `count` nodes like the node `like`."""
+    """A number of new nodes: `count` nodes like the node `like`.
+
+    `like` may also be several names, separated by commas; these nodes are copied in turn.
+    """
 
     count: int
     like: str
+
+    @property
+    def words(self) -> str:
+        """The new nodes as text, such as `2 more nodes like a and b`."""
+        nodes = "one more node" if self.count == 1 else f"{self.count:,} more nodes"
+        return f"{nodes} like {listed(self.like.split(','))}"
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, items, mapping
-from fairlead.api.text.count import counted
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
@@ -226,10 +225,11 @@ def _more_nodes(
     `added` is the number of nodes that the question adds. `nodes` are the nodes that can be copied.
     """
     change = context.answer.change
-    same = [one for one in nodes if one.name == change.like and not change.instance_type]
+    likes = () if change.instance_type else change.like.split(",")
+    same = [one for one in nodes if one.name in likes]
     more = new_nodes_for(filter(lacks_room, pending), same, context.answer.without.nodes)
     if more is not None:
-        yield from _best_nodes([more], added, context)
+        yield from _best_nodes([replace(more, like=change.like)], added, context)
 
 
 def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
@@ -271,8 +271,10 @@ def _best_nodes(
     """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
 
     The first TRIES_MAX of `candidates` are tried, up to the first with which most of the waiting
-    pods run: in a large cluster, a trial takes long. If some pods still wait, the step says how
-    many pods run. If all of them wait, a note says so.
+    pods run: in a large cluster, a trial takes long. If topology spread keeps pods waiting in spite
+    of the first new nodes, new nodes like all of `candidates` in turn are tried next, unless fewer
+    pods than candidates wait. If some pods still wait, the step says how many pods run. If all of
+    them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. More room alone does not ensure
     that a pod runs: its rules may exclude the new nodes, or the scheduler may place other pods on
@@ -280,31 +282,43 @@ def _best_nodes(
     """
     waiting = _waiting(context.answer.effect)
     found: list[_TriedNodes] = []
-    for more in candidates[:TRIES_MAX]:
-        found += _tried_nodes(more, added, context)
+    left = list(candidates[:TRIES_MAX])
+    while left:
+        found += _tried_nodes(left.pop(0), added, context)
         if found and 2 * found[-1].gain > waiting:
             break
+        is_spread = len(found) == 1 and _is_spread(found[0])
+        if is_spread and waiting >= len(candidates) > 1:
+            left.insert(0, _of_each_zone(candidates))
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
         return
     if best.gain <= 0:
-        context.notes.append(_no_help(found, context))
+        context.notes.append(_no_help(found, candidates, context))
         return
     if 2 * best.gain <= waiting and (best.unused or _is_spread(best)):
         best = _fewer_nodes(best, waiting, added, context)
-    left = waiting - best.gain
+    still = waiting - best.gain
     rest = ""
-    if left:
+    if still:
         which = "missing" if waiting > len(context.answer.difference.pending) else "pending"
         verb = "runs" if best.gain == 1 else "run"
         rest = f"; {best.gain:,} of {waiting:,} {which} pods then {verb}"
     if 2 * best.gain <= waiting and _is_spread(best):
-        nodes = counted(best.nodes.count, "more node")
         context.notes.append(
-            f"With {nodes} like {best.nodes.like}, {left:,} of {waiting:,} pods wait, too, because "
-            f"of topology spread constraints.{_other_zones(context)}"
+            f"With {best.nodes.words}, {still:,} of {waiting:,} pods wait, too, because of "
+            f"topology spread constraints.{_other_zones(candidates, context)}"
         )
     yield _added_nodes("ask again with", best.nodes, added, rest)
+
+
+def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
+    """Return new nodes like all of `candidates`, with the same number of each.
+
+    Each candidate has room for all waiting pods, so as many nodes in all have room for them.
+    """
+    share = -(-max(one.count for one in candidates) // len(candidates))
+    return NewNodes(share * len(candidates), ",".join(sorted(one.like for one in candidates)))
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
@@ -336,18 +350,18 @@ def _waiting(effect: Effect) -> int:
     return len(found.pending) + len(found.not_created) + missing
 
 
-def _no_help(tried: Sequence[_TriedNodes], context: StepContext) -> str:
+def _no_help(
+    tried: Sequence[_TriedNodes], candidates: Sequence[NewNodes], context: StepContext
+) -> str:
     """Return a note: pods stay pending with the `tried` nodes, too."""
-    nodes = " or ".join(
-        f"{counted(one.nodes.count, 'more node')} like {one.nodes.like}" for one in tried
-    )
+    nodes = " or ".join(one.nodes.words for one in tried)
     first = tried[0]
     pending = first.effect.difference.pending
     is_one = len(context.answer.difference.pending) == 1
     pods = "the pod stays" if is_one else f"{len(pending):,} pods stay"
     why = "." if first.unused else ": other pods are placed on the new nodes first."
     if _is_spread(first):
-        why = f", because of topology spread constraints.{_other_zones(context)}"
+        why = f", because of topology spread constraints.{_other_zones(candidates, context)}"
     return f"With {nodes}, {pods} pending, too{why}"
 
 
@@ -356,16 +370,17 @@ def _is_spread(tried: _TriedNodes) -> bool:
     return any(SPREAD_MISMATCH in pod.reason for pod in tried.effect.difference.pending)
 
 
-def _other_zones(context: StepContext) -> str:
-    """Return a sentence about new nodes in several zones; "" if nodes fail or are drained.
+def _other_zones(candidates: Sequence[NewNodes], context: StepContext) -> str:
+    """Return a sentence about new nodes in several zones, or "".
 
-    If nodes fail or are drained, `_unspread` suggests what may help.
+    It is "" if the `candidates` are in several zones, because they were tried together. It is also
+    "" if nodes fail or are drained: `relax_spread` suggests what may help.
     """
     change, nodes = context.answer.change, context.answer.without.nodes
     is_lasting = context.answer.changed.outage is None and not (change.drain or change.cordon)
-    if not is_lasting or len({node.zone for node in nodes}) == 1:
+    if len(candidates) > 1 or not is_lasting or len({node.zone for node in nodes}) == 1:
         return ""
-    return " New nodes in several zones may help; --apply adds the Node objects of a file."
+    return " New nodes in several zones may help: --like NODE,NODE copies a node of each."
 
 
 def _nodes_of_failed_zones(context: StepContext) -> set[str]:
@@ -404,6 +419,5 @@ def _added_nodes(verb: str, found: NewNodes, added: int = 0, rest: str = "") -> 
     `added` is the number of nodes that the question adds already; the what-if adds these, too.
     `verb` is the first word or words of the text, and `rest` its end.
     """
-    more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
     options = NewNodes(added + found.count, found.like).options
-    return NextStep(f"{verb} {more} like {found.like}{rest}", shlex.join(options))
+    return NextStep(f"{verb} {found.words}{rest}", shlex.join(options))

@@ -524,8 +524,7 @@ def test_new_nodes_that_a_constraint_rejects_are_not_suggested(make, snapshot):
     ("places", "full", "step"),
     [
         ("aabbc", "c", ("one more node like c", "--add-nodes 1 --like c")),
-        ("aabbcc", "", ("one more node like a; 1 of 3 pending pods then runs",
-                        "--add-nodes 1 --like a")),
+        ("aabbcc", "", ("3 more nodes like a, b, c", "--add-nodes 3 --like a,b,c")),
     ],
     ids=["the zone with the fewest pods", "one pod in each zone"],
 )  # fmt: skip
@@ -558,13 +557,12 @@ def test_new_nodes_are_in_a_zone_in_which_topology_spread_admits_pods(
     assert (f"ask again with {words}", code) in steps_of(answer)
     _, count, _, like = code.split()
     helped = what_if(snapshot(*cluster), replace(change, add_nodes=int(count), like=like))
-    assert len(answer.difference.pending) - len(helped.difference.pending) == 1
-    several = "New nodes in several zones may help; --apply adds the Node objects of a file."
-    assert any(several in note for note in answer.changed.notes) == (not full)
+    assert len(answer.difference.pending) == (1 if full else 3)
+    assert not helped.difference.pending
 
 
-def test_no_more_new_nodes_are_suggested_than_topology_spread_admits_pods(make, snapshot, write):
-    """Zone c is full with 2 pods, so zone b gets only a third pod, and the new nodes stay empty."""
+def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot, write):
+    """Zone c is full with 2 pods, so new nodes in zone b alone would get only a third pod."""
     rule = {
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -575,8 +573,28 @@ def test_no_more_new_nodes_are_suggested_than_topology_spread_admits_pods(make, 
     sizes = {"a": "6", "b": "2", "c": "2"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     answer = what_if(snapshot(*nodes), ClusterChange(apply=(str(write("web.json", web)),)))
-    words = "ask again with one more node like b; 1 of 23 pending pods then runs"
-    assert (words, "--add-nodes 1 --like b") in steps_of(answer)
+    assert len(answer.difference.pending) == 23
+    words = "ask again with 12 more nodes like a, b, c"
+    assert (words, "--add-nodes 12 --like a,b,c") in steps_of(answer)
+    change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=12, like="a,b,c")
+    assert not what_if(snapshot(*nodes), change).difference.pending
+
+
+def test_no_more_new_nodes_are_suggested_than_topology_spread_admits_pods(make, snapshot, write):
+    """Zones a and b have room for 6 pods each, so zone c gets at most 7, on as many nodes."""
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[rule])
+    sizes = {"a": "6", "b": "6", "c": "1"}
+    nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
+    change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=1, like="c")
+    answer = what_if(snapshot(*nodes), change)
+    words = "ask again with 11 more nodes like c; 11 of 22 pending pods then run"
+    assert (words, "--add-nodes 12 --like c") in steps_of(answer)
 
 
 def test_new_nodes_are_in_the_zone_of_an_existing_volume(make, snapshot):
@@ -632,7 +650,7 @@ def test_a_note_says_that_no_zone_helps(make, snapshot):
     cluster = snapshot(*nodes, *full, db, *volume("data-db-0", ZONE, "z"))
     answer = what_if(cluster, ClusterChange(scale=("sts/db=1",)))
     assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
-    note = "With 1 more node like a or 1 more node like b, the pod stays pending, too."
+    note = "With one more node like a or one more node like b, the pod stays pending, too."
     assert note in answer.changed.notes
 
 
@@ -1073,7 +1091,7 @@ def test_nodes_are_not_suggested_again_if_other_pods_take_their_room(snapshot, m
     assert pending.workload.name == "tall"
     assert not any("--add-nodes" in where for _, where in steps_of(answer))
     note = (
-        "With 1 more node like b, the pod stays pending, too: other pods are placed on the new "
+        "With one more node like b, the pod stays pending, too: other pods are placed on the new "
         "nodes first."
     )
     assert note in answer.changed.notes

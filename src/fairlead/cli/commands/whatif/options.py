@@ -113,7 +113,9 @@ class ChangeOptions:
     like: Annotated[
         str,
         named(
-            "NODE", "With --add-nodes: give the new nodes the labels, taints and size of this node."
+            "NODE",
+            "With --add-nodes: give the new nodes the labels, taints and size of this node. Of "
+            "several nodes (NODE,NODE), such as one of each zone, each is copied in turn.",
         ),
     ] = ""
     instance_type: Annotated[
