@@ -345,11 +345,12 @@ def day(
     workloads = pods * 5 // 6 // REPLICAS
     elastic = workloads // 5
     count = -(-workloads * REPLICAS // PODS_PER_NODE)
+    karpenter = KarpenterConfig(pools=(_pool("Never"),), types=_types(40))
     config = EngineConfig(
         start=START,
         node_lifecycle=NodeLifecycleConfig(is_taking_over=True),
         autoscaler=_groups(nodes) if autoscaler == "ClusterAutoscaler" else None,
-        karpenter=_karpenter(nodes) if autoscaler == "Karpenter" else None,
+        karpenter=karpenter if autoscaler == "Karpenter" else None,
         pod_autoscaler=HorizontalPodAutoscalerConfig(loads=_loads(elastic) if is_by_load else {}),
     )
     world = SimulatedWorld(build_engine(config, SilentReporter()), start=START, events_max=0)
@@ -446,11 +447,6 @@ def _groups(nodes: int) -> ClusterAutoscalerConfig:
     )
     options = AutoscalingOptions(expander=("least-waste",), balance_similar_node_groups=True)
     return ClusterAutoscalerConfig(groups=groups, options=options)
-
-
-def _karpenter(nodes: int) -> KarpenterConfig:
-    del nodes
-    return KarpenterConfig(pools=(_pool("Never"),), types=_types(40))
 
 
 def _day_nodes(autoscaler: Autoscaler, count: int) -> Iterator[Json]:

@@ -176,15 +176,14 @@ class Driver:
 
         If a pause interrupted work, this is the current time.
         """
-        return self.now if self._commands or self._stimuli else self._next_due()
+        if self._commands or self._stimuli:
+            return self.now
+        return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     @property
     def is_settled(self) -> bool:
         """Whether all stimuli are handled and all commands are performed."""
         return not self._is_busy()
-
-    def _next_due(self) -> Instant | None:
-        return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
         """Handle all stimuli and perform all commands.

@@ -139,13 +139,9 @@ def _has_room(pod: PodInfo, node: NodeInfo) -> bool:
     )
 
 
-def _pressures(node: Node) -> list[str]:
-    found = (condition(node, kind) for kind in _PRESSURES)
-    return [one.type for one in found if one is not None and one.status == "True"]
-
-
 def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:
-    pressures = _pressures(node)
+    found = (condition(node, kind) for kind in _PRESSURES)
+    pressures = [one.type for one in found if one is not None and one.status == "True"]
     if not pressures or is_critical(pod):
         return None
     if pressures == [_MEMORY_PRESSURE] and (

@@ -158,7 +158,8 @@ class Monitor:
             self._stop_requeuing(name)
         found = examine(record.health, node, record.renewals, now, self._config)
         record.health, record.last_pass = found.health, now
-        self._count(node, zone, is_ready=found.current == TRUE)
+        counts = not is_excluded(node, self._config.profile)
+        self._zones.place(node.metadata.name, zone, counts=counts, is_ready=found.current == TRUE)
         commands = self._mark_unknown(node, zone, found, now)
         commands += self._notify_mode(node, zone, found, now)
         if name in shared.not_ready_marker.nodes_to_retry and found.observed != TRUE:
@@ -166,10 +167,6 @@ class Monitor:
             commands += shared.not_ready_marker.mark(shared.pods.on(name))
         self._plan(name, record, node, found)
         return commands
-
-    def _count(self, node: Node, zone: str, *, is_ready: bool) -> None:
-        counts = not is_excluded(node, self._config.profile)
-        self._zones.place(node.metadata.name, zone, counts=counts, is_ready=is_ready)
 
     def _mark_unknown(
         self, node: Node, zone: str, found: Examination, now: Instant

@@ -110,7 +110,8 @@ class PodGarbageCollector:
             if pod.key not in done:
                 done.add(pod.key)
                 commands += self._collect(pod, why, now)
-        self._plan_quarantines()
+        for due in self._quarantine.values():
+            self._wake(due)
         return commands
 
     # --- observations --------------------------------------------------------------------------
@@ -192,10 +193,6 @@ class PodGarbageCollector:
         for name in missing:
             self._quarantine.setdefault(name, now + quarantine)
         return [name for name in missing if not quarantine or name in believed]
-
-    def _plan_quarantines(self) -> None:
-        for due in self._quarantine.values():
-            self._wake(due)
 
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
         """Yield (pod, reason) for each pod to delete. A pod may occur more than once.

@@ -178,7 +178,9 @@ class BindingCycles:
             if type(answer) is Bind:
                 return [answer]
             if isinstance(answer, Status):
-                return self._undo(binding, _bind_refusal(plugin.name, answer))
+                # upstream: framework.go: runBindPlugin
+                problem = f'running Bind plugin "{plugin.name}": {answer.message}'
+                return self._undo(binding, error(problem))
         return self._undo(binding, error("no Bind plugin bound the pod"))
 
     @property
@@ -349,11 +351,6 @@ def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
         elif answer is not None and not answer.is_success:
             return answer.by(plugin.name)
     return pending
-
-
-def _bind_refusal(plugin: str, status: Status) -> Status:
-    """Return the status for a failed Bind plugin (framework.go: runBindPlugin)."""
-    return error(f'running Bind plugin "{plugin}": {status.message}')
 
 
 def _expect(binding: PodBinding) -> list[Command]:

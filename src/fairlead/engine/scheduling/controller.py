@@ -162,7 +162,9 @@ class Scheduler:
         """Handle a cluster change or the outcome of a command; return the commands to send."""
         # isinstance and match are ten times as slow as this comparison if the result is False.
         if type(stimulus) is CommandSucceeded:
-            return self._command_succeeded(stimulus, now)
+            if type(stimulus.command) is Bind:
+                return self._bound(self._bindings.bound(stimulus.command), now)
+            return self._request_answered(stimulus, now)
         if type(stimulus) is CommandFailed:
             return self._command_failed(stimulus, now)
         if type(stimulus) is ExtenderAnswered:
@@ -174,12 +176,6 @@ class Scheduler:
         """Handle a changed pod, as `handle` does."""
         self._event_handlers.handle(self._cluster.changes, now)
         return ()
-
-    def _command_succeeded(self, outcome: CommandSucceeded, now: Instant) -> list[Command]:
-        command = outcome.command
-        if type(command) is Bind:
-            return self._bound(self._bindings.bound(command), now)
-        return self._request_answered(outcome, now)
 
     def _command_failed(self, outcome: CommandFailed, now: Instant) -> list[Command]:
         command = outcome.command
@@ -263,11 +259,6 @@ class Scheduler:
             return None
         return self.queue.next_deadline()
 
-    @property
-    def _is_blocked(self) -> bool:
-        """Whether the last cycle waits for the outcome of a command."""
-        return self._blocked_by is not None or self._preempting is not None
-
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle."""
         if self._bindings.has_waits:
@@ -278,7 +269,9 @@ class Scheduler:
         ends = self._cycle.ends if self._cycle is not None else None
         if ends is not None and ends <= now:
             return self._end_cycle(now)
-        if self._cycle is not None or self._is_blocked:
+        # The last cycle may wait for the outcome of a command.
+        is_blocked = self._blocked_by is not None or self._preempting is not None
+        if self._cycle is not None or is_blocked:
             return []
         queued = self.queue.pop(now)
         if queued is None:

@@ -24,7 +24,7 @@ from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.scheduling.extender.prioritize import extender_scores, with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.post_filter import PostFilterOutcome, run_post_filters
+from fairlead.engine.scheduling.post_filter import run_post_filters
 from fairlead.engine.scheduling.preemption.default_preemption import PreemptionSearch
 from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
@@ -207,7 +207,9 @@ def _fill_failure(
     outcome = run_consultation(asking, advice.call)
     result.fit_error = fit_error(diagnosis, outcome.message if built.names_preemption else "")
     if outcome.status.is_success:
-        result.room = _room(outcome)
+        victims = {victim.key: victim.priority for victim in outcome.result.victims}
+        node = outcome.result.nominated_node or ""
+        result.room = RoomEvaluation(outcome.status.plugin, node, victims)
     if built.preemption is None:
         return
     if outcome.status.code is Code.ERROR:
@@ -223,11 +225,6 @@ def _fill_failure(
             dry_run, pick = built.preemption.rank(left, diagnosis)
             search = replace(search, dry_run=dry_run, pick=pick)
     result.preemption = _preemption(found, search)
-
-
-def _room(outcome: PostFilterOutcome) -> RoomEvaluation:
-    victims = {victim.key: victim.priority for victim in outcome.result.victims}
-    return RoomEvaluation(outcome.status.plugin, outcome.result.nominated_node or "", victims)
 
 
 def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvaluation:

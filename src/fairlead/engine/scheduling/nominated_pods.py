@@ -84,7 +84,9 @@ class NominatedVerdicts:
         if named is None or pods is None or nodes is None or nodes:
             self.codes, self._best = _no_codes(self.plan), None
             return nominator.nodes()
-        touched = [self._name_at(row) for row in dict.fromkeys(pods) if self._has_nomination(row)]
+        touched = [
+            self.plan.table.at(row).name for row in dict.fromkeys(pods) if self._has_nomination(row)
+        ]
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
@@ -99,9 +101,6 @@ class NominatedVerdicts:
     def _has_nomination(self, row: int) -> bool:
         at = self.plan.position(row)
         return at is not None and bool(self.codes[at] != _NO_NOMINATION)
-
-    def _name_at(self, row: int) -> str:
-        return self.plan.table.at(row).name
 
 
 def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:

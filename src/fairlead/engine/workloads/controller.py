@@ -358,7 +358,9 @@ class Workloads:
         """Store all objects, then run all rules in the order in which owners were first seen."""
         others = loaded.others
         self._load_pods(others, loaded.replicas)
-        commands = _missing_priority_classes(others, loaded.replicas)
+        known = (one for one in others if isinstance(one, PriorityClass))
+        missing = missing_classes(loaded.replicas, known)
+        commands: list[Command] = [CreateObject(manifest) for manifest in missing]
         commands += self._learn_owners(others)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
@@ -463,14 +465,6 @@ class Workloads:
             case _:
                 pass
         return []
-
-
-def _missing_priority_classes(
-    others: Sequence[ApiObject], pods: Sequence[Replicas]
-) -> list[Command]:
-    """Return commands that create the priority classes that pods use but the snapshot lacks."""
-    known = (one for one in others if isinstance(one, PriorityClass))
-    return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
 
 
 def _ref(one: Owner | Deployment) -> ObjectRef:

@@ -105,7 +105,7 @@ class OwnerStatus(Struct):
         if owner is None:
             return []
         pods = self.pod_sets.sets[key]
-        due = pods.next_available(seconds(_min_ready_s(owner)), now)
+        due = pods.next_available(seconds(getattr(owner.spec, "min_ready_seconds", 0)), now)
         if due is not None:
             self.pod_sets.run_at(key, due)
         match owner:
@@ -170,7 +170,3 @@ class OwnerStatus(Struct):
         self, key: str, before: Mapping[str, Any], status: Mapping[str, Any]
     ) -> list[Command]:
         return self.writer.write(self.pod_sets.sets[key].ref, before, status)
-
-
-def _min_ready_s(owner: Owner) -> int:
-    return getattr(owner.spec, "min_ready_seconds", 0)

@@ -82,7 +82,7 @@ class _Draw:
             start_delay_ms=chance.of((0, 1000, 1000, 20_000)),
             ready_delay_ms=chance.of((0, 0, 5_000, 40_000)),
         )
-        objects = (*self._environment(), *self._nodes())
+        objects = (*self._environment(), *map(self._node, self.nodes))
         if options.webhooks:
             objects = (*objects, *configurations())
         if options.autoscaler == KARPENTER:
@@ -126,9 +126,6 @@ class _Draw:
             for name, mode in zip(STORAGE_CLASSES, (late, at_once), strict=True)
         ]
         return [*namespaces, *classes, *queues, *storage]
-
-    def _nodes(self) -> list[Json]:
-        return [self._node(name) for name in self.nodes]
 
     def _node(self, name: str) -> Json:
         chance = self.chance

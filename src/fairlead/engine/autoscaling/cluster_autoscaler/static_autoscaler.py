@@ -285,7 +285,9 @@ class StaticAutoscaler:
         elif 0 < options.max_nodes_total <= sum(map(is_ready_and_schedulable, nodes)):
             message = f"Max total nodes in cluster reached: {options.max_nodes_total}"
             self.context.events.on_status(WARNING, "MaxNodesTotalReached", message)
-            self._report(record, _limited(pods))
+            remain = [NoScaleUpInfo(pod.pod, {}, {}) for pod in pods]
+            limited = ScaleUpStatus(ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL, remain=remain)
+            self._report(record, limited)
         elif not options.bypassed_scheduler_names and are_all_new(pods, now):
             self._report(record, ScaleUpStatus(ScaleUpResult.IN_COOLDOWN))
             return False
@@ -369,8 +371,3 @@ class StaticAutoscaler:
         send_events(status, self.context.events)
         if status.result is ScaleUpResult.SUCCESSFUL:
             self.scale_down.last_scale_up = now
-
-
-def _limited(pods: Sequence[PodInfo]) -> ScaleUpStatus:
-    remain = [NoScaleUpInfo(pod.pod, {}, {}) for pod in pods]
-    return ScaleUpStatus(ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL, remain=remain)

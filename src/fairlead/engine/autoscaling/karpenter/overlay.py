@@ -33,7 +33,6 @@ from fairlead.engine.autoscaling.karpenter.provisioning.pod_validation import (
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import NOT_IN, requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
-    Requirements,
     combined,
     label_requirements,
 )
@@ -157,7 +156,9 @@ class OverlaidTypes:
                 if not own.compatible(required):
                     continue
                 offerings = [
-                    one for one in instance_type.offerings if _selects(required, one, known)
+                    one
+                    for one in instance_type.offerings
+                    if required.compatible(one.requirements, known)
                 ]
                 if offerings:
                     yield pool, instance_type, offerings
@@ -225,10 +226,6 @@ def adjusted_price(price: float, overlay: NodeOverlay) -> float:
     if change.endswith("%"):
         return max(0.0, price * (1 + float(change[:-1]) / 100))
     return max(0.0, price + float(change))
-
-
-def _selects(required: Requirements, offering: Offering, well_known: frozenset[str]) -> bool:
-    return required.compatible(offering.requirements, well_known)
 
 
 def _offering_key(one: Offering) -> str:

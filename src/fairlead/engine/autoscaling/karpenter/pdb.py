@@ -94,7 +94,7 @@ class PodBudgets:
         if len(matching) > 1:
             keys = " ".join(one.key for one in matching)
             return f"eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{keys}])"
-        if _always_allows_unhealthy(matching[0]) and _is_not_ready(pod):
+        if matching[0].spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and _is_not_ready(pod):
             return None
         return f"pdb prevents pod evictions (PodDisruptionBudget=[{matching[0].key}])"
 
@@ -106,10 +106,6 @@ def _allows_none(budget: PodDisruptionBudget) -> bool:
 def _never_allows_any(budget: PodDisruptionBudget) -> bool:
     spec = budget.spec
     return str(spec.max_unavailable) in ("0", "0%") or spec.min_available == "100%"
-
-
-def _always_allows_unhealthy(budget: PodDisruptionBudget) -> bool:
-    return budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
 
 
 def _is_not_ready(pod: Pod) -> bool:

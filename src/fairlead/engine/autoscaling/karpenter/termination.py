@@ -70,7 +70,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
 def _group(pod: Pod) -> tuple[bool, bool]:
     """Return (is critical, is owned by a DaemonSet); groups are evicted in ascending order."""
     # upstream: terminator.go:groupPodsByPriority
-    return _is_critical(pod), is_owned_by(pod, "DaemonSet")
+    return pod.spec.priority_class_name in _CRITICAL, is_owned_by(pod, "DaemonSet")
 
 
 def _is_stuck(pod: Pod, now: Instant) -> bool:
@@ -98,10 +98,6 @@ def _forced_deletion(pod: Pod, deadline: Instant, now: Instant) -> DeleteObject:
     # The API server reads a negative grace period as one second.
     grace = left if left >= 0 else 1
     return DeleteObject(_ref(pod), grace_period_s=grace, why=KARPENTER_DEADLINE)
-
-
-def _is_critical(pod: Pod) -> bool:
-    return pod.spec.priority_class_name in _CRITICAL
 
 
 def _deadline(claim: NodeClaim) -> Instant | None:

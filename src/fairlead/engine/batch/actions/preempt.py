@@ -48,7 +48,10 @@ class Preempt:
             if session.defects.has(Defect.PREEMPT_PHASE2):
                 _within_jobs(session, pending_jobs, tasks)
             else:
-                _within_jobs(session, own, _for_phase_2(session, own, tasks))
+                left = tasks  # kube-batch: the tasks that remain from phase 1
+                if session.rules.tries_every_task:
+                    left = {job.id: _preemptor_tasks(session, job) for job in own}
+                _within_jobs(session, own, left)
 
 
 def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:

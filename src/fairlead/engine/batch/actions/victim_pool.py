@@ -86,7 +86,9 @@ class VictimPools:
         key = tuple([job.id for job in found])
         pool = self._known.get(key)
         if pool is None:
-            pool = self._known[key] = VictimPool(found, self._potential(found))
+            freed = np.zeros_like(self._session.room.idle)
+            _add_running(freed, self._session, found)
+            pool = self._known[key] = VictimPool(found, freed)
         return pool
 
     def _not_excluded(
@@ -110,11 +112,6 @@ class VictimPools:
             first = next((tier for tier in voters if tier), ())
             speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
         return [one for tier in speaking for one in tier if isinstance(one, self._excluding)]
-
-    def _potential(self, jobs: Iterable[JobInfo]) -> Ints:
-        freed = np.zeros_like(self._session.room.idle)
-        _add_running(freed, self._session, jobs)
-        return freed
 
     # --- by queue --------------------------------------------------------------------------
 

@@ -129,17 +129,12 @@ def shadow_group(pod: Pod) -> GroupInfo:
     """
     meta = pod.metadata
     controller, created = controller_of(meta), meta.creation_timestamp
+    minimum = parse_int64(meta.annotations.get(MIN_MEMBER_ANNOTATION, ""))
     return GroupInfo(
         namespace=meta.namespace,
         name=controller.uid if controller is not None else meta.uid,
-        min_member=_shadow_minimum(meta.annotations.get(MIN_MEMBER_ANNOTATION, "")),
+        min_member=1 if minimum is None else minimum,
         queue=meta.annotations.get(QUEUE_NAME_ANNOTATION, ""),
         priority_class_name=pod.spec.priority_class_name,
         created=parse_timestamp(created) if created else ZERO_TIME,
     )
-
-
-def _shadow_minimum(text: str) -> int:
-    """Return the annotated minimum number of members; 1 if `text` is not an integer."""
-    minimum = parse_int64(text)
-    return 1 if minimum is None else minimum

@@ -128,7 +128,12 @@ class JobTable:
                 case Queue():
                     columns = self._cluster.table.resources
                     self.queues[found.metadata.name] = queue_info(found, columns)
-                    self._touch_jobs_in(found.metadata.name)
+                    # The next session reports the jobs in the queue again.
+                    self.touched.update(
+                        (job.id, None)
+                        for job in self.jobs.values()
+                        if job.queue == found.metadata.name
+                    )
                 case PriorityClass():
                     self.priority_classes[found.metadata.name] = found
                     self._set_priorities()
@@ -150,10 +155,6 @@ class JobTable:
             case _:
                 pass
 
-    def _touch_jobs_in(self, queue: str) -> None:
-        """Mark the jobs in `queue` as changed, so that the next session reports them again."""
-        self.touched.update((job.id, None) for job in self.jobs.values() if job.queue == queue)
-
     # --- groups ----------------------------------------------------------------------------
 
     def _is_foreign(self, group: PodGroup) -> bool:
@@ -168,22 +169,16 @@ class JobTable:
         """
         known = self._groups.get(key, {})
         if known:
-            self._put_group(max(known.values(), key=_preference))
-        else:
-            self._groups.pop(key, None)
-            self._drop_group(key)
-
-    def _put_group(self, group: GroupInfo) -> None:
-        job = self._job(f"{group.namespace}/{group.name}", group)
-        job.group = group
-        job.queue = group.queue or self._ownership.default_queue
-        self._set_priority(job)
-
-    def _drop_group(self, key: str) -> None:
-        job = self.jobs.get(key)
-        if job is not None:
-            job.group = None
-            self._drop_if_empty(job)
+            group = max(known.values(), key=_preference)
+            job = self._job(f"{group.namespace}/{group.name}", group)
+            job.group = group
+            job.queue = group.queue or self._ownership.default_queue
+            self._set_priority(job)
+            return
+        self._groups.pop(key, None)
+        if key in self.jobs:
+            self.jobs[key].group = None
+            self._drop_if_empty(self.jobs[key])
 
     def _job(self, job_id: str, group: GroupInfo | None) -> JobInfo:
         job = self.jobs.get(job_id)

@@ -116,12 +116,8 @@ class AffinityOfJobs:
     def _shares(self, node: NodeInfo, task: TaskInfo, term: AffinityTerm) -> bool:
         """Return whether the task's node is in the same topology domain as `node`."""
         found = self._cluster.table.find(task.node)
-        value = node.labels.get(term.topology_key)
-        return found is not None and value is not None and _label(found, term) == value
-
-
-def _label(node: NodeInfo, term: AffinityTerm) -> str | None:
-    return node.labels.get(term.topology_key)
+        key, value = term.topology_key, node.labels.get(term.topology_key)
+        return found is not None and value is not None and found.labels.get(key) == value
 
 
 def _of(terms: tuple[AffinityTerm, ...], kind: TermKind) -> list[AffinityTerm]:

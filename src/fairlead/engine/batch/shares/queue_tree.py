@@ -95,18 +95,14 @@ class QueueTree:
 
     def divide(self, column: int, whole: float) -> dict[str, float]:
         """Return the part of `whole` that each queue deserves, for the resource in `column`."""
-        wanted = self._wants(column)
+        wanted: dict[str, float] = {}
+        for name in self._children.get(ROOT, ()):
+            self._add_wants(name, column, wanted)
         deserved: dict[str, float] = {}
         self._divide(ROOT, column, whole, wanted, deserved)
         return deserved
 
     # --- demand ----------------------------------------------------------------------------
-
-    def _wants(self, column: int) -> dict[str, float]:
-        wanted: dict[str, float] = {}
-        for name in self._children.get(ROOT, ()):
-            self._add_wants(name, column, wanted)
-        return wanted
 
     def _add_wants(self, name: str, column: int, wanted: dict[str, float]) -> float:
         claim = self._claims[name]

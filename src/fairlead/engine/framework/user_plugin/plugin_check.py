@@ -49,17 +49,13 @@ def _problems_of_method(plugin: object, method: Method) -> Iterator[str]:
         return
     if inspect.iscoroutinefunction(own) or inspect.isgeneratorfunction(own):
         yield f"must return from {method.name} directly, without async or yield"
-    names = _parameters(method)
+    wanted = inspect.signature(getattr(method.protocol, method.name))
+    names = [name for name in wanted.parameters if name != "self"]
     if not _takes(own, len(names)):
         yield f"must take {method.name}({', '.join(('self', *names))})"
     for group in method.needs_one_of:
         if not any(hasattr(plugin, other) for other in group):
             yield f"has {method.name} without {' or '.join(group)}"
-
-
-def _parameters(method: Method) -> list[str]:
-    wanted = inspect.signature(getattr(method.protocol, method.name))
-    return [name for name in wanted.parameters if name != "self"]
 
 
 def _takes(own: object, count: int) -> bool:

@@ -109,7 +109,8 @@ def _with_status(
     """
     if ready is None:
         if health is None:
-            created = _creation(node)
+            text = node.metadata.creation_timestamp
+            created = parse_timestamp(text) if text else 0
             return NodeHealth(created, created)
         # A node that loses the condition has sent no heartbeat: the probe stays, even if it is from
         # an earlier Node object of the same name.
@@ -128,11 +129,6 @@ def _with_status(
 
 def _grace(ready: NodeCondition | None, config: NodeLifecycleConfig) -> int:
     return config.node_startup_grace_period if ready is None else config.monitor_grace
-
-
-def _creation(node: Node) -> Instant:
-    text = node.metadata.creation_timestamp
-    return parse_timestamp(text) if text else 0
 
 
 def _unknown_conditions(node: Node) -> list[Condition]:

@@ -103,10 +103,6 @@ class InterPodAffinity:
     def _own_terms(self, pod: PodInfo) -> OwnTerms:
         return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
 
-    def _incoming_terms(self, pod: PodInfo, own: OwnTerms) -> IncomingPodTerms:
-        labels = self._namespaces.of(pod.namespace)
-        return IncomingPodTerms(own, self._pod_index.pod_class_of(pod), labels)
-
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
@@ -124,8 +120,9 @@ class InterPodAffinity:
             return SKIP
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
         table = self._table
+        labels = self._namespaces.of(pod.namespace)
         found = AffinityState(
-            self._incoming_terms(pod, own),
+            IncomingPodTerms(own, self._pod_index.pod_class_of(pod), labels),
             HypotheticalKeyedCounts(table, attracted),
             HypotheticalKeyedCounts(table, repelled),
             HypotheticalKeyedCounts(table, existing),

@@ -145,14 +145,11 @@ class NodeVolumeLimits:
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:
             failure = self._attached.at(row).failure
-            node = self._related.get(CSINode, self._name_at(row))
+            node = self._related.get(CSINode, self._table.at(row).name)
             if failure is not None and node is not None and volume_limits(node):
                 codes[rows == row] = len(statuses)
                 statuses.append(failure.by(NAME))
         return Verdicts(codes, tuple(statuses))
-
-    def _name_at(self, row: int) -> str:
-        return self._table.at(row).name
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.

@@ -73,8 +73,15 @@ class VolumeFinder:
         fits = self._is_selected_node(with_selected_node)
         flags[~fits] |= NO_MATCH
         others = [one for one in claims.delayed if one not in with_selected_node]
-        matches = self._match(sorted(others, key=size_of))
-        self._check_provisions(with_selected_node, matches, flags, fits)
+        self._free.refresh()
+        matches: list[VolumeMatch] = []
+        for claim in sorted(others, key=size_of):
+            matches.append(self._match_one(claim, matches))
+        # The first claim that fails on a row sets the row's flag and removes the row from `fits`.
+        for claim in with_selected_node:
+            self._check_provision(claim, fits.copy(), fits, flags)
+        for match in matches:
+            self._check_provision(match.claim, fits & (match.chosen == NONE), fits, flags)
         return NodeVolumes(flags, tuple(matches), tuple(with_selected_node))
 
     def _no_flags(self) -> Flags:
@@ -143,14 +150,6 @@ class VolumeFinder:
             fits &= only
         return fits
 
-    def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
-        """Return the match of each of `claims`; `claims` must be sorted by size, smallest first."""
-        self._free.refresh()
-        matches: list[VolumeMatch] = []
-        for claim in claims:
-            matches.append(self._match_one(claim, matches))
-        return matches
-
     def _match_one(self, claim: PersistentVolumeClaim, earlier: list[VolumeMatch]) -> VolumeMatch:
         volumes = self._free.of_class(class_name(claim))
         reserved = self._free.reserved_for(claim)
@@ -188,22 +187,6 @@ class VolumeFinder:
         return chosen, is_open
 
     # --- claims to provision -----------------------------------------------------------------
-
-    def _check_provisions(
-        self,
-        with_selected_node: list[PersistentVolumeClaim],
-        matches: list[VolumeMatch],
-        flags: Flags,
-        pending: Mask,
-    ) -> None:
-        """Flag the `pending` rows on which a claim must be provisioned but cannot be.
-
-        The first claim that fails on a row sets the row's flag and removes the row from `pending`.
-        """
-        for claim in with_selected_node:
-            self._check_provision(claim, pending.copy(), pending, flags)
-        for match in matches:
-            self._check_provision(match.claim, pending & (match.chosen == NONE), pending, flags)
 
     def _check_provision(
         self, claim: PersistentVolumeClaim, needed: Mask, pending: Mask, flags: Flags

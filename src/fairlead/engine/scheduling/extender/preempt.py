@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.api.extender import MetaVictims, PreemptResult
+from fairlead.api.extender import PreemptResult
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CallOutcome
 from fairlead.engine.framework.candidate import Candidate
@@ -52,15 +52,11 @@ def _read(calls: ExtenderCalls, answer: CallOutcome, table: NodeTable) -> list[C
             raise ExtenderError(f'nodeinfo not found for node name "{name}"')
         pods = [_victim(calls, node, pod.uid) for pod in victims.pods]
         if pods:
-            candidates.append(_candidate(node, pods, victims))
+            distinct = {pod.id: pod for pod in pods}
+            candidates.append(Candidate(node, tuple(distinct.values()), victims.num_pdb_violations))
         elif not calls.extender.ignorable:
             raise ExtenderError(f'expected at least one victim pod on node "{name}"')
     return candidates
-
-
-def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Candidate:
-    distinct = {pod.id: pod for pod in pods}
-    return Candidate(node, tuple(distinct.values()), victims.num_pdb_violations)
 
 
 def _victim(calls: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:

@@ -181,7 +181,6 @@ class CandidateColumns:
 
     def result(self, row: int) -> Candidate | Status:
         """Return the result of the dry run on `row`, which must have been evaluated."""
-        return self.candidate(row) if self.is_candidate[row] else self._status(row)
-
-    def _status(self, row: int) -> Status:
+        if self.is_candidate[row]:
+            return self.candidate(row)
         return self.statuses[int(self.refusals[row])]

@@ -27,7 +27,7 @@ of all groups are sorted together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -180,7 +180,8 @@ class VictimColumns:
         def by_row(order: Ints) -> Ints:
             """Sort the pods in `order` by row, then by importance; pods with ties stay in order."""
             order = order[np.lexsort((start[order], -priority[order]))]
-            return order[np.argsort(_narrowed(row[order], capacity), kind="stable")]
+            rows = row[order].astype(np.min_scalar_type(capacity))  # the type that sorts fastest
+            return order[np.argsort(rows, kind="stable")]
 
         order = by_row(np.arange(len(row)))
         one, other = order[:-1], order[1:]
@@ -301,14 +302,6 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
     found = np.zeros(is_pod.shape, facts.dtype)
     found[is_pod] = facts
     return found
-
-
-def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
-    """Return `rows`, converted to the smallest integer type that can hold `capacity`.
-
-    Arrays of this type sort fastest.
-    """
-    return rows.astype(np.min_scalar_type(capacity))
 
 
 def _by_importance(priority: Ints, start: Ints) -> Ints:

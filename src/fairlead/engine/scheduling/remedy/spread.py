@@ -54,7 +54,8 @@ def propose_for_spread(
 
 
 def _label(framework: Framework, node: NodeInfo, key: str) -> Iterator[RemedyChange]:
-    for value in sorted({n.labels[key] for n in _nodes_with(framework, key)}):
+    nodes = framework.cluster.table.nodes()
+    for value in sorted({one.labels[key] for one in nodes if key in one.labels}):
         what = f"label node {node.name} {key}={value}"
         yield RemedyChange(what, node=labelled(node.node, key, value))
 
@@ -75,10 +76,6 @@ def _replace_defaults(framework: Framework, pod: Pod, node: NodeInfo) -> Iterato
         what = f"give the pod its own spread constraint on {key} with ScheduleAnyway"
         spec = replace(pod.spec, topology_spread_constraints=(own,))
         yield RemedyChange(what, pod=replace(pod, spec=spec))
-
-
-def _nodes_with(framework: Framework, key: str) -> Iterator[NodeInfo]:
-    return (node for node in framework.cluster.table.nodes() if key in node.labels)
 
 
 def _with(pod: Pod, i: int, constraint: TopologySpreadConstraint) -> Pod:

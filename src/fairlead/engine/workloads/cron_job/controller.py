@@ -62,7 +62,8 @@ class CronJobs:
             case CommandSucceeded(CreateObject() as command):
                 return self._observe_creation(command.target)
             case CommandSucceeded(PatchStatus(target)) if target.kind == CRON_JOB:
-                self._observe_status_written(target)
+                if self._writer.write_succeeded(target):
+                    self._changed[target.uid] = None
             case CommandFailed(CreateObject() as command, reason, message):
                 return self._observe_refusal(command.target, reason, message, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == CRON_JOB:
@@ -176,10 +177,6 @@ class CronJobs:
             and (target.name in cron.creating or target.name in cron.jobs)
             and _is_named_after(target.name, cron.view.metadata.name)
         ]
-
-    def _observe_status_written(self, target: ObjectRef) -> None:
-        if self._writer.write_succeeded(target):
-            self._changed[target.uid] = None
 
     def _observe_status_refused(
         self, target: ObjectRef, reason: FailureReason, now: Instant

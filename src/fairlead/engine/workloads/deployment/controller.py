@@ -162,7 +162,9 @@ class Rollouts(Struct):
             return []
         commands = self.sync.sync(rollout, now, is_loaded=is_loaded)
         self._burst_limiter.record(rollout.key, now, len(commands))
-        self._expect(rollout)
+        if rollout.creating:
+            namespace = rollout.deployment.metadata.namespace
+            self._creating[namespace, rollout.creating] = rollout.key
         commands += self._control_implied(rollout, now, is_loaded=is_loaded)
         self.sync.view.watch(rollout, now)
         due = self.sync.output.overdue_at(rollout)
@@ -183,12 +185,6 @@ class Rollouts(Struct):
             if self.pod_sets.set_rule(key, rollout.rule(key)) and not is_loaded:
                 commands += self.pod_sets.reconcile(key, None, now)
         return commands
-
-    def _expect(self, rollout: Rollout) -> None:
-        """Record the name of the ReplicaSet that the sync is creating."""
-        if rollout.creating:
-            namespace = rollout.deployment.metadata.namespace
-            self._creating[namespace, rollout.creating] = rollout.key
 
     # --- outcomes ------------------------------------------------------------------------------
 
@@ -233,16 +229,11 @@ class Rollouts(Struct):
         if rollout is not None and key in rollout.writing:
             del rollout.writing[key]
             rollout.failures = 0
-            self._catch_up(rollout)
-
-    def _catch_up(self, rollout: Rollout) -> None:
-        """Queue a sync if an object of the rollout changed while a write was in flight.
-
-        No sync follows a patch that changed nothing: the sync would send the same patch again.
-        """
-        if rollout.is_stale:
-            rollout.is_stale = False
-            self.changed[rollout.key] = None
+            # Sync again if an object of the rollout changed while the write was in flight. If
+            # nothing changed, a sync would send the same patch again.
+            if rollout.is_stale:
+                rollout.is_stale = False
+                self.changed[rollout.key] = None
 
     def not_written(self, target: ObjectRef, now: Instant) -> None:
         """Handle a failed patch of a ReplicaSet or a Deployment: schedule a retry."""

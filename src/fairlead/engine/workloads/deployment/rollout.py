@@ -157,7 +157,8 @@ class Rollout(Struct):
     def _state(self, key: str, available: int) -> ReplicaSetState:
         if key in self.implied:
             pods = self.implied[key]
-            age = (_oldest_pod(pods), pods.owner.name)
+            created = (pod.metadata.creation_timestamp for pod in pods.pods.values())
+            age = (min(created, default=""), pods.owner.name)
             return ReplicaSetState(key=key, replicas=self.sizes[key], available=available, age=age)
         one = self.replica_sets[key]
         requested = self.requested.get(key)
@@ -239,7 +240,9 @@ class Rollout(Struct):
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
         self.creating = f"{self.deployment.metadata.name}-{digest}"
-        annotations = self._annotations()
+        copied = copied_annotations(self.deployment.metadata.annotations)
+        revision = next_revision(self.replica_sets.values())
+        annotations = copied | size_annotations(self.bounds) | {REVISION: str(revision)}
         made = replica_set_manifest(self.deployment, self.creating, digest, replicas, annotations)
         return CreateObject(made)
 
@@ -268,11 +271,6 @@ class Rollout(Struct):
             if key not in sets or not sets[key].active
             if not self.replica_sets[key].status.get("replicas")
         ]
-
-    def _annotations(self) -> dict[str, str]:
-        copied = copied_annotations(self.deployment.metadata.annotations)
-        revision = next_revision(self.replica_sets.values())
-        return copied | size_annotations(self.bounds) | {REVISION: str(revision)}
 
     def _is_present(self, key: str) -> bool:
         return key in self.replica_sets or key in self.implied
@@ -314,10 +312,6 @@ def _reported_state(key: str, one: ReplicaSet) -> ReplicaSetState:
         desired=number_in(annotations, DESIRED_REPLICAS),
         max_pods=number_in(annotations, MAX_REPLICAS),
     )
-
-
-def _oldest_pod(pods: PodSet) -> str:
-    return min((pod.metadata.creation_timestamp for pod in pods.pods.values()), default="")
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:

@@ -61,11 +61,12 @@ def status_update(
 ) -> list[ApplyStatus]:
     """Return the status update by the field manager `manager`, [] if nothing changes."""
     status, reason, message = _content(rule.spec.taint.effect, effect)
+    evicted = f"{_count(effect.evicted_pods, 'pod', 'pods')} evicted since starting the controller."
     wanted = DeviceTaintRuleCondition(
         type=CONDITION,
         status=status,
         reason=reason,
-        message=" ".join(filter(None, (message, _evicted(effect.evicted_pods)))),
+        message=" ".join(filter(None, (message, evicted if effect.evicted_pods else ""))),
         observed_generation=rule.metadata.generation,
     )
     known = _known(rule)
@@ -108,11 +109,6 @@ def _content(taint_effect: str, effect: RuleEffect) -> tuple[str, str, str]:
             return "False", "NoEffect", f"{would} {_ONCE}"
         case _:
             return "False", "OtherEffect", _OTHER
-
-
-def _evicted(pods: int) -> str:
-    evicted = f"{_count(pods, 'pod', 'pods')} evicted since starting the controller."
-    return evicted if pods else ""
 
 
 def _count(number: int, one: str, several: str) -> str:

@@ -96,7 +96,8 @@ class BudgetRoom:
         known = list(objects)
         for one in known:
             if isinstance(one, PodDisruptionBudget):
-                self._namespace(one.metadata.namespace).observe_budget(one)
+                namespace = one.metadata.namespace
+                self._namespaces.setdefault(namespace, NamespaceBudgets()).observe_budget(one)
                 self._scales.learn(one)
         for one in known:
             if isinstance(one, Pod):
@@ -168,9 +169,6 @@ class BudgetRoom:
         namespace, _, name = limit.key.partition("/")
         spec = self._namespaces[namespace].states[name].budget.view.spec
         return spec.unhealthy_pod_eviction_policy == _ALWAYS or limit.spares_unready
-
-    def _namespace(self, name: str) -> NamespaceBudgets:
-        return self._namespaces.setdefault(name, NamespaceBudgets())
 
     def _limit(self, key: str, state: BudgetState, now: Instant) -> BudgetLimit:
         budget, rule = state.budget, _rule(state.budget.view)

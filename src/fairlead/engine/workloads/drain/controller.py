@@ -332,11 +332,7 @@ class Drain:
 
 def _marks_end(node: Node) -> bool:
     """Return whether `rolling_drain` or `node_finalizers` waits for the drain of `node`."""
-    return is_in_turn(node) or _is_deleted(node)
-
-
-def _is_deleted(node: Node) -> bool:
-    return bool(node.metadata.deletion_timestamp)
+    return is_in_turn(node) or bool(node.metadata.deletion_timestamp)
 
 
 def _ref(node: Node) -> ObjectRef:

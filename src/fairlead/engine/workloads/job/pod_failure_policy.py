@@ -17,7 +17,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from fairlead.api.objects import ContainerStatus, OnExitCodes, OnPodCondition, Pod, PodFailurePolicy
+from fairlead.api.objects import OnExitCodes, OnPodCondition, Pod, PodFailurePolicy
 
 
 class Consequence(StrEnum):
@@ -62,7 +62,8 @@ def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
     """
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-        code = _failure(status)
+        ended = status.state.terminated
+        code = ended.exit_code if ended is not None and ended.exit_code else None
         if code is None or wanted.container_name not in (None, status.name):
             continue
         if (code in wanted.values) == (wanted.operator == "In"):
@@ -71,11 +72,6 @@ def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
                 f"failed with exit code {code}"
             )
     return ""
-
-
-def _failure(status: ContainerStatus) -> int | None:
-    ended = status.state.terminated
-    return ended.exit_code if ended is not None and ended.exit_code else None
 
 
 def _condition(wanted: tuple[OnPodCondition, ...], pod: Pod) -> str:

@@ -84,7 +84,7 @@ class JobRule:
         If `is_tracked` is set, its pods get the tracking finalizer.
         """
         pods.ended = []
-        if _template_restarts(job):
+        if job.spec.template.get("spec", {}).get("restartPolicy") == "OnFailure":
             pods.count_restarts()
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         is_over = progress.was_over = is_finished(job)
@@ -298,7 +298,8 @@ class JobRule:
                 notes[IGNORED_FAILURES] = str(backoff.ignored)
         made = with_annotations(with_labels(template, {INDEX: str(index)}), notes)
         spec = made.get("spec", {})
-        env = {"name": "JOB_COMPLETION_INDEX"} | _from_label(INDEX)
+        label = {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}
+        env = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": label}}
         details = {
             key: [_with_env(one, env) for one in spec[key]]
             for key in ("initContainers", "containers")
@@ -311,11 +312,6 @@ class JobRule:
 def is_by_index(job: Job) -> bool:
     """Return whether the Job is indexed and has backoffLimitPerIndex."""
     return job.spec.backoff_limit_per_index is not None and is_indexed(job)
-
-
-def _template_restarts(job: Job) -> bool:
-    """Return whether failed containers of the Job's pods are restarted."""
-    return bool(job.spec.template.get("spec", {}).get("restartPolicy") == "OnFailure")
 
 
 def is_finished(job: Job) -> bool:
@@ -340,11 +336,6 @@ def job_template(job: Job) -> Json:
     }
     own = job.spec.template.get("metadata", {}).get("labels", {})
     return with_labels(job.spec.template, labels | own)
-
-
-def _from_label(label: str) -> Json:
-    path = f"metadata.labels['{label}']"
-    return {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
 def _with_env(container: Json, env: Json) -> Json:

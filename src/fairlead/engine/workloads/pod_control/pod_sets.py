@@ -259,16 +259,13 @@ class PodSets(Struct):
         # deletes or orphans the pods immediately.
         kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
         if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
-            self._delay(pods, now)
+            pods.retry_at = now + BURST_DELAY
+            self._retries.add(pods.retry_at, pods.key)
             return []
         allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.creations_expected))
         created = plan.create[:allowed]
         self._burst_limiter.record(pods.key, now, len(created))
         return [one for desired in created for one in self._create(pods, desired, now)]
-
-    def _delay(self, pods: PodSet, now: Instant) -> None:
-        pods.retry_at = now + BURST_DELAY
-        self._retries.add(pods.retry_at, pods.key)
 
     def _create(self, pods: PodSet, desired: DesiredPod, now: Instant) -> list[Command]:
         """Return the creation of the pod `desired`, or of the claims that it lacks."""

@@ -66,17 +66,15 @@ class PolicyStatus(ReactiveController):
         meta, observed = policy["metadata"], (policy.get("status") or {}).get("observedGeneration")
         if meta.get("generation", 0) <= (observed or 0):
             return []
-        warnings = expression_warnings(policy, self._kinds(policy), self._param(policy))
+        named = policy["spec"].get("paramKind") or {}
+        param = self._served.of_type(named.get("apiVersion", ""), named.get("kind", ""))
+        warnings = expression_warnings(policy, self._kinds(policy), param)
         status = {
             "observedGeneration": meta["generation"],
             "typeChecking": {"expressionWarnings": warnings} if warnings else {},
         }
         target = ObjectRef(VALIDATING_ADMISSION_POLICY.kind, "", name, meta["uid"])
         return [ApplyStatus(target, status, MANAGER)]
-
-    def _param(self, policy: Json) -> Kind | None:
-        param = policy["spec"].get("paramKind") or {}
-        return self._served.of_type(param.get("apiVersion", ""), param.get("kind", ""))
 
     def _kinds(self, policy: Json) -> list[Kind]:
         """Return the kinds that the policy's rules name, sorted.

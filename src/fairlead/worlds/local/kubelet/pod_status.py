@@ -389,7 +389,7 @@ class _Report(Struct, frozen=True):
         before = self.before.get(name, {})
         restarts, last = before.get("restartCount", 0), before.get("lastState", {})
         amounts = self._amounts(container, before)
-        is_changed = _runs_another(before, image) or _is_resize_by_restart(
+        is_changed = before.get("image") != image or _is_resize_by_restart(
             container, before.get("resources"), amounts.get("resources", {})
         )
         if "running" in state and "running" in before.get("state", {}) and is_changed:
@@ -429,11 +429,6 @@ class _Report(Struct, frozen=True):
         has = {key: given[key] for key in ("limits", "requests") if given.get(key)}
         allocated = given.get("requests")
         return {**({"allocatedResources": allocated} if allocated else {}), "resources": has}
-
-
-def _runs_another(before: Json, image: str) -> bool:
-    """Return whether the container was last reported with an image other than `image`."""
-    return before.get("image") != image
 
 
 def _is_resize_by_restart(container: Json, before: Json | None, after: Json) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import nan
 
-from fairlead.api.objects import Node
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
 from fairlead.engine.state.resource_columns import CPU, MEMORY
@@ -39,7 +38,8 @@ class Lowest:
 
 def wasted_share(option: Option) -> float:
     """Return the unused share of the new nodes' cpu plus the unused share of their memory."""
-    cpu, memory = _capacity(option.template.node)
+    capacity = option.template.node.status.capacity
+    cpu, memory = milli_value(capacity.get("cpu", 0)), whole_value(capacity.get("memory", 0))
     total_cpu, total_memory = cpu * option.nodes, memory * option.nodes
     used_cpu = used_memory = 0
     for pod in option.pods:
@@ -49,11 +49,6 @@ def wasted_share(option: Option) -> float:
     return _share(total_cpu - used_cpu, total_cpu) + _share(
         total_memory - used_memory, total_memory
     )
-
-
-def _capacity(node: Node) -> tuple[int, int]:
-    capacity = node.status.capacity
-    return milli_value(capacity.get("cpu", 0)), whole_value(capacity.get("memory", 0))
 
 
 def _share(part: int, total: int) -> float:

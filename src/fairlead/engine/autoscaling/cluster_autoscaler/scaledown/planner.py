@@ -81,13 +81,11 @@ class ScaleDownPlanner:
         for node in nodes:
             group = self._context.group_of(node)
             if group is not None and group.id in above:
-                found.append((self._rank(node.metadata.name, now), node))
+                is_empty, waits = self._simulator.emptiness(node.metadata.name, now)
+                is_new = node.metadata.name not in self._previous
+                found.append(((not is_empty, waits, is_new), node))
         found.sort(key=lambda entry: entry[0])
         return [node for _, node in found]
-
-    def _rank(self, name: str, now: Instant) -> tuple[bool, bool, bool]:
-        is_empty, waits = self._simulator.emptiness(name, now)
-        return not is_empty, waits, name not in self._previous
 
     # --- unneeded nodes --------------------------------------------------------------------
 

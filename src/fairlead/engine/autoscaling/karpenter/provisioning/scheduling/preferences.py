@@ -25,7 +25,6 @@ from fairlead.api.objects import (
     PodAffinityTerm,
     Toleration,
     TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
 )
 
 _ANY_PREFER_NO_SCHEDULE: Final = Toleration(operator="Exists", effect="PreferNoSchedule")
@@ -98,7 +97,8 @@ def _without_preferred_pod_term(
         return None
     heaviest, rest = _heaviest(preferred)
     less = replace(terms, preferred_during_scheduling_ignored_during_execution=rest)
-    text = f"removing: spec.affinity.{shown}.{_PREFERRED}[0]={_text(_weighted_term(heaviest))}"
+    term = {"weight": heaviest.weight, "podAffinityTerm": _pod_term(heaviest.pod_affinity_term)}
+    text = f"removing: spec.affinity.{shown}.{_PREFERRED}[0]={_text(term)}"
     return _with_affinity(pod, replace(affinity, **{field: less})), text
 
 
@@ -167,10 +167,6 @@ def _text(value: Json) -> str:
 def _node_term(term: NodeSelectorTerm) -> Json:
     found: Json = as_json(term)
     return found
-
-
-def _weighted_term(one: WeightedPodAffinityTerm) -> Json:
-    return {"weight": one.weight, "podAffinityTerm": _pod_term(one.pod_affinity_term)}
 
 
 def _pod_term(term: PodAffinityTerm) -> Json:

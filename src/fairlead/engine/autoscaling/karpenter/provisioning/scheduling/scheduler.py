@@ -202,7 +202,8 @@ class ProvisioningScheduler:
                 self._refusals.pop(pod.key, None)
                 continue
             self._refusals[pod.key] = refusals
-            self._restore(pod)
+            if pod.pod is not pod.original:
+                self._reset(pod)  # its next attempt starts with all preferences
             queue.push(pod)
         for claim in self._claims:
             claim.finalize(min_values_relaxed=self._relaxed_min_values[claim.template.pool_name])
@@ -267,11 +268,6 @@ class ProvisioningScheduler:
         """Return whether the pod is not placed because it uses ResourceClaims."""
         # upstream: scheduler.go:add; trySchedule never relaxes a pod after this error
         return pod.facts.has_resource_claims and self._options.ignore_dra_requests
-
-    def _restore(self, pod: PendingPod) -> None:
-        """Revert the pod's relaxation, so that its next attempt starts with all preferences."""
-        if pod.pod is not pod.original:
-            self._reset(pod)
 
     def _reset(self, pod: PendingPod) -> None:
         pod.pod = pod.original

@@ -14,7 +14,6 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     Pod,
     StorageClass,
-    Volume,
 )
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
@@ -43,7 +42,7 @@ def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | Non
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
-        claim = _claim(pod, volume, storage)
+        claim = storage.claims.get(f"{pod.metadata.namespace}/{claim_name(pod, volume)}")
         mine = _claim_alternatives(claim, storage) if claim is not None else ()
         if mine:
             alternatives = mine if alternatives is None else _product(alternatives, mine)
@@ -54,10 +53,6 @@ def _product(first: Alternatives, second: Alternatives) -> Alternatives:
     pairs = [(a, b) for a in first for b in second]
     agreeing = [(a, b) for a, b in pairs if a.intersects(b)]
     return tuple(a.with_added(b) for a, b in agreeing or pairs)
-
-
-def _claim(pod: Pod, volume: Volume, storage: StorageObjects) -> PersistentVolumeClaim | None:
-    return storage.claims.get(f"{pod.metadata.namespace}/{claim_name(pod, volume)}")
 
 
 def _claim_alternatives(claim: PersistentVolumeClaim, storage: StorageObjects) -> Alternatives:
