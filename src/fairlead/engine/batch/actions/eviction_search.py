@@ -24,6 +24,7 @@ upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execu
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -48,6 +49,14 @@ Filter = Callable[[TaskInfo, TaskInfo], bool]
 _BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 AllowedBy = Callable[[Any], Sequence[TaskInfo]]
 _Lacking = Mapping[int, Ints]  # amounts by resource column, each of shape (rows,)
+
+
+def preemptor_tasks(session: Session, job: JobInfo) -> deque[TaskInfo]:
+    """Return the pending tasks of `job` for which others may be evicted, in task order."""
+    waiting = job.with_status(TaskStatus.PENDING)
+    if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
+        waiting = [task for task in waiting if not task.request.is_best_effort]
+    return deque(sorted(waiting, key=session.tiers.task_key))
 
 
 class EvictionKind(Struct, frozen=True):

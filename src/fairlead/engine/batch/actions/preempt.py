@@ -15,6 +15,7 @@ from fairlead.engine.batch.actions.eviction_search import (
     PREEMPTION,
     EvictionSearch,
     commit_or_discard,
+    preemptor_tasks,
     victim_pools,
 )
 from fairlead.engine.batch.defect import Defect
@@ -41,7 +42,7 @@ class Preempt:
         queues = list(dict.fromkeys(job.queue for job in session.candidates()))
         queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))
         pending_jobs = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
-        tasks = {job.id: _preemptor_tasks(session, job) for job in pending_jobs}
+        tasks = {job.id: preemptor_tasks(session, job) for job in pending_jobs}
         for name in queues:
             own = [job for job in pending_jobs if job.queue == name]
             _between_jobs(session, own, tasks)
@@ -50,16 +51,8 @@ class Preempt:
             else:
                 left = tasks  # kube-batch: the tasks that remain from phase 1
                 if session.rules.tries_every_task:
-                    left = {job.id: _preemptor_tasks(session, job) for job in own}
+                    left = {job.id: preemptor_tasks(session, job) for job in own}
                 _within_jobs(session, own, left)
-
-
-def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
-    """Return the pending tasks of `job` that may preempt other tasks, in task order."""
-    waiting = job.with_status(TaskStatus.PENDING)
-    if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
-        waiting = [task for task in waiting if not task.request.is_best_effort]
-    return deque(sorted(waiting, key=session.tiers.task_key))
 
 
 def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
@@ -97,17 +90,6 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
     can_start = session.tiers.is_pipelined(job)
     commit_or_discard(session, statement, job)
     return can_start and assigned
-
-
-def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks for phase 2 (preemption within each job), by job id.
-
-    Under Fairlead's rules, the result contains the tasks of `jobs` that are still pending and may
-    preempt. Under kube-batch's rules, it is `left`, the tasks that remain from phase 1.
-    """
-    if session.rules.tries_every_task:
-        return {job.id: _preemptor_tasks(session, job) for job in jobs}
-    return left
 
 
 def _within_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:

@@ -13,13 +13,13 @@ from fairlead.engine.batch.actions.eviction_search import (
     RECLAIM,
     EvictionSearch,
     commit_or_discard,
+    preemptor_tasks,
     victim_pools,
 )
 from fairlead.engine.batch.actions.victim_pool import VictimPools
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
-from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.session.priority_queue import PriorityQueue
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import ImmediateOperations, Statement, TaskOperations
@@ -67,18 +67,11 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
         if job.queue not in seen:
             seen[job.queue] = None
             waiting.queues.push(session.queues[job.queue])
-        tasks = _pending_tasks(session, job)
+        tasks = preemptor_tasks(session, job)
         if tasks:
             waiting.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key)).push(job)
             waiting.tasks[job.id] = tasks
     return waiting
-
-
-def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
-    waiting = job.with_status(TaskStatus.PENDING)
-    if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
-        waiting = [task for task in waiting if not task.request.is_best_effort]
-    return deque(sorted(waiting, key=session.tiers.task_key))
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
