@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Node, Pod
 from fairlead.engine.core.issuer import Issuer
 
 # The fields of metadata that a new object with the same name does not get
@@ -45,6 +45,17 @@ class ObjectRef(Struct, frozen=True):
     def key(self) -> str:
         """The key `namespace/name`, or `name` for cluster-scoped kinds."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def pod_ref(pod: Pod) -> ObjectRef:
+    """Return the object reference of `pod`."""
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+
+def node_ref(node: Node) -> ObjectRef:
+    """Return the object reference of `node`."""
+    return ObjectRef("Node", "", node.metadata.name, node.metadata.uid)
 
 
 class Condition(Struct, frozen=True):

@@ -14,7 +14,13 @@ from fairlead.api.node_readiness import READY, UNKNOWN, is_starting
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    PatchStatus,
+    RecordEvent,
+    node_ref,
+)
 from fairlead.engine.core.instant import Instant
 
 HEALTHY: Final[Mapping[str, Condition]] = {
@@ -131,18 +137,9 @@ def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
         note = f"Node {node.metadata.name} status is now: {reason}"
         event = RecordEvent(node_ref(node), "Normal", reason, "", note, REPORTING_CONTROLLER)
         commands.append(event)
-    return [*commands, _posted(node, conditions, now)]
-
-
-def _posted(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
     stamp = format_timestamp(now)
     posted = tuple(
         Condition(one.type, one.status, one.reason, one.message, stamp)
         for one in conditions.values()
     )
-    return PatchStatus(node_ref(node), conditions=posted)
-
-
-def node_ref(node: Node) -> ObjectRef:
-    """Return an object reference to `node`."""
-    return ObjectRef("Node", "", node.metadata.name, node.metadata.uid)
+    return [*commands, PatchStatus(node_ref(node), conditions=posted)]

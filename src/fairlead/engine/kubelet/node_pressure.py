@@ -32,7 +32,7 @@ from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.pods.usage import NOTHING, usage_of
 from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity, whole_value
-from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent, node_ref, pod_ref
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -45,7 +45,6 @@ from fairlead.engine.kubelet.eviction_config import (
     Signal,
     Threshold,
 )
-from fairlead.engine.kubelet.node_condition import node_ref
 from fairlead.engine.kubelet.pod_admission import is_critical
 from fairlead.engine.kubelet.pod_lifecycle import GRACE_MIN, granted_grace
 
@@ -182,7 +181,10 @@ class NodePressure:
         if commands:
             self._schedule(state, now + CHECK_AGAIN)
             return commands
-        crossed = self._shortages(state, node, now)
+        thresholds = self._config.thresholds
+        # A crossed threshold stays crossed until enough of the resource has been reclaimed.
+        crossed = shortages(thresholds, node, state.users.values(), state.since)
+        state.since = {threshold: state.since.get(threshold, now) for threshold in crossed}
         commands += self._measure(state.name, self._pressures(state, crossed, now), now)
         return commands + self._reclaim(state, node, crossed, now)
 
@@ -191,17 +193,7 @@ class NodePressure:
         ended = [(key, why) for key, (due, why) in state.leaving.items() if due <= now]
         for key, _ in ended:
             del state.leaving[key]
-        return [pod_status.evicted(_pod_ref(state.users[key]), why) for key, why in ended]
-
-    def _shortages(self, state: _NodeState, node: Node, now: Instant) -> dict[Threshold, Shortage]:
-        """Return the crossed thresholds of a node.
-
-        A crossed threshold stays crossed until enough of the resource has been reclaimed.
-        """
-        thresholds = self._config.thresholds
-        found = shortages(thresholds, node, state.users.values(), state.since)
-        state.since = {threshold: state.since.get(threshold, now) for threshold in found}
-        return found
+        return [pod_status.evicted(pod_ref(state.users[key]), why) for key, why in ended]
 
     def _pressures(
         self, state: _NodeState, short: dict[Threshold, Shortage], now: Instant
@@ -254,7 +246,7 @@ class NodePressure:
         for pod in ranked(state.users.values(), shortage.resource):
             if is_terminating(pod) or not may_be_evicted(pod):
                 continue
-            why, ref, grace = message(pod, shortage), _pod_ref(pod), self._grace(pod, threshold)
+            why, ref, grace = message(pod, shortage), pod_ref(pod), self._grace(pod, threshold)
             low = f"low on {shortage.resource}"
             self._reporter.report(PodEvicted(ref, state.name, low, now))
             self._schedule(state, now + grace)
@@ -284,11 +276,6 @@ def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
 def _supply(node: Node) -> tuple[object, ...]:
     """Return the fields of `node` that determine whether it runs short of a resource."""
     return node.status.capacity, usage_of(node)
-
-
-def _pod_ref(pod: Pod) -> ObjectRef:
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
 
 
 def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from fairlead.api.node_readiness import TRUE, UNKNOWN, ready_condition, ready_status
 from fairlead.api.objects import Node
-from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent, node_ref
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import NodeMarkedUnknown, Reporter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
@@ -33,7 +33,7 @@ from fairlead.engine.nodelifecycle.health.examination_queue import ExaminationQu
 from fairlead.engine.nodelifecycle.health.node_health import Examination, examine, next_examination
 from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap, NodeRecord
 from fairlead.engine.nodelifecycle.health.pod_readiness import NotReadyMarker
-from fairlead.engine.nodelifecycle.node_edit import MarkUnknown, has_no_execute, node_ref
+from fairlead.engine.nodelifecycle.node_edit import MarkUnknown, has_no_execute
 from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.node_writer import NodeWriter
 from fairlead.engine.nodelifecycle.period import Period

@@ -25,7 +25,13 @@ from fairlead.api.node_readiness import FALSE, READY, TRUE, UNKNOWN, ready_condi
 from fairlead.api.objects import Node, NodeCondition, Taint
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    PatchObject,
+    PatchStatus,
+    node_ref,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.well_known import (
@@ -152,12 +158,6 @@ class MarkUnknown(Struct, frozen=True):
 NodeEdit = (
     TaintNoExecute | UntaintNoExecute | AddNoSchedule | RemoveNoSchedule | CopyLabels | MarkUnknown
 )
-
-
-def node_ref(node: Node) -> ObjectRef:
-    """Return the object reference of `node`."""
-    meta = node.metadata
-    return ObjectRef("Node", "", meta.name, meta.uid)
 
 
 def has_no_execute(node: Node, key: str) -> bool:

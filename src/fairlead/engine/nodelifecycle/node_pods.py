@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import Pod
-from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectsLoaded
 
 
@@ -76,9 +75,3 @@ class NodePods:
     def nodes(self) -> list[str]:
         """Return the sorted names of nodes to which pods are bound; a Node need not exist."""
         return sorted(self._by_node)
-
-
-def pod_ref(pod: Pod) -> ObjectRef:
-    """Return an object reference to `pod`."""
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -30,6 +30,7 @@ from fairlead.engine.core.command import (
     DeleteObject,
     PatchStatus,
     observed,
+    pod_ref,
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -37,7 +38,7 @@ from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodCollected, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.nodelifecycle.config import GC_PERIOD, NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET
 

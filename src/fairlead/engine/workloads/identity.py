@@ -158,12 +158,6 @@ def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
     )
 
 
-def pod_ref(pod: Pod) -> ObjectRef:
-    """Return the object reference of `pod`."""
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
-
-
 def object_ref(one: ApiObject) -> ObjectRef:
     """Return the object reference of `one`.
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.engine.core.command import pod_ref
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
-from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.explain.readiness import why_unready
 from fairlead.whatif.outcome.scheduling_message import short_reason

@@ -32,7 +32,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
-from fairlead.engine.core.command import CallExtender, ObjectRef
+from fairlead.engine.core.command import CallExtender, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
@@ -57,7 +57,6 @@ from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.daemon_set.rule import target_node
-from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE

@@ -21,6 +21,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, STATEFUL_SET
 from fairlead.engine.batch.info.group import labelled_group
+from fairlead.engine.core.command import pod_ref
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import to_seconds
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
@@ -30,7 +31,7 @@ from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.identity import ordinal_of, pod_ref
+from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.engine.workloads.stateful_set.rule import is_ordered

@@ -25,7 +25,7 @@ from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration, parse
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt, is_owned_by
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
-from fairlead.engine.core.command import Command, DeleteObject, EvictPod, ObjectRef
+from fairlead.engine.core.command import Command, DeleteObject, EvictPod, pod_ref
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import KARPENTER_DEADLINE, KARPENTER_DRAIN
 
@@ -57,7 +57,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
     commands: list[Command] = [_forced_deletion(pod, deadline or now, now) for pod in overdue]
     first, forced = min(map(_group, waiting)), {pod.key for pod in overdue}
     commands += [
-        EvictPod(_ref(pod), why=KARPENTER_DRAIN)
+        EvictPod(pod_ref(pod), why=KARPENTER_DRAIN)
         for pod in waiting
         if _group(pod) == first
         and pod.key not in forced
@@ -97,7 +97,7 @@ def _forced_deletion(pod: Pod, deadline: Instant, now: Instant) -> DeleteObject:
     left = (deadline - now) // NANOSECONDS_PER_SECOND
     # The API server reads a negative grace period as one second.
     grace = left if left >= 0 else 1
-    return DeleteObject(_ref(pod), grace_period_s=grace, why=KARPENTER_DEADLINE)
+    return DeleteObject(pod_ref(pod), grace_period_s=grace, why=KARPENTER_DEADLINE)
 
 
 def _deadline(claim: NodeClaim) -> Instant | None:
@@ -110,8 +110,3 @@ def _deadline(claim: NodeClaim) -> Instant | None:
 def _grace(pod: Pod) -> DurationNs:
     grace = pod.spec.termination_grace_period_seconds
     return seconds(_DEFAULT_GRACE_S if grace is None else grace)
-
-
-def _ref(pod: Pod) -> ObjectRef:
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

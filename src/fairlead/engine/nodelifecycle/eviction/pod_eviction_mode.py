@@ -17,13 +17,21 @@ from typing import Final
 from fairlead.api.node_readiness import FALSE, UNKNOWN
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_terminating
-from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    DeleteObject,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+    node_ref,
+    pod_ref,
+)
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import NodeEmptied, PodEvicted, Reporter
 from fairlead.engine.nodelifecycle.eviction.mode import Observation
 from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
-from fairlead.engine.nodelifecycle.node_edit import FindNode, node_ref
-from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.node_edit import FindNode
+from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.well_known import NODE_CONTROLLER
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 

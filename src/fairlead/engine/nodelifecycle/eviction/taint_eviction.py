@@ -35,6 +35,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
     observed,
+    pod_ref,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
@@ -50,7 +51,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.profile import VersionProfile
 from fairlead.engine.nodelifecycle.well_known import DISRUPTION_TARGET
 

@@ -18,12 +18,19 @@ from typing import Final
 from fairlead.api.node_readiness import FALSE, READY, TRUE
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
-from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+    pod_ref,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.nodelifecycle.health.node_health_map import NodeHealthMap
-from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
+from fairlead.engine.nodelifecycle.node_pods import NodePods
 from fairlead.engine.nodelifecycle.well_known import NODE_CONTROLLER
 
 EVENT_REASON: Final = "NodeNotReady"

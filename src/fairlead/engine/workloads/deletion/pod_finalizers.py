@@ -28,13 +28,12 @@ from fairlead.api.pods.facts import (
     is_terminating,
 )
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.command import Command, PatchObject, pod_ref
 from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
-from fairlead.engine.workloads.identity import pod_ref
 
 
 class PodFinalizers(NoDeadlines, Struct):

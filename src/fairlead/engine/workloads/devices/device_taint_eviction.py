@@ -33,6 +33,7 @@ from fairlead.engine.core.command import (
     ObjectRef,
     PatchStatus,
     RecordEvent,
+    pod_ref,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -319,8 +320,8 @@ class DeviceTaintEviction:
             return
         self._evicting[pod.metadata.uid] = (pod, found)
         yield _event(pod, "Marking for deletion")
-        yield PatchStatus(_ref(pod), conditions=(DISRUPTED,))
-        yield DeleteObject(_ref(pod), why="device taint")
+        yield PatchStatus(pod_ref(pod), conditions=(DISRUPTED,))
+        yield DeleteObject(pod_ref(pod), why="device taint")
 
     def _succeed(self, target: ObjectRef, now: Instant) -> None:
         pod, found = self._evicting.pop(target.uid)
@@ -407,10 +408,5 @@ def _devices_of(claim: ResourceClaim) -> list[DeviceId]:
     return [(one.driver, one.pool, one.device) for one in results]
 
 
-def _ref(pod: Pod) -> ObjectRef:
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
-
-
 def _event(pod: Pod, note: str) -> RecordEvent:
-    return RecordEvent(_ref(pod), "Normal", EVENT_REASON, "", note, NAME)
+    return RecordEvent(pod_ref(pod), "Normal", EVENT_REASON, "", note, NAME)

@@ -40,6 +40,7 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
     RecordEvent,
+    pod_ref,
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -54,7 +55,6 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.identity import pod_ref
 
 CLAIM_REFUSED: Final = "FailedResourceClaimCreation"
 

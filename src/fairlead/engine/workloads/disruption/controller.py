@@ -24,7 +24,7 @@ from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget, Unstructur
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, pod_ref
 from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -58,7 +58,6 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     NoOtherScales,
     OtherScales,
 )
-from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
 # the first delay of the rate-limited queue of rechecks

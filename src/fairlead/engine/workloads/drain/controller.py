@@ -32,7 +32,14 @@ from fairlead.api.lazy_dict import LazyDict
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
-from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
+from fairlead.engine.core.command import (
+    Command,
+    EvictPod,
+    ObjectRef,
+    PatchObject,
+    node_ref,
+    pod_ref,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -51,7 +58,6 @@ from fairlead.engine.workloads.drain.protected_pod import (
     is_drained_by_karpenter,
     protects_from_karpenter,
 )
-from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.node_annotation import DONE, DRAIN, is_drain_requested, is_in_turn
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
@@ -202,7 +208,7 @@ class Drain:
             self._to_cordon.discard(name)
         drain = self._drains.get(name)
         if drain is None and name in self._finished:
-            return [PatchObject(_ref(node), FINISHED)] if _marks_end(node) else []
+            return [PatchObject(node_ref(node), FINISHED)] if _marks_end(node) else []
         if drain is None:
             return self._begin(node)
         if drain.is_cordoned and not node.spec.unschedulable:
@@ -259,7 +265,7 @@ class Drain:
         commands: list[Command] = []
         if not node.spec.unschedulable:
             self._to_cordon.add(name)
-            commands.append(PatchObject(_ref(node), CORDONED))
+            commands.append(PatchObject(node_ref(node), CORDONED))
         for pod in self._pods_on(name).values():
             commands += self._evict(drain, pod)
         return commands + self._finish_if_empty(drain)
@@ -333,8 +339,3 @@ class Drain:
 def _marks_end(node: Node) -> bool:
     """Return whether `rolling_drain` or `node_finalizers` waits for the drain of `node`."""
     return is_in_turn(node) or bool(node.metadata.deletion_timestamp)
-
-
-def _ref(node: Node) -> ObjectRef:
-    meta = node.metadata
-    return ObjectRef("Node", "", meta.name, meta.uid)

@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of, is_terminal
-from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.command import Command, PatchObject, pod_ref
 from fairlead.engine.core.controller import NoDeadlines
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -38,7 +38,6 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import JOB_BATCH_PERIOD
-from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.job.progress import JobProgress, is_held, replaces_failed_only
 from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.api.pods.replicas import Replicas
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, earliest
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -30,7 +30,6 @@ from fairlead.engine.workloads.identity import (
     owner_kind,
     pod_created,
     pod_deleted,
-    pod_ref,
     pod_refused,
 )
 from fairlead.engine.workloads.pod_control.held_pods import HeldPods

@@ -28,7 +28,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_mirror_pod,
 )
-from fairlead.engine.core.command import EvictPod, ObjectRef
+from fairlead.engine.core.command import EvictPod, ObjectRef, pod_ref
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import SCALE_DOWN
 
@@ -101,7 +101,7 @@ class NodeDrain(Struct):
 
     def _evict(self, one: _Eviction) -> None:
         one.is_waiting, one.retry_at = True, None
-        self.context.commands.append(EvictPod(_ref(one.pod), SCALE_DOWN))
+        self.context.commands.append(EvictPod(pod_ref(one.pod), SCALE_DOWN))
 
     def handle_outcome(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.
@@ -109,7 +109,7 @@ class NodeDrain(Struct):
         `problem` is the error text, None if the pod was evicted or is gone.
         """
         for one in self.evictions:
-            if one.is_waiting and _ref(one.pod) == ref:
+            if one.is_waiting and pod_ref(one.pod) == ref:
                 one.is_waiting = False
                 if problem is None:
                     one.is_done = True
@@ -235,8 +235,3 @@ def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[P
         if stated == "true" or (by_default and stated != "false"):
             found.append(pod)
     return found
-
-
-def _ref(pod: Pod) -> ObjectRef:
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
