@@ -97,7 +97,7 @@ class _Estimate(Struct):
             case MapLiteral():
                 return self._entries(node)
             case Comprehension():
-                return self._bind(node) if _is_bind(node) else self._loop(node)
+                return self._bind(node) if node.is_bind else self._loop(node)
 
     def _select(self, node: Select) -> Estimate:
         if node.operand.id not in self.checked.types:  # a name with dots
@@ -310,11 +310,6 @@ class _Estimate(Struct):
     def _copy(self, node: Node, source: Node) -> None:
         self._set_size(node, self._size(source))
         self._set_within(node, self._within(source))
-
-
-def _is_bind(node: Comprehension) -> bool:
-    is_empty = isinstance(node.range, ListLiteral) and not node.range.items
-    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 
 
 def _is_scalar(type_: CelType) -> bool:

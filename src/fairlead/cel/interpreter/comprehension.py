@@ -59,7 +59,7 @@ _GO_NAMES: Final = {
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
     """Return the closure of a loop; `compile_` creates the closures of the nodes below it."""
-    if _is_bind(node):
+    if node.is_bind:
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0
         return _bound(slot, compile_(node.initial, scope), compile_(node.result, inner))
@@ -83,11 +83,6 @@ def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile)
     if condition is None:
         raise ValueError("a loop that no macro makes")
     return _counted(rounds, condition)
-
-
-def _is_bind(node: Comprehension) -> bool:
-    is_empty = isinstance(node.range, ListLiteral) and not node.range.items
-    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
 
 
 def _is_quantifier(node: Comprehension) -> bool:

@@ -84,6 +84,12 @@ class Comprehension(Struct, frozen=True):
     step: Node
     result: Node
 
+    @property
+    def is_bind(self) -> bool:
+        """Whether the macro `cel.bind` made the loop, which runs zero times."""
+        is_empty = isinstance(self.range, ListLiteral) and not self.range.items
+        return is_empty and isinstance(self.condition, Literal) and self.condition.value is False
+
 
 Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
 
