@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.text.field_problem import duplicate, invalid, required
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 from fairlead.engine.configuration.enabled_plugins import (
     REMOVED,
     WAS_INVALID,
@@ -24,12 +25,14 @@ from fairlead.engine.configuration.enabled_plugins import (
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
 from fairlead.engine.configuration.feature_gate import check_required_gates
-from fairlead.engine.configuration.process_setting import (
-    check_client_connection,
-    check_leader_election,
-)
 from fairlead.engine.configuration.release import CURRENT, Release
-from fairlead.engine.configuration.v1 import ConfigurationForm, PluginConfigForm, ProfileForm
+from fairlead.engine.configuration.v1 import (
+    ClientConnectionForm,
+    ConfigurationForm,
+    LeaderElectionForm,
+    PluginConfigForm,
+    ProfileForm,
+)
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, Profile
 from fairlead.engine.plugins.registry import IN_TREE, IN_TREE_ARGS, Factory
@@ -50,6 +53,10 @@ _ALL_NODES: Final = 100
 
 Args = Mapping[str, Any]
 CheckArgs = Callable[[str, str, Args], None]
+# upstream: config/v1alpha1/defaults.go: RecommendedDefaultLeaderElectionConfiguration
+_LEASE_DURATION: Final = 15 * NANOSECONDS_PER_SECOND
+_RENEW_DEADLINE: Final = 10 * NANOSECONDS_PER_SECOND
+_RETRY_PERIOD: Final = 2 * NANOSECONDS_PER_SECOND
 
 
 class UserPluginSource(Struct, frozen=True):
@@ -83,8 +90,8 @@ def scheduler_config(
     if form.parallelism is not None and form.parallelism <= 0:
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)
-    check_leader_election(form.leader_election)
-    check_client_connection(form.client_connection)
+    _check_leader_election(form.leader_election)
+    _check_client_connection(form.client_connection)
     extenders = extenders_of(form.extenders)
     percentage = _percentage("percentageOfNodesToScore", form.percentage_of_nodes_to_score)
     ignored = ignored_resources(form.extenders)
@@ -206,3 +213,39 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 def _bounded(given_s: int) -> int:
     """Return the smaller of `given_s` and SECONDS_MAX (ten years, as good as no limit)."""
     return min(given_s, SECONDS_MAX)
+
+
+def _check_leader_election(form: LeaderElectionForm | None) -> None:
+    """Raise ConfigurationError if a duration in `form` is invalid and leader election is on.
+
+    These settings do not affect decisions, but kube-scheduler does not start if they are invalid.
+    """
+    # upstream: component-base/config/validation/validation.go: ValidateLeaderElectionConfiguration
+    if form is None or form.leader_elect is False:
+        return
+    lease = _duration("leaseDuration", form.lease_duration, _LEASE_DURATION)
+    renewal = _duration("renewDeadline", form.renew_deadline, _RENEW_DEADLINE)
+    _duration("retryPeriod", form.retry_period, _RETRY_PERIOD)
+    if lease <= renewal:
+        problem = invalid(form.lease_duration or "15s", "must be greater than renewDeadline")
+        raise ConfigurationError("leaderElection.leaseDuration", problem)
+
+
+def _check_client_connection(form: ClientConnectionForm | None) -> None:
+    """Raise ConfigurationError if `form` has a negative burst."""
+    # upstream: validation.go: ValidateClientConnectionConfiguration
+    if form is not None and (form.burst or 0) < 0:
+        problem = invalid(form.burst, "must be non-negative")
+        raise ConfigurationError("clientConnection.burst", problem)
+
+
+def _duration(name: str, text: str | None, default: int) -> int:
+    """Return the duration `text` in ns; `default` if it is unset or 0."""
+    try:
+        found = parse_duration(text) if text is not None else 0
+    except ValueError as cause:
+        raise ConfigurationError(f"leaderElection.{name}", str(cause)) from None
+    if found < 0:
+        problem = invalid(text, "must be greater than zero")
+        raise ConfigurationError(f"leaderElection.{name}", problem)
+    return found or default

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.node_order import NodeOrder
-from fairlead.engine.scheduling.node_sample import ADAPTIVE, feasible_nodes_to_find
+from fairlead.engine.scheduling.node_sample import ADAPTIVE, NodeOrder, feasible_nodes_to_find
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.testing.builders import make_budget, make_node, make_pod
 

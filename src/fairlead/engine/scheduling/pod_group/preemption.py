@@ -15,30 +15,33 @@ upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.objects import PodGroup
+from fairlead.api.objects import PodDisruptionBudget, PodGroup
 from fairlead.api.pods.facts import preempts_lower
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.preemption.disruption_budget import reprieve_in_order
+from fairlead.engine.framework.preemption.disruption_budget import (
+    RemainingDisruptions,
+    reprieve_in_order,
+)
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
-from fairlead.engine.scheduling.pod_group.victim import (
-    PreemptionVictim,
-    group_priority,
-    split_victims_by_budget,
-    victims_below,
-)
 from fairlead.engine.scheduling.preemption.eligibility import NEVER, WAITING
 from fairlead.engine.scheduling.preemption.policy import is_preempted
 from fairlead.engine.state.fork import Fork, fork
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_groups import PodGroupTable
 from fairlead.engine.state.pod_info import PodInfo
+
+_WHOLE_GROUP: Final = "PodGroup"
 
 
 def preempt_for_group(
@@ -58,7 +61,7 @@ def preempt_for_group(
         return unschedulable(reason)
     cluster = built.framework.cluster
     table = cluster.table
-    victims = victims_below(group_priority(group), table.nodes(), cluster.pod_groups)
+    victims = _victims_below(_group_priority(group), table.nodes(), cluster.pod_groups)
     if not victims:
         return unresolvable("No preemption victims found for incoming preemptor")
     victims.sort(key=lambda victim: victim.importance)
@@ -83,12 +86,12 @@ def _ineligibility(built: BuiltProfile, group: PodGroup, members: Sequence[PodGr
     """
     if not all(preempts_lower(member.pod.pod) for member in members):
         return NEVER
-    cluster, priority = built.framework.cluster, group_priority(group)
+    cluster, priority = built.framework.cluster, _group_priority(group)
     named = {member.pod.pod.status.nominated_node_name: None for member in members}
     for node in map(cluster.table.find, filter(None, named)):
         for other in () if node is None else node.pods.values():
             its_group = cluster.pod_groups.group_of(other)
-            worth = other.priority if its_group is None else group_priority(its_group)
+            worth = other.priority if its_group is None else _group_priority(its_group)
             if worth < priority and other.terminating and is_preempted(other):
                 return WAITING
     return ""
@@ -146,6 +149,80 @@ def _select(
         removal.remove(victim)
         return False
 
-    violating, others = split_victims_by_budget(victims, built.framework.cluster.budgets())
+    violating, others = _split_victims_by_budget(victims, built.framework.cluster.budgets())
     breached, lost = reprieve_in_order(violating, others, reprieve)
     return sorted(breached + lost, key=lambda victim: victim.importance)
+
+
+class PreemptionVictim(Struct):
+    """Pods, each with its node, that preemption removes all together or not at all.
+
+    If a PodGroup has disruptionMode PodGroup, its pods are one victim with the priority of the
+    PodGroup. Every other pod is a separate victim.
+    upstream: framework/preemption/types.go: newDomainForWorkloadPreemption
+    """
+
+    priority: int
+    pods: list[tuple[NodeInfo, PodInfo]] = field(default_factory=list)
+
+    @property
+    def start(self) -> Instant:
+        """The time at which the first of the pods started."""
+        return min(pod.start for _, pod in self.pods)
+
+    @property
+    def importance(self) -> tuple[int, int, int, Instant, str]:
+        """A sort key that puts the most important victim first.
+
+        A victim with a higher priority is more important. If the priorities are equal, a pod group
+        is more important than a single pod. Further ties are decided by the number of pods of the
+        group (larger first), then by the start time (earlier first), and last by the key
+        (`namespace/name`) of the first pod.
+
+        upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
+        ties
+        """
+        first = self.pods[0][1]
+        in_group = first.pod.spec.scheduling_group is not None
+        size = -len(self.pods) if in_group else 0
+        return -self.priority, 0 if in_group else 1, size, self.start, first.key
+
+
+def _group_priority(group: PodGroup) -> int:
+    """Return spec.priority of the group, 0 if it is not set (util.PodGroupPriority)."""
+    return group.spec.priority or 0
+
+
+def _victims_below(
+    priority: int, nodes: Iterable[NodeInfo], groups: PodGroupTable
+) -> list[PreemptionVictim]:
+    """Return the victims on `nodes` whose priority is lower than `priority`."""
+    found: dict[str, PreemptionVictim] = {}
+    for node in nodes:
+        for pod in node.pods.values():
+            group = groups.group_of(pod)
+            if group is not None and group.spec.disruption_mode == _WHOLE_GROUP:
+                key, worth = f"group {group.key}", _group_priority(group)
+            else:
+                key, worth = f"pod {pod.id}", pod.priority
+            if worth < priority:
+                found.setdefault(key, PreemptionVictim(worth)).pods.append((node, pod))
+    return list(found.values())
+
+
+def _split_victims_by_budget(
+    victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
+    """Split `victims` into (victims whose removal violates a budget, other victims).
+
+    Both lists keep the order of `victims`.
+
+    upstream: framework/preemption/util.go: filterVictimsWithPDBViolation
+    """
+    remaining = RemainingDisruptions(budgets)
+    violating: list[PreemptionVictim] = []
+    others: list[PreemptionVictim] = []
+    for victim in victims:
+        violates = [remaining.charge(pod) for _, pod in victim.pods]  # a list: every pod counts
+        (violating if any(violates) else others).append(victim)
+    return violating, others

@@ -2,8 +2,8 @@
 
     change     one change of the pod, the node or another pod, as a text and as a value
     proposals  the changes to try for each rejecting plugin, smallest first
-    trial      runs the filters with the changes applied
-    search     returns the first proposal that works, or a short sequence of proposals
+    search     runs the filters with proposals applied; returns the first proposal that works, or a
+               short sequence of proposals
 
 Every remedy that is shown was verified by running the plugins.
 """

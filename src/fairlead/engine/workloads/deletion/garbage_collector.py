@@ -36,7 +36,14 @@ from fairlead.api.codec import as_json
 from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod
 from fairlead.api.pods.replicas import Replicas
-from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
+from fairlead.engine.core.command import (
+    Command,
+    DeleteObject,
+    LookUpOwners,
+    ObjectRef,
+    PatchObject,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -52,7 +59,6 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
 from fairlead.engine.workloads.identity import object_ref, owner_key, owner_kind
 
 IMMEDIATELY: Final[Instant] = 0
@@ -66,6 +72,8 @@ Owners = tuple[OwnerReference, ...]
 
 
 _LoadedObjects = Replicas | tuple[ApiObject]
+_FOREIGN_OWNER: Final = "OwnerRefInvalidNamespace"
+_CONTROLLER: Final = "garbage-collector-controller"
 
 
 class _Dependent(Struct):
@@ -411,7 +419,7 @@ class GarbageCollector(Struct):
         """Record an event if an owner of `dependent` was observed in another namespace."""
         for owner in dependent.owners:
             if self._present.get(owner.uid) not in (None, "", dependent.ref.namespace):
-                self._postponed.append(foreign_owner_event(dependent.ref, owner))
+                self._postponed.append(_foreign_owner_event(dependent.ref, owner))
                 return
 
     def _collect(self, target: ObjectRef, absent: Collection[str]) -> list[Command]:
@@ -497,3 +505,26 @@ def _unblocked(dependent: _Dependent) -> Command:
 def _without(owner: ApiObject, finalizer: str) -> Command:
     kept = [one for one in owner.metadata.finalizers if one != finalizer]
     return PatchObject(object_ref(owner), {"metadata": {"finalizers": kept or None}})
+
+
+def _foreign_owner_event(dependent: ObjectRef, owner: OwnerReference) -> RecordEvent:
+    """Return the event about `dependent`, whose `owner` exists only in another namespace.
+
+    An owner must be cluster-scoped, or in the namespace of its dependents. The dependent is
+    deleted, because its owner does not exist in its namespace.
+
+    upstream: graph_builder.go: reportInvalidNamespaceOwnerRef
+    """
+    namespace = dependent.namespace
+    named = (
+        f"[{owner.api_version}/{owner.kind}, namespace: {namespace}, name: {owner.name}, "
+        f"uid: {owner.uid}]"
+    )
+    return RecordEvent(
+        regarding=dependent,
+        type="Warning",
+        reason=_FOREIGN_OWNER,
+        action=_FOREIGN_OWNER,
+        note=f'ownerRef {named} does not exist in namespace "{namespace}"',
+        reporting_controller=_CONTROLLER,
+    )

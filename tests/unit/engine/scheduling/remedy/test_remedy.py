@@ -14,8 +14,7 @@ from fairlead.conformance.scheduling.pod import build, pod_info
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
-from fairlead.engine.scheduling.remedy.search import find_remedy
-from fairlead.engine.scheduling.remedy.trial import verdict_after
+from fairlead.engine.scheduling.remedy.search import find_remedy, verdict_after
 
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 GOLDEN = Path(__file__).parents[4] / "golden" / "data" / "scheduling"
