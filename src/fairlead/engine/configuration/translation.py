@@ -27,7 +27,6 @@ from fairlead.engine.configuration.extender import extenders_of, ignored_resourc
 from fairlead.engine.configuration.feature_gate import check_required_gates
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.v1 import (
-    ClientConnectionForm,
     ConfigurationForm,
     LeaderElectionForm,
     PluginConfigForm,
@@ -91,7 +90,10 @@ def scheduler_config(
         problem = invalid(form.parallelism, "should be an integer value greater than zero")
         raise ConfigurationError("parallelism", problem)
     _check_leader_election(form.leader_election)
-    _check_client_connection(form.client_connection)
+    connection = form.client_connection
+    if connection is not None and (connection.burst or 0) < 0:
+        problem = invalid(connection.burst, "must be non-negative")
+        raise ConfigurationError("clientConnection.burst", problem)
     extenders = extenders_of(form.extenders)
     percentage = _percentage("percentageOfNodesToScore", form.percentage_of_nodes_to_score)
     ignored = ignored_resources(form.extenders)
@@ -229,14 +231,6 @@ def _check_leader_election(form: LeaderElectionForm | None) -> None:
     if lease <= renewal:
         problem = invalid(form.lease_duration or "15s", "must be greater than renewDeadline")
         raise ConfigurationError("leaderElection.leaseDuration", problem)
-
-
-def _check_client_connection(form: ClientConnectionForm | None) -> None:
-    """Raise ConfigurationError if `form` has a negative burst."""
-    # upstream: validation.go: ValidateClientConnectionConfiguration
-    if form is not None and (form.burst or 0) < 0:
-        problem = invalid(form.burst, "must be non-negative")
-        raise ConfigurationError("clientConnection.burst", problem)
 
 
 def _duration(name: str, text: str | None, default: int) -> int:

@@ -116,7 +116,11 @@ def admit(
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:
         return Admission(rejection)
-    has_room = _has_room(pod, node)
+    # Pods that the kubelet has not admitted yet are counted too, so `has_room` may be False
+    # although `pod` fits.
+    has_room = len(node.pods) <= node.allowed_pods and all(
+        node.requested_of(column) <= node.allocatable_of(column) for column, _ in pod.shape.wanted
+    )
     others = () if has_room and not pod.shape.host_ports else find_others()
     short = [] if has_room else list(_insufficient(pod, node, others, resources))
     failed = list(_failed_predicates(pod, node, others))
@@ -126,17 +130,6 @@ def admit(
     if failed:
         return Admission(failed[0])
     return _preempt(pod, others, short) if short else ADMITTED
-
-
-def _has_room(pod: PodInfo, node: NodeInfo) -> bool:
-    """Return whether `node` has enough resources for all pods on the node, including `pod`.
-
-    Pods that the kubelet has not admitted yet are counted too, so the result may be False although
-    `pod` fits.
-    """
-    return len(node.pods) <= node.allowed_pods and all(
-        node.requested_of(column) <= node.allocatable_of(column) for column, _ in pod.shape.wanted
-    )
 
 
 def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:

@@ -57,7 +57,9 @@ class _Sums:
         self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
         self.load: Amounts = self.requests
         self.nonzero_load = self.nonzero_requests
-        if _load_differs(pod):
+        # A placed pod may occupy other amounts than it requests, but only if the spec has pod-level
+        # resources, or if the status shows an in-place resize.
+        if pod.spec.resources is not None or _reported_resources_key(pod) is not None:
             self.load = columns.amounts(pod_requests(pod, existing=True))
             self.nonzero_load = pod_nonzero_requests(pod, existing=True)
         amounts = dict(self.requests)
@@ -125,15 +127,6 @@ class Shape:
             load = dict(self.load)
             self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
         return self._amounts_of[1]
-
-
-def _load_differs(pod: Pod) -> bool:
-    """Return whether a placed pod may occupy other amounts than it requests.
-
-    This is possible only if the status shows an in-place resize (`_reported_resources_key`), or if
-    the spec has pod-level resources.
-    """
-    return pod.spec.resources is not None or _reported_resources_key(pod) is not None
 
 
 def _sums_key(pod: Pod) -> bytes:

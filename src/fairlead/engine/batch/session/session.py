@@ -204,17 +204,13 @@ class Session:
         if self.admits_groups:
             self.outside = {job.id: job for job in self.jobs.values() if job.awaits_admission}
         if not self.defects.has(Defect.JOBVALID_NOOP):
-            self._find_objections()
+            for job in self.jobs.values():
+                objection = self.tiers.objection(job)
+                if objection is not None:
+                    self.objections[job.id] = objection
         for plugin in self.tiers.plugins:
             if isinstance(plugin, OnSessionOpen):
                 plugin.on_session_open(self)
-
-    def _find_objections(self) -> None:
-        """Record the reasons for which plugins exclude jobs from this session."""
-        for job in self.jobs.values():
-            found = self.tiers.objection(job)
-            if found is not None:
-                self.objections[job.id] = found
 
     def _open_queues(self) -> dict[str, QueueInfo]:
         queues = dict(self.job_table.queues)

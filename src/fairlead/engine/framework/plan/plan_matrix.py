@@ -266,16 +266,12 @@ class PlanMatrix:
             if weight != 1:
                 scores *= weight
             sums = np.add(sums, scores, out=scores)
-        return sums, self._fits(row)
-
-    def _fits(self, row: int) -> Mask | None:
-        """Return, for each member, whether its shape fits the node at `row`; None if all fit."""
-        fits: Mask | None = None
+        fits: Mask | None = None  # for each plan, whether its shape fits; None if all fit
         for judge in self._filters:
             verdicts = judge(self._shapes, self._table, row)
             if verdicts is not None:
                 fits = verdicts if fits is None else fits & verdicts
-        return fits
+        return sums, fits
 
     def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
         """Write the totals of `row` for all plans, and mark `row` as rejected or feasible in them.

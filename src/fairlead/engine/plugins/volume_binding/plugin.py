@@ -270,18 +270,9 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
             limit, old_limit = volume_limit(new), volume_limit(old)
             return limit is not None and (old_limit is None or limit > old_limit)
         case CSIDriver() as old, CSIDriver() as new:
-            return _disables_storage_capacity(old, new) and _has_inline(pod, new.metadata.name)
+            # Like upstream, this ignores claims.
+            driver, volumes = new.metadata.name, pod.pod.spec.volumes
+            has_inline = any(one.csi is not None and one.csi.driver == driver for one in volumes)
+            return old.spec.storage_capacity and not new.spec.storage_capacity and has_inline
         case _:
             return True
-
-
-def _disables_storage_capacity(old: CSIDriver, new: CSIDriver) -> bool:
-    return old.spec.storage_capacity and not new.spec.storage_capacity
-
-
-def _has_inline(pod: PodInfo, driver: str) -> bool:
-    """Return whether the pod has an inline volume of `driver`.
-
-    Like upstream, this ignores claims.
-    """
-    return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)

@@ -206,7 +206,11 @@ class DaemonSetRule:
         If `slot` is None and no node needs a change, return the next step of a rolling update.
         """
         if slot is not None:
-            self._note_stale(pods, slot)
+            # An outdated pod may have been adopted, or have appeared after its creation was in
+            # flight, since the update began.
+            for name in pods.by_slot.get(slot, ()):
+                if name not in self.stale and self._is_outdated(pods.pods[name]):
+                    self.stale[name] = None
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
         plans = [self._plan_node(pods, one, now) for one in slots]
@@ -218,17 +222,6 @@ class DaemonSetRule:
         )
         is_busy = plan.create or plan.delete or plan.again_at is not None
         return plan if is_busy else self.follow(pods, now)
-
-    def _note_stale(self, pods: PodSet, slot: str) -> None:
-        """Add the outdated pods of the node `slot` to `stale`.
-
-        `stale` already contains the outdated pods that existed when the update began. Later, the
-        DaemonSet may adopt an outdated pod, or an outdated pod whose creation was in flight may
-        appear.
-        """
-        for name in pods.by_slot.get(slot, ()):
-            if name not in self.stale and self._is_outdated(pods.pods[name]):
-                self.stale[name] = None
 
     def _is_outdated(self, pod: Pod) -> bool:
         return self.history.revision_of(pod) != self.update

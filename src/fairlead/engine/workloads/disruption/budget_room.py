@@ -173,8 +173,9 @@ class BudgetRoom:
     def _limit(self, key: str, state: BudgetState, now: Instant) -> BudgetLimit:
         budget, rule = state.budget, _rule(state.budget.view)
         members, owner = len(budget.members), _owner(state.budget.view)
+        namespace, expected = budget.view.metadata.namespace, budget.view.status.expected_pods
         try:
-            scale = self._scale(state)
+            scale = self._scales.total(namespace, budget.owners, expected)
         except BudgetError as cause:
             if budget.needs_scale:
                 return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause), owner)
@@ -207,16 +208,6 @@ class BudgetRoom:
         """
         namespace, owners = state.budget.view.metadata.namespace, state.budget.owners
         return bool(owners) and all(self._scales.has_scale(namespace, one) for one in owners)
-
-    def _scale(self, state: BudgetState) -> int:
-        """Return the sum of the scales of the controllers of the budget's pods.
-
-        If the objects of all these controllers are unknown, and expectedPods in the budget's status
-        is not 0, return expectedPods instead. Raises BudgetError for a controller of a kind that
-        has no scale.
-        """
-        view, owners = state.budget.view, state.budget.owners
-        return self._scales.total(view.metadata.namespace, owners, view.status.expected_pods)
 
 
 def _owner(view: PodDisruptionBudget) -> str:

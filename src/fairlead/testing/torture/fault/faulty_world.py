@@ -22,7 +22,7 @@ from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.suspension import WebhookAnswer
 from fairlead.engine.core.command import IssuedCommand, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -49,6 +49,8 @@ from fairlead.worlds.local.world import LocalWorld
 HOLD_MAX: Final[DurationNs] = seconds(5)  # same as HOLD_MAX in worlds/cluster/world.py
 COMMANDS_PER_INSTANT_MAX: Final = 20_000
 INJECTED: Final = "injected fault"
+# Faults do not delete objects of these kinds; the changes of a scenario may.
+_KEPT: Final = ("Node", "Namespace", "Lease", "ResourceQuota")
 
 
 class EndlessInstantError(Exception):
@@ -191,7 +193,7 @@ class FaultyWorld:
         if kind is None or not ref.name:
             return
         try:
-            if fault.kind is FaultKind.TARGET_DELETED and not _keeps_cluster(kind):
+            if fault.kind is FaultKind.TARGET_DELETED and kind.kind not in _KEPT:
                 store.delete(kind, ref.namespace, ref.name, now)
             else:
                 mark = {"metadata": {"annotations": {"torture": str(now)}}}
@@ -324,11 +326,3 @@ def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[S
         if isinstance(one, ObjectDeleted) and uid in known:
             yield one
     yield from (one for one in last.values() if isinstance(one, ObjectChanged))
-
-
-def _keeps_cluster(kind: Kind) -> bool:
-    """Return whether faults must not delete objects of `kind`.
-
-    The changes of a scenario may delete such objects.
-    """
-    return kind.kind in ("Node", "Namespace", "Lease", "ResourceQuota")
