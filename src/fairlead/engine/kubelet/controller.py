@@ -36,9 +36,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.heartbeat import Heartbeats
 from fairlead.engine.kubelet.mirror_pods import MirrorPods
 from fairlead.engine.kubelet.node_pressure import NodePressure
+from fairlead.engine.kubelet.node_status.heartbeat import Heartbeats
 from fairlead.engine.kubelet.pod_lifecycle import deletion_requested_at
 from fairlead.engine.kubelet.pod_workers import PodWorkers
 from fairlead.engine.state.cluster import Cluster

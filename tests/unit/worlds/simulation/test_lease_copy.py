@@ -15,7 +15,7 @@ from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import KUBELET
-from fairlead.engine.kubelet.heartbeat import first_renewals, write_lease
+from fairlead.engine.kubelet.node_status.heartbeat import first_renewals, write_lease
 from fairlead.testing.builders import make_node
 from fairlead.worlds.perform import perform
 from fairlead.worlds.seeded_ids import SeededIds

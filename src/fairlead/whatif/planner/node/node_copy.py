@@ -39,7 +39,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.kubelet.node_condition import HEALTHY
+from fairlead.engine.kubelet.node_status.node_condition import HEALTHY
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.change.static_pod import static_pod_name, static_pod_on
 from fairlead.whatif.planner.cluster_model import ClusterModel, Dependent

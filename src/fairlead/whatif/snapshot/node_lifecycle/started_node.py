@@ -42,7 +42,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import GROUP, INITIALIZED, NODE_POOL, REGISTERED
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.node_condition import HEALTHY
+from fairlead.engine.kubelet.node_status.node_condition import HEALTHY
 from fairlead.engine.nodelifecycle.well_known import NETWORK_UNAVAILABLE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.installed_autoscaler import installed_flags

@@ -14,7 +14,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.node_condition import HEALTHY
+from fairlead.engine.kubelet.node_status.node_condition import HEALTHY
 
 CAPACITY: Final = {
     "cpu": "4",

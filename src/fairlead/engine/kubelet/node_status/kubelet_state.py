@@ -17,7 +17,7 @@ from fairlead.api.lease import Renewals
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, RecordEvent, node_ref
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.node_condition import Conditions, with_reports
+from fairlead.engine.kubelet.node_status.node_condition import Conditions, with_reports
 
 REPORTING_CONTROLLER: Final = "kubelet"
 

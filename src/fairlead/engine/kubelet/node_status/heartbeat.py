@@ -36,8 +36,13 @@ from fairlead.engine.core.command import Command, CreateObject, ObjectRef, Patch
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.reporter import KubeletFlapped, Reporter, SilentReporter
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.kubelet.kubelet_state import KubeletState, read_behaviour
-from fairlead.engine.kubelet.node_condition import HEALTHY, found_conditions, needs_post, post
+from fairlead.engine.kubelet.node_status.kubelet_state import KubeletState, read_behaviour
+from fairlead.engine.kubelet.node_status.node_condition import (
+    HEALTHY,
+    found_conditions,
+    needs_post,
+    post,
+)
 
 RETRY_AFTER: Final = seconds(1)
 REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
