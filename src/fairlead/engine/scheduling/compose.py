@@ -31,13 +31,13 @@ from fairlead.engine.framework.trial import Trial
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.plugins.registry import IN_TREE, Factory
+from fairlead.engine.scheduling.equivalence_cache.repeated_failure import RepeatedFailures
+from fairlead.engine.scheduling.equivalence_cache.repeated_placement import RepeatedPlacements
 from fairlead.engine.scheduling.extender.extender import Extender
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy, policy_of
-from fairlead.engine.scheduling.repeated_failure import RepeatedFailures
-from fairlead.engine.scheduling.repeated_placement import RepeatedPlacements
 from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo

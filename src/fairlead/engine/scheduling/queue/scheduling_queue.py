@@ -33,7 +33,7 @@ from fairlead.engine.framework.cluster_event import (
     wakes_alike,
 )
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.equivalence_key import equivalence_key
+from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
 from fairlead.engine.scheduling.queue.entry_queue import EntryQueue
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents

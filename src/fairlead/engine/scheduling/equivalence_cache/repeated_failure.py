@@ -23,7 +23,7 @@ from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.decision import Failure
-from fairlead.engine.scheduling.equivalence_key import equivalence_key
+from fairlead.engine.scheduling.equivalence_cache.equivalence_key import equivalence_key
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
