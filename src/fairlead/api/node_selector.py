@@ -32,6 +32,7 @@ __all__ = [
     "node_selector_matches",
     "preferred_term_error",
     "preferred_terms_error",
+    "required_node_affinity",
     "required_node_affinity_matches",
     "required_selector_error",
     "requirement_matches",
@@ -51,12 +52,19 @@ _NOT_ONE_GIVEN: Final = "for 'Gt', 'Lt' operators, exactly one value is required
 _NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
 
 
+def required_node_affinity(spec: PodSpec) -> NodeSelector | None:
+    """Return the required node affinity of a pod; None if it has none."""
+    if spec.affinity is None or spec.affinity.node_affinity is None:
+        return None
+    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
 def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str) -> bool:
     """Return True if a node matches the nodeSelector and required node affinity of `spec`."""
     # upstream: nodeaffinity.go:RequiredNodeAffinity.Match
     if any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
-    required = _required(spec)
+    required = required_node_affinity(spec)
     return required is None or node_selector_matches(required, labels, node_name)
 
 
@@ -86,7 +94,7 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     is () if the requirements of each term contradict each other, so that no node can match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
-    required = _required(spec)
+    required = required_node_affinity(spec)
     if required is None or not required.node_selector_terms:
         return None
     names: set[str] = set()
@@ -128,12 +136,6 @@ def required_selector_error(selector: NodeSelector) -> str | None:
             for problem in _problems(term)
         )
     )
-
-
-def _required(spec: PodSpec) -> NodeSelector | None:
-    if spec.affinity is None or spec.affinity.node_affinity is None:
-        return None
-    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
 
 def _is_name_in(requirement: NodeSelectorRequirement) -> bool:

@@ -75,6 +75,7 @@ def build_engine(
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
+    has_rules = config.scheduler.version.device_taint_rules
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch, cluster),)),
         ("workloads", workload_controllers(config.workloads)),
@@ -83,7 +84,7 @@ def build_engine(
             "volumes",
             (ResourceClaims(config.workloads), volume_controller(volumes, config.workloads)),
         ),
-        ("volumes", (_device_taint_eviction(config, reporter),)),
+        ("volumes", (DeviceTaintEviction(reporter, has_rules=has_rules),)),
         # Fairlead's volume controller also provisions volumes. If another program's volume
         # controller runs instead, it needs a separate provisioner.
         (
@@ -127,11 +128,6 @@ def _finalizers(config: EngineConfig) -> tuple[Controller, ...]:
         return ()
     nodes = NodeFinalizers(drains=config.karpenter is None)
     return (nodes, PodFinalizers(), ResourceFinalizers())
-
-
-def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:
-    has_rules = config.scheduler.version.device_taint_rules
-    return DeviceTaintEviction(reporter, has_rules=has_rules)
 
 
 def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, ...]:

@@ -20,6 +20,7 @@ from fairlead.api.node_selector import (
     name_restriction,
     node_selector_matches,
     preferred_terms_error,
+    required_node_affinity,
     required_node_affinity_matches,
     required_selector_error,
     term_matches,
@@ -121,7 +122,8 @@ class NodeAffinity:
         Returns SKIP if no node can be rejected, and CONFLICT if no name is allowed.
         """
         spec = pod.shape.spec
-        if self._enforced is None and not spec.node_selector and not _has_required(spec):
+        has_required = required_node_affinity(spec) is not None
+        if self._enforced is None and not spec.node_selector and not has_required:
             return SKIP
         names = name_restriction(spec)
         if names is None:
@@ -145,8 +147,9 @@ class NodeAffinity:
         for key, value in spec.node_selector.items():
             column = table.label_column(key)
             fits &= column.ids[rows] == column.id_of(value)
-        if _has_required(spec):
-            fits &= _required_mask(spec, table, rows)
+        required = required_node_affinity(spec)
+        if required is not None:
+            fits &= _selector_mask(required, table, rows)
         codes = (~fits).astype(np.int32)
         if self._enforced is not None:
             codes[~_selector_mask(self._enforced, table, rows)] = 2
@@ -200,26 +203,11 @@ def _matches(spec: PodSpec, node: Node) -> bool:
     return required_node_affinity_matches(spec, node.metadata.labels, node.metadata.name)
 
 
-def _has_required(spec: PodSpec) -> bool:
-    affinity = spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return False
-    return affinity.node_affinity.required_during_scheduling_ignored_during_execution is not None
-
-
 def _preferred(spec: PodSpec) -> tuple[PreferredSchedulingTerm, ...]:
     affinity = spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return ()
     return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
-
-
-def _required_mask(spec: PodSpec, table: NodeTable, rows: Rows) -> Mask:
-    assert spec.affinity is not None
-    assert spec.affinity.node_affinity is not None
-    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    assert required is not None
-    return _selector_mask(required, table, rows)
 
 
 def _selector_mask(selector: NodeSelector, table: NodeTable, rows: Rows) -> Mask:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from fairlead.api.node_selector import required_node_affinity
 from fairlead.api.objects import (
     Affinity,
     Node,
@@ -75,10 +76,7 @@ def _is_known_fact(node: NodeInfo, key: str) -> bool:
 
 def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
     """Return the terms of the node affinity that `pod` requires."""
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return ()
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    required = required_node_affinity(pod.spec)
     return required.node_selector_terms if required is not None else ()
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.node_selector import required_node_affinity, required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.replicas import Replicas
@@ -81,10 +81,9 @@ def pinned(template: Json, node: str) -> Json:
 def target_node(pod: Pod) -> str:
     """Return the name of the node that the pod is bound or pinned to, or "" if there is none."""
     # upstream: daemonset_util.go:GetTargetNodeName
-    affinity = pod.spec.affinity
-    if pod.spec.node_name or affinity is None or affinity.node_affinity is None:
+    if pod.spec.node_name:
         return pod.spec.node_name
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    required = required_node_affinity(pod.spec)
     for term in required.node_selector_terms if required is not None else ():
         for one in term.match_fields:
             if one.key == NAME_FIELD and one.operator == "In" and len(one.values) == 1:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.api.node_selector import required_node_affinity
 from fairlead.api.objects import NodeSelectorRequirement, NodeSelectorTerm, Pod
 from fairlead.api.text.integer import parse_int64
 from fairlead.engine.autoscaling.karpenter.labels import (
@@ -43,10 +44,9 @@ def avoids_karpenter(pod: Pod) -> bool:
 
 def pod_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
     """Return upstream's text about requirements that no node can meet; None if there are none."""
-    problems = [
-        *(problem for one in _selector_terms(pod) for problem in _term_problems(one, options)),
-        *(problem for one in _required_terms(pod) for problem in _term_problems(one, options)),
-    ]
+    required = required_node_affinity(pod.spec)
+    terms = [*_selector_terms(pod), *(required.node_selector_terms if required is not None else ())]
+    problems = [problem for term in terms for problem in _term_problems(term, options)]
     volume = volume_problem(pod, storage, options)
     if volume is not None:
         problems.append(volume)
@@ -57,14 +57,6 @@ def _selector_terms(pod: Pod) -> Iterator[NodeSelectorTerm]:
     for key, value in sorted(pod.spec.node_selector.items()):
         one = NodeSelectorRequirement(key=key, operator="In", values=(value,))
         yield NodeSelectorTerm(match_expressions=(one,))
-
-
-def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None:
-        return ()
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    return required.node_selector_terms if required is not None else ()
 
 
 def _term_problems(term: NodeSelectorTerm, options: KarpenterOptions) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from fairlead.api.node_selector import required_node_affinity
 from fairlead.api.objects import Pod, Taint, Toleration, TopologySpreadConstraint
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,
@@ -74,13 +75,7 @@ class TopologyNodeFilter:
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
     """Return the filter that decides which nodes `constraint`, a constraint of `pod`, counts."""
     selector = label_requirements(pod.spec.node_selector)
-    affinity = pod.spec.affinity
-    node_affinity = affinity.node_affinity if affinity is not None else None
-    required = (
-        node_affinity.required_during_scheduling_ignored_during_execution
-        if node_affinity is not None
-        else None
-    )
+    required = required_node_affinity(pod.spec)
     alternatives: tuple[Requirements, ...] = (selector,)
     if required is not None:
         alternatives = tuple(
