@@ -49,7 +49,7 @@ from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.follow_up_pace import FollowUpPace
-from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.identity import object_ref, owner_key
 from fairlead.engine.workloads.job.finished_condition import can_only_fail
 from fairlead.engine.workloads.job.progress import FinishedCondition
 from fairlead.engine.workloads.job.rule import JobRule
@@ -236,7 +236,7 @@ class Workloads:
             case Node():
                 return self._observe_node(one, now)
             case Deployment():
-                self._writer.observe(_ref(one))
+                self._writer.observe(object_ref(one))
                 self._rollouts.observe(one)
                 if one.metadata.deletion_timestamp:
                     self._stop_replacing(one)
@@ -266,7 +266,7 @@ class Workloads:
                 self._nodes.pop(one.metadata.name, None)
                 return self._reconcile_daemon_sets(one.metadata.name, now)
             case Deployment():
-                self._writer.forget(_ref(one))
+                self._writer.forget(object_ref(one))
                 self._stop_replacing(one)
                 return self._rollouts.forget(one, now)
             case ControllerRevision():
@@ -298,7 +298,7 @@ class Workloads:
 
     def _observe_owner(self, owner: Owner, now: Instant) -> list[Command]:
         key, is_news = self._learn_owner(owner)
-        self._writer.observe(_ref(owner))
+        self._writer.observe(object_ref(owner))
         commands: list[Command] = []
         if is_news:
             commands += unusable_template_events(owner) + self._pod_sets.reconcile(key, None, now)
@@ -332,7 +332,7 @@ class Workloads:
         if key not in self._pod_sets.sets:
             return
         self._daemon_sets.pop(key, None)
-        self._writer.forget(_ref(owner))
+        self._writer.forget(object_ref(owner))
         self._status.forget(key)
         self._pace.forget(key)
         self._histories.forget_owner(key)
@@ -465,11 +465,6 @@ class Workloads:
             case _:
                 pass
         return []
-
-
-def _ref(one: Owner | Deployment) -> ObjectRef:
-    meta = one.metadata
-    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:

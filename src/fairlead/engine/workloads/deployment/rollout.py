@@ -40,7 +40,7 @@ from fairlead.engine.workloads.deployment.rolling_update import (
     is_scaling,
     proportional,
 )
-from fairlead.engine.workloads.identity import template_hash
+from fairlead.engine.workloads.identity import object_ref, template_hash
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import (
     TEMPLATE_HASH_LABEL,
@@ -110,7 +110,7 @@ class Rollout(Struct):
     @property
     def ref(self) -> ObjectRef:
         """Object reference of the Deployment."""
-        return _ref("Deployment", self.deployment)
+        return object_ref(self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
         """Add a ReplicaSet that the dump lacks; its initial size is the number of active `pods`."""
@@ -253,7 +253,7 @@ class Rollout(Struct):
         self.writing[key] = None
         annotations = size_annotations(bounds)
         patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
-        return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
+        return PatchObject(object_ref(self.replica_sets[key]), patch)
 
     def cleanup_commands(self, sets: dict[str, PodSet]) -> list[Command]:
         """Return deletions of old, empty ReplicaSets that exceed revisionHistoryLimit."""
@@ -265,7 +265,7 @@ class Rollout(Struct):
         ]
         excess = len(old) - self.deployment.spec.revision_history_limit
         return [
-            DeleteObject(_ref(REPLICA_SET, self.replica_sets[key]), why=WHY_HISTORY)
+            DeleteObject(object_ref(self.replica_sets[key]), why=WHY_HISTORY)
             for _, _, key in sorted(old)[: max(0, excess)]
             if not self.replica_sets[key].spec.replicas and key not in self.requested
             if key not in sets or not sets[key].active
@@ -344,11 +344,6 @@ def _newest(implied: dict[str, PodSet]) -> str:
         if pods.pods
     ]
     return max(ages)[1] if ages else ""
-
-
-def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:
-    meta = one.metadata
-    return ObjectRef(kind, meta.namespace, meta.name, meta.uid)
 
 
 def replica_set_manifest(

@@ -15,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import BudgetStatus
-from fairlead.engine.workloads.identity import CONTROLLER_NAMES, owner_event
+from fairlead.engine.workloads.identity import CONTROLLER_NAMES, object_ref, owner_event
 
 KIND: Final = "PodDisruptionBudget"
 ALLOWED: Final = "DisruptionAllowed"
@@ -47,7 +47,7 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
         if allowed
         else Condition(ALLOWED, "False", INSUFFICIENT)
     )
-    return PatchStatus(_ref(view), fields, (condition,))
+    return PatchStatus(object_ref(view), fields, (condition,))
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
@@ -56,7 +56,7 @@ def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
     `message` is the error text for the condition.
     """
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
-    return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
+    return PatchStatus(object_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
 
 ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatus]
@@ -99,7 +99,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     """Return the event about a budget's pods: Normal for NO_PODS, Warning for UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
-        return owner_event(_ref(view), NO_PODS, "No matching pods found")
+        return owner_event(object_ref(view), NO_PODS, "No matching pods found")
     from fairlead.api.text.go_selector import go_selector  # noqa: PLC0415 - rarely needed
 
     selector = view.spec.selector
@@ -110,7 +110,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
         "result in undefined behavior. To account for these pods please set "
         '".spec.minAvailable" field of the PDB to an integer value.'
     )
-    return owner_event(_ref(view), UNMANAGED, note, is_warning=True)
+    return owner_event(object_ref(view), UNMANAGED, note, is_warning=True)
 
 
 def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
@@ -136,9 +136,4 @@ def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
 def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:
     """Return the event that reports why the number of expected pods cannot be computed."""
     note = f"Failed to calculate the number of expected pods: {message}"
-    return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
-
-
-def _ref(view: PodDisruptionBudget) -> ObjectRef:
-    meta = view.metadata
-    return ObjectRef(KIND, meta.namespace, meta.name, meta.uid)
+    return owner_event(object_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)

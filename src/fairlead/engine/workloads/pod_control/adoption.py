@@ -36,7 +36,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.selector import map_selector, selector_matches
-from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
@@ -48,7 +48,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.identity import object_ref, ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 
 Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
@@ -146,7 +146,7 @@ class Adoption:
             return []
         self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
-        return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
+        return [PatchObject(object_ref(one), {"metadata": {"ownerReferences": kept or None}})]
 
     def _adopt(self, child: Child, owners: Iterable[Adopter]) -> list[Command]:
         meta = child.metadata
@@ -158,7 +158,7 @@ class Adoption:
                 self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = reference, child
                 references = [as_json(each) for each in meta.owner_references]
                 patch = {"ownerReferences": [*references, controller_reference(reference)]}
-                return [PatchObject(_ref(child), {"metadata": patch})]
+                return [PatchObject(object_ref(child), {"metadata": patch})]
         return []
 
     def _forget(self, one: ApiObject) -> None:
@@ -206,8 +206,3 @@ def _reference(owner: Adopter) -> OwnerReference:
         controller=True,
         block_owner_deletion=True,
     )
-
-
-def _ref(one: Child) -> ObjectRef:
-    meta = one.metadata
-    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)

@@ -26,8 +26,8 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import selector_matches
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
-from fairlead.engine.workloads.identity import template_hash
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
+from fairlead.engine.workloads.identity import object_ref, template_hash
 from fairlead.engine.workloads.pod_control.pod_template import read_template, same_template
 
 RevisionOwner = StatefulSet | DaemonSet
@@ -137,7 +137,7 @@ class History(Struct):
             self.requested[self.update] = None
             written = [self._create(newest + 1)]
         elif view.revision <= newest:
-            written = [PatchObject(self._ref(view), {"revision": newest + 1})]
+            written = [PatchObject(object_ref(view), {"revision": newest + 1})]
         return written + self._truncated(set(live))
 
     def not_created(self, name: str, *, is_taken: bool) -> None:
@@ -220,13 +220,9 @@ class History(Struct):
         unused = [name for _, name in others if name not in live]
         counted = unused if isinstance(self.owner, StatefulSet) else others
         return [
-            DeleteObject(self._ref(self.views[name]), why=WHY_HISTORY)
+            DeleteObject(object_ref(self.views[name]), why=WHY_HISTORY)
             for name in unused[: max(0, len(counted) - limit)]
         ]
-
-    def _ref(self, view: ControllerRevision) -> ObjectRef:
-        meta = view.metadata
-        return ObjectRef(CONTROLLER_REVISION, meta.namespace, meta.name, meta.uid)
 
 
 class Histories(Struct):
