@@ -54,12 +54,9 @@ def no_overload() -> CelError:
 
 def no_such_key(key: Any) -> CelError:
     """Return the error for reading a key that is not in the map."""
-    shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
+    is_word = key is None or isinstance(key, bool)
+    shown = {True: "true", False: "false", None: "null"}.get(key) if is_word else key
     return CelError(f"no such key: {shown}")
-
-
-def _is_word(key: Any) -> bool:
-    return key is None or isinstance(key, bool)
 
 
 def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:

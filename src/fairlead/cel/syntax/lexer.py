@@ -114,7 +114,8 @@ def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> in
 
 def text_of(token: LexicalToken) -> str:
     """Return the value of a string literal. Raises ValueError for an invalid code point."""
-    return "".join(_characters(token.text))
+    body, is_raw = _body(token.text)
+    return body if is_raw else "".join(map(_character, _ESCAPED.finditer(body)))
 
 
 def bytes_of(token: LexicalToken) -> bytes:
@@ -126,11 +127,6 @@ def bytes_of(token: LexicalToken) -> bytes:
     if is_raw:
         return body.encode()
     return b"".join(map(_bytes, _ESCAPED.finditer(body)))
-
-
-def _characters(literal: str) -> list[str]:
-    body, is_raw = _body(literal)
-    return [body] if is_raw else [_character(one) for one in _ESCAPED.finditer(body)]
 
 
 def _body(literal: str) -> tuple[str, bool]:

@@ -11,7 +11,6 @@ upstream: pkg/scheduler/schedule_one.go: schedulePod
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -113,11 +112,6 @@ class Meter:
     def _timed(self, plugin: str, method: Method, bound_method: BoundMethod) -> BoundMethod:
         key = (plugin, method.point)
         time = self._times.setdefault(key, PluginTime(*key))
-        return self._timing(key, time, bound_method)
-
-    def _timing(
-        self, key: tuple[str, str], time: PluginTime, bound_method: BoundMethod
-    ) -> Callable[..., Any]:
         stopwatch, before = self._stopwatch, self._before
 
         def timed(*args: Any) -> Any:

@@ -32,7 +32,10 @@ class NamedTaintToleration(TaintToleration):
         """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         tolerations = pod.shape.spec.tolerations
         taint = find_untolerated(node.node.spec.taints, tolerations, REJECTING)
-        return None if taint is None else _untolerated(taint)
+        if taint is None:
+            return None
+        reason = f"node(s) had taint {{{taint.key}: {taint.value}}}, that the pod didn't tolerate"
+        return unresolvable(reason).by(TaintToleration.name)
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -50,11 +53,6 @@ class NamedTaintToleration(TaintToleration):
                 known[taints] = code
             codes[i] = known[taints]
         return Verdicts(codes, (_UNMATCHED, *statuses))
-
-
-def _untolerated(taint: Taint) -> Status:
-    reason = f"node(s) had taint {{{taint.key}: {taint.value}}}, that the pod didn't tolerate"
-    return unresolvable(reason).by(TaintToleration.name)
 
 
 class SelectorNodeAffinity(NodeAffinity):

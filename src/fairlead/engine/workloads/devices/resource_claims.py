@@ -55,6 +55,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.identity import object_ref
 
 CLAIM_REFUSED: Final = "FailedResourceClaimCreation"
 
@@ -293,7 +294,7 @@ class ResourceClaims:
             commands.append(finalizer_removal(claim))
         if is_useless and not is_going:
             self._deleting[claim.key] = None
-            commands.append(DeleteObject(claim_ref(claim), why="made for a pod"))
+            commands.append(DeleteObject(object_ref(claim), why="made for a pod"))
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
@@ -408,16 +409,10 @@ def reserved_for_patch(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> P
     if not left:
         fields |= {"allocation": None, "devices": None}
     version = claim.metadata.resource_version
-    return PatchStatus(claim_ref(claim), fields, resource_version=version)
+    return PatchStatus(object_ref(claim), fields, resource_version=version)
 
 
 def finalizer_removal(claim: ResourceClaim) -> PatchObject:
     """Return the patch that removes the claim's delete-protection finalizer."""
     finalizers = [one for one in claim.metadata.finalizers if one != FINALIZER]
-    return PatchObject(claim_ref(claim), {"metadata": {"finalizers": finalizers or None}})
-
-
-def claim_ref(claim: ResourceClaim) -> ObjectRef:
-    """Return the object reference of the claim."""
-    meta = claim.metadata
-    return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)
+    return PatchObject(object_ref(claim), {"metadata": {"finalizers": finalizers or None}})
