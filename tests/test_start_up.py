@@ -30,7 +30,7 @@ NEEDLESS = (
     "fairlead.engine.batch.session",
     "fairlead.engine.configuration.v1",  # configuration files of the scheduler
     "fairlead.engine.plugins.dynamic_resources.allocator",
-    "fairlead.engine.scheduling.preemption.dry_run",
+    "fairlead.engine.scheduling.preemption.dry_run.dry_run",
     "fairlead.engine.workloads.endpoints",  # clients of a served cluster
     "fairlead.whatif.report",  # other forms of output
     "rich",

@@ -29,12 +29,12 @@ from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.nominated_pods import only_fit
-from fairlead.engine.scheduling.preemption.policy import RULES
-from fairlead.engine.scheduling.preemption.victim_columns import VictimColumns, guarded_rows
-from fairlead.engine.scheduling.preemption.victims import (
+from fairlead.engine.scheduling.preemption.dry_run.victim_columns import VictimColumns, guarded_rows
+from fairlead.engine.scheduling.preemption.dry_run.victims import (
     select_victims_by_resources,
     select_victims_on_node,
 )
+from fairlead.engine.scheduling.preemption.policy import RULES
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.random_cluster import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
-from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS
+from fairlead.engine.scheduling.preemption.dry_run.victims import NO_VICTIMS
 from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 
 GROUP = "pod group is unschedulable"

@@ -12,8 +12,8 @@ from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.plugins.taint_toleration import UNTOLERATED
 from fairlead.engine.plugins.volume_binding import node_volumes
 from fairlead.engine.scheduling.preemption.default_preemption import NOT_HELPFUL
+from fairlead.engine.scheduling.preemption.dry_run.victims import NO_VICTIMS
 from fairlead.engine.scheduling.preemption.eligibility import NEVER
-from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS
 from fairlead.whatif.report.write import asset
 
 MEANINGS = re.compile(r"^const MEANINGS = \[\n(.*?)^\];$", re.MULTILINE | re.DOTALL)

@@ -26,7 +26,7 @@ from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.pod_info import PodInfo
 
 if TYPE_CHECKING:
-    from fairlead.engine.scheduling.preemption.dry_run import DryRun
+    from fairlead.engine.scheduling.preemption.dry_run.dry_run import DryRun
     from fairlead.engine.scheduling.preemption.evaluator import Evaluator
     from fairlead.engine.scheduling.preemption.pick import Pick
 

@@ -17,8 +17,8 @@ from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.scheduling.preemption.args import CandidateSample
-from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
-from fairlead.engine.scheduling.preemption.dry_run import DryRun, DryRuns
+from fairlead.engine.scheduling.preemption.dry_run.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run.dry_run import DryRun, DryRuns
 from fairlead.engine.scheduling.preemption.pick import Pick, pick_one_node
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.pod_info import PodInfo

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from fairlead.engine.framework.interface import Rows
-from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run.candidate_columns import CandidateColumns
 
 ONLY_CANDIDATE: Final = "only candidate"
 AT_RANDOM: Final = "random among equals"

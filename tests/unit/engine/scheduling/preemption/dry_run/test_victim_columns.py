@@ -20,18 +20,18 @@ from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.nominated_pods import only_fit
-from fairlead.engine.scheduling.preemption import victim_columns
-from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
-from fairlead.engine.scheduling.preemption.victim_columns import (
+from fairlead.engine.scheduling.preemption.dry_run import victim_columns
+from fairlead.engine.scheduling.preemption.dry_run.victim_columns import (
     NO_POD,
     VictimColumns,
     guarded_rows,
 )
-from fairlead.engine.scheduling.preemption.victims import (
+from fairlead.engine.scheduling.preemption.dry_run.victims import (
     NO_VICTIMS,
     select_victims_by_resources,
     select_victims_on_node,
 )
+from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.state import change_log
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.disruption_budgets import DisruptionBudgets

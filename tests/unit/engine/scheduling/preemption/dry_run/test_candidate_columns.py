@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.engine.core.status import unschedulable
 from fairlead.engine.framework.candidate import Candidate
-from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.pick import pick_one_node
 from fairlead.engine.scheduling.preemption.policy import RULES
 from fairlead.testing.builders import make_node, make_pod

@@ -20,9 +20,12 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.preemption import dry_run
-from fairlead.engine.scheduling.preemption.cluster_verdicts import ClusterVerdicts, cluster_verdicts
-from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS, select_victims_on_node
+from fairlead.engine.scheduling.preemption.dry_run import dry_run
+from fairlead.engine.scheduling.preemption.dry_run.cluster_verdicts import (
+    ClusterVerdicts,
+    cluster_verdicts,
+)
+from fairlead.engine.scheduling.preemption.dry_run.victims import NO_VICTIMS, select_victims_on_node
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod

@@ -48,24 +48,24 @@ from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.nominated_pods import only_fit
 from fairlead.engine.scheduling.preemption.args import CandidateSample
-from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
-from fairlead.engine.scheduling.preemption.cluster_verdicts import (
+from fairlead.engine.scheduling.preemption.dry_run.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run.cluster_verdicts import (
     ClusterVerdicts,
     Codes,
     cluster_verdicts,
 )
-from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
-from fairlead.engine.scheduling.preemption.victim_columns import (
+from fairlead.engine.scheduling.preemption.dry_run.victim_columns import (
     NO_POD,
     VictimColumns,
     can_rate,
     guarded_rows,
 )
-from fairlead.engine.scheduling.preemption.victims import (
+from fairlead.engine.scheduling.preemption.dry_run.victims import (
     NO_VICTIMS,
     select_victims_by_resources,
     select_victims_on_node,
 )
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.disruption_budgets import DisruptionBudgets
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_info import NodeInfo

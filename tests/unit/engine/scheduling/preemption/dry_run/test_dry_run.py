@@ -16,10 +16,10 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.preemption import dry_run
-from fairlead.engine.scheduling.preemption.dry_run import DryRuns
+from fairlead.engine.scheduling.preemption.dry_run import dry_run
+from fairlead.engine.scheduling.preemption.dry_run.dry_run import DryRuns
+from fairlead.engine.scheduling.preemption.dry_run.victims import select_victims_on_node
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
-from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
 from fairlead.engine.state import change_log
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
