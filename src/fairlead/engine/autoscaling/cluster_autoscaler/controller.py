@@ -28,8 +28,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_expendable,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import scale_up_delay
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import scale_up_delay
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,

@@ -32,11 +32,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.expander.chain import Choice
 from fairlead.engine.autoscaling.cluster_autoscaler.fleet_repair import FleetRepair, RepairError
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import (
-    PodList,
-    are_all_new,
-    without_young,
-)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.actuation.actuator import Actuator
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import ScaleDownPlanner
@@ -46,6 +41,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.status import (
     ScaleDownStatus,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.orchestrator import ScaleUpOrchestrator
+from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.pod_list import (
+    PodList,
+    are_all_new,
+    without_young,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaleup.status import (
     NoScaleUpInfo,
     ScaleUpResult,
