@@ -214,7 +214,11 @@ def metrics_of(
         curve = load.get(source.name)
         groups, problem = None, NO_TARGET
         if source.target.average_value is not None or source.target.average_utilization is not None:
-            groups, problem = _groups(pods, source, load, config, now, readings)
+            metered = MeteredResource(source.name, source.container, has_load=source.name in load)
+            try:
+                groups, problem = group_pods(pods, metered, config, now, readings), ""
+            except MetricError as cause:
+                problem = f"{_attempt(source)}: {cause}"
         found.append(Metric(spec, namespace, tolerances, groups, curve, problem))
     return tuple(found)
 
@@ -235,21 +239,6 @@ def tolerances_of(
 def _tolerance(rules: ScalingRules, default: float) -> float:
     stated = rules.tolerance
     return default if stated is None else parse_quantity(stated).nano / NANOS_PER_UNIT
-
-
-def _groups(
-    pods: Collection[Pod],
-    source: MetricSource,
-    load: WorkloadLoad,
-    config: HorizontalPodAutoscalerConfig,
-    now: Instant,
-    readings: PodReadings,
-) -> tuple[PodGroups | None, str]:
-    metered = MeteredResource(source.name, source.container, has_load=source.name in load)
-    try:
-        return group_pods(pods, metered, config, now, readings), ""
-    except MetricError as problem:
-        return None, f"{_attempt(source)}: {problem}"
 
 
 def _source(spec: MetricSpec) -> MetricSource:
