@@ -105,19 +105,16 @@ def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) 
 def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
     """Return the CEL variables for a request; objects are converted to the kind `matched`."""
     request = admission_request(attributes, matched)
+    write = attributes.write
+    # The server itself, which makes some requests, has no authorizer.
+    requester = None if write.user is None else RequesterAuthorizer(write.rights, write.user)
     return {
         "object": converted_object(attributes, matched),
         "oldObject": converted_old_object(attributes, matched),
         "request": request,
         "namespaceObject": namespace_of(attributes, storage),
-        **authorizer_variables(request, _requester_authorizer(attributes)),
+        **authorizer_variables(request, requester),
     }
-
-
-def _requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
-    """Return the authorizer for the requesting user; None if the server itself is the requester."""
-    write = attributes.write
-    return None if write.user is None else RequesterAuthorizer(write.rights, write.user)
 
 
 def _equivalent_kinds(kind: Kind, storage: Storage) -> Iterator[Kind]:

@@ -108,7 +108,11 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata, and
         ApiError 413 if the defaults are too large.
         """
-        with_metadata = _with_metadata_read(obj, notes)
+        path, schema = (
+            FieldLocation(FieldLocation(), "metadata"),
+            schemas().of_definition(_METADATA),
+        )
+        with_metadata = {**obj, "metadata": read(schema, obj.get("metadata") or {}, path, notes)}
         return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
@@ -141,11 +145,6 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
                 parse_selector(str(text))
             except SelectorError as cause:
                 yield invalid(self.scale.selector_text, text, str(cause))
-
-
-def _with_metadata_read(obj: Json, notes: Notes) -> Json:
-    path, schema = FieldLocation(FieldLocation(), "metadata"), schemas().of_definition(_METADATA)
-    return {**obj, "metadata": read(schema, obj.get("metadata") or {}, path, notes)}
 
 
 def _replica_causes(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:

@@ -17,7 +17,7 @@ from fairlead.api.json import Json, name_of
 from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path, plain_path
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.kind import Kind, Subresource, subresource, version_order
+from fairlead.apiserver.kind import Kind, subresource, version_order
 from fairlead.apiserver.printers.age import age
 from fairlead.apiserver.printers.column import Cell, Column, Printer
 
@@ -58,7 +58,9 @@ def _kind(
         has_status="status" in subresources,
         verbs=VERBS,
         categories=tuple(names.get("categories") or ()),
-        subresources=_subresources(subresources, names["kind"]),
+        subresources=tuple(
+            subresource(name, names["kind"]) for name in ("status", "scale") if name in subresources
+        ),
         is_custom=True,
         singular_name=names.get("singular") or None,
         list_kind_name=names.get("listKind", ""),
@@ -92,10 +94,6 @@ def _deprecation(spec: Json, version: Json) -> str:
     newer = [name for name in served if version_order(name) < priority]
     warning = f"{group}/{version['name']} {kind} is deprecated"
     return f"{warning}; use {group}/{min(newer, key=version_order)} {kind}" if newer else warning
-
-
-def _subresources(subresources: Json, kind: str) -> tuple[Subresource, ...]:
-    return tuple(subresource(name, kind) for name in ("status", "scale") if name in subresources)
 
 
 def custom_type(version: Json) -> CustomType:

@@ -73,9 +73,10 @@ def signing_problem(
     usages_problem = (
         ""
         if set(usages) in (required_usages, required_usages - {_ENCIPHERMENT})
-        else _usages_problem(required_usages)
+        else f"usages did not match [{' '.join(sorted(required_usages))}]"
     )
-    name_problem = "" if _common_name(request).startswith(_NODE) else _NAME_PROBLEM
+    common_name = "".join(_texts(request, NameOID.COMMON_NAME)[-1:])
+    name_problem = "" if common_name.startswith(_NODE) else _NAME_PROBLEM
     # upstream checks the usages first for servers, and the name first for clients
     return (usages_problem or name_problem) if is_server else (name_problem or usages_problem)
 
@@ -141,14 +142,6 @@ def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -
         if not is_allowed and any(isinstance(one, kind) for one in names):
             return f"{title} subjectAltNames are not allowed"
     return ""
-
-
-def _usages_problem(required_usages: set[str]) -> str:
-    return f"usages did not match [{' '.join(sorted(required_usages))}]"
-
-
-def _common_name(request: x509.CertificateSigningRequest) -> str:
-    return "".join(_texts(request, NameOID.COMMON_NAME)[-1:])
 
 
 def _texts(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:

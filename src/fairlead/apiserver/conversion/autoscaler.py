@@ -59,9 +59,9 @@ def old_autoscaler(autoscaler: Json) -> Json:
         _CONDITIONS: [_old_condition(each) for each in status.pop("conditions", None) or []],
         _BEHAVIOR: _old_behavior(spec.pop("behavior", None)),
     }
-    _set(spec, _TARGET_USE, _first_use(metrics))
+    _set(spec, _TARGET_USE, _target_use(next((one for one in metrics if _is_cpu(one)), {})))
     for metric in current:
-        _set(status, _CURRENT_USE, _current_use(metric))
+        _set(status, _CURRENT_USE, _use(metric, "current"))
     return _annotated({**autoscaler, "spec": spec, "status": status}, notes)
 
 
@@ -139,20 +139,11 @@ def _target_use(metric: Json) -> int | None:
     return _use(metric, "target")
 
 
-def _current_use(metric: Json) -> int | None:
-    return _use(metric, "current")
-
-
 def _use(metric: Json, part: str) -> int | None:
     if not _is_cpu(metric):
         return None
     used: int | None = (metric["resource"].get(part) or {}).get("averageUtilization")
     return used
-
-
-def _first_use(metrics: Iterable[Json]) -> int | None:
-    first = next((metric for metric in metrics if _is_cpu(metric)), {})
-    return _target_use(first)
 
 
 def _old_condition(condition: Json) -> Json:

@@ -36,7 +36,8 @@ def with_pod_level_requests(spec: Json) -> Json:
     if limits or requests:
         limits = {**_hugepages_limits(spec, requests), **limits}
     if limits:
-        overcommittable = _overcommittable_requests(spec)
+        aggregated = _aggregated(spec, "requests")
+        overcommittable = {name: text for name, text in aggregated.items() if name in (CPU, MEMORY)}
         rest = {name: text for name, text in limits.items() if is_supported(name)}
         requests = {**rest, **overcommittable, **requests}
     filled = {"requests": requests, "limits": limits}
@@ -59,11 +60,6 @@ def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
         for name, text in _aggregated(spec, "limits").items()
         if name.startswith(HUGEPAGES_PREFIX) and name not in pod_level_requests
     }
-
-
-def _overcommittable_requests(spec: Json) -> Json:
-    aggregated = _aggregated(spec, "requests")
-    return {name: text for name, text in aggregated.items() if name in (CPU, MEMORY)}
 
 
 def _aggregated(spec: Json, of: str) -> Json:

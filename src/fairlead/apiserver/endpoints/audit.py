@@ -104,7 +104,9 @@ def audit_line(
     code = 200 if isinstance(answer, Watch) else answer.status
     audit_id, verb = request.headers.get(AUDIT_ID, ""), request.method.lower()
     event = audit_event(audit_id, AuditLevel.METADATA, verb, request.user, code, now)
-    event["requestURI"] = _uri(request)
+    event["requestURI"] = (
+        f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+    )
     event["userAgent"] = request.headers.get("user-agent", "")
     if isinstance(answer, Watch):
         event["stage"] = "ResponseStarted"
@@ -172,10 +174,6 @@ def id_prefix(now: int) -> str:
     """
     digits = hashlib.sha256(str(now).encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
-
-
-def _uri(request: Request) -> str:
-    return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
 
 
 def _shown_user(user: User) -> Json:

@@ -144,7 +144,10 @@ def _flow_schemas() -> Iterator[Json]:
     controllers = _users("system:kube-controller-manager")
     scheduler = _users("system:kube-scheduler")
     accounts = _accounts("*")
-    everything = {"resourceRules": [_rule(_ALL, _ALL, _ALL, _ALL, cluster=True)], **_any_url()}
+    everything = {
+        "resourceRules": [_rule(_ALL, _ALL, _ALL, _ALL, cluster=True)],
+        "nonResourceRules": [{"verbs": _ALL, "nonResourceURLs": _ALL}],
+    }
     leases = _rules(_rule(["get", "create", "update"], ["coordination.k8s.io"], ["leases"], _ALL))
     endpoints = _rules(_rule(["get", "create", "update"], [""], ["endpoints"], _ALL))
     of_nodes = _rules(
@@ -227,7 +230,3 @@ def _rule(
 
 def _rules(*rules: Json) -> Json:
     return {"resourceRules": list(rules)}
-
-
-def _any_url() -> Json:
-    return {"nonResourceRules": [{"verbs": _ALL, "nonResourceURLs": _ALL}]}

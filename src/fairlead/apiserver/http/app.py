@@ -164,18 +164,14 @@ class ApiApp:
         if handler is not None:
             self._server.authorize(request)
             return self._audited(request, await handler(request))
-        answer = await self._handled(request)
+        result = await run_steps(self._handle(request, self._clock()))
+        answer = self._audited(request, result)
         if self._wait_until_durable is not None:
             version = answer.version if isinstance(answer, Response) else None
             await (
                 self._wait_until_durable() if version is None else self._wait_until_durable(version)
             )
         return answer
-
-    async def _handled(self, request: Request) -> Response | Watch:
-        """Handle a request and call the webhooks that its handler asks for."""
-        result = await run_steps(self._handle(request, self._clock()))
-        return self._audited(request, result)
 
     def _audited(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:

@@ -132,7 +132,8 @@ class _Stream:
                 return not is_over
             if not await self._is_durable():
                 return False
-            await self._send_text(text)
+            for chunk in chunks_of((text,)):
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
             if self._watch.is_drained:
                 if not is_over:
                     await asyncio.sleep(self._pause_s())
@@ -164,10 +165,6 @@ class _Stream:
         """Return the seconds during which events are collected before the next send."""
         watches = self._watches.count(self._watch.scope.kind)
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
-
-    async def _send_text(self, text: bytes) -> None:
-        for chunk in chunks_of((text,)):
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _is_durable(self) -> bool:
         """Wait until the changes are durable; return False if they may be lost."""

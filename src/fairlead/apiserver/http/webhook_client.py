@@ -44,7 +44,7 @@ async def call_webhook(call: WebhookCall) -> WebhookAnswer:
                 params={"timeout": f"{call.timeout_s}s"} if call.sends_timeout else {},
                 data=call.body,
                 headers=headers,
-                ssl=_context(call),
+                ssl=_ssl_context_for(call.ca) if call.url.startswith("https:") else True,
                 allow_redirects=False,
             ) as response,
         ):
@@ -98,10 +98,6 @@ def _certificate_error(cause: aiohttp.ClientConnectorCertificateError) -> str:
     if isinstance(found, ssl.SSLCertVerificationError) and "mismatch" in found.verify_message:
         why = f"certificate is not valid for any names, but wanted to match {cause.host}"
     return f"tls: failed to verify certificate: x509: {why}"
-
-
-def _context(call: WebhookCall) -> ssl.SSLContext | bool:
-    return _ssl_context_for(call.ca) if call.url.startswith("https:") else True
 
 
 @text_cache(maxsize=CONTEXTS_MAX, characters_max=AUTHORITY_CHARACTERS_MAX)

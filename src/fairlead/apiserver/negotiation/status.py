@@ -16,7 +16,7 @@ def failure(error: ApiError) -> Json:
     status: Json = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": _list_metadata(error),
+        "metadata": {"continue": error.continue_token} if error.continue_token else {},
         "status": "Failure",
         "message": error.message,
     }
@@ -58,10 +58,6 @@ def done(code: int) -> Json:
         "status": "Success",
         "code": code,
     }
-
-
-def _list_metadata(error: ApiError) -> Json:
-    return {"continue": error.continue_token} if error.continue_token else {}
 
 
 def _details(error: ApiError) -> Json:

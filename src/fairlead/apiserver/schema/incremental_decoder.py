@@ -38,15 +38,7 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
             made[key] = inner
         else:
             rest[key] = item
-    return _joined(new, made, decoded(schema, rest)[0])
-
-
-def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Return the members of `made` and `read`, in the order of `new`.
-
-    `made` contains the reused members, and `read` contains the decoded members. Members that are
-    not in `new` come last. They are fields that the decoder adds with a zero value, because Go
-    always encodes them.
-    """
-    known = {**read, **made}
+    # The order is that of `new`. Last come the fields that the decoder adds with a zero value,
+    # because Go always encodes them.
+    known = {**decoded(schema, rest)[0], **made}
     return {key: known.pop(key) for key in new if key in known} | known

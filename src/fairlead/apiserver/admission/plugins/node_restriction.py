@@ -178,12 +178,8 @@ def _changed_labels(new: Json, old: Json) -> list[str]:
     return sorted(key for key in {**after, **before} if after.get(key) != before.get(key))
 
 
-def _prefix(key: str) -> str:
-    return key.partition("/")[0] if "/" in key else ""
-
-
 def _is_in_domain(key: str, *domains: str) -> bool:
-    prefix = _prefix(key)
+    prefix = key.partition("/")[0] if "/" in key else ""
     return any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
 
 

@@ -55,12 +55,15 @@ class ServiceAccount(Struct, frozen=True):
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj
-        if _is_mirror(obj):
+        if MIRROR in (obj["metadata"].get("annotations") or {}):
             _require(obj, _mirror_pod_problem(obj["spec"]))
             return obj
-        spec = _with_account(obj["spec"])
-        account = self._account(obj, spec["serviceAccountName"], storage)
-        if spec.get("automountServiceAccountToken", _automounts(account)):
+        spec = obj["spec"]
+        name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
+        spec = {**spec, "serviceAccountName": name, "serviceAccount": name}
+        account = self._account(obj, name, storage)
+        automounts = account.get("automountServiceAccountToken", True)
+        if spec.get("automountServiceAccountToken", automounts):
             spec = self._with_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
@@ -101,10 +104,6 @@ class ServiceAccount(Struct, frozen=True):
         return {"name": name, "projected": {"sources": sources, "defaultMode": FILE_MODE}}
 
 
-def _is_mirror(pod: Json) -> bool:
-    return MIRROR in (pod["metadata"].get("annotations") or {})
-
-
 def _require(pod: Json, problem: str) -> None:
     """Refuse `pod` if `problem` is not "". Raises ApiError 403."""
     if problem:
@@ -114,17 +113,6 @@ def _require(pod: Json, problem: str) -> None:
 def _refused(pod: Json, problem: str) -> ApiError:
     meta = pod["metadata"]
     return forbidden(POD, meta.get("namespace", ""), meta["name"], problem)
-
-
-def _with_account(spec: Json) -> Json:
-    """Return `spec` with the account's name in serviceAccountName and serviceAccount."""
-    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
-    return {**spec, "serviceAccountName": name, "serviceAccount": name}
-
-
-def _automounts(account: Json) -> bool:
-    found: bool = account.get("automountServiceAccountToken", True)
-    return found
 
 
 def _with_mount(container: Json, volume: str) -> Json:

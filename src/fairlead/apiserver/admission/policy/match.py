@@ -172,7 +172,8 @@ def _selected_params(
     elif reference.get("namespace"):
         raise ValueError(_A_NAMESPACE)
     found = [
-        _with_type(kind, obj) for obj in _params_by_reference(kind, namespace, reference, storage)
+        {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
+        for obj in _params_by_reference(kind, namespace, reference, storage)
     ]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ValueError(_NO_PARAMS)
@@ -191,7 +192,3 @@ def _params_by_reference(
     for obj in storage.items(kind, namespace if kind.namespaced else None):
         if selector_matches(selector, obj["metadata"].get("labels") or {}):
             yield obj
-
-
-def _with_type(kind: Kind, obj: Json) -> Json:
-    return {**obj, "apiVersion": kind.api_version, "kind": kind.kind}

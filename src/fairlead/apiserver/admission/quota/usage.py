@@ -263,13 +263,9 @@ def _devices(spec: Json) -> Amounts:
         largest: Amounts = {}
         for one in alternatives:
             if "deviceClassName" in one:
-                largest = maximum(largest, {_devices_of(one["deviceClassName"]): _number(one)})
+                largest = maximum(largest, {one["deviceClassName"] + _DEVICES_SUFFIX: _number(one)})
         used = add(used, largest)
     return used
-
-
-def _devices_of(device_class: str) -> str:
-    return device_class + _DEVICES_SUFFIX
 
 
 def _number(request: Json) -> Quantity:

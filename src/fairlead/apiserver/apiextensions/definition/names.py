@@ -47,7 +47,12 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
             requested.get(key), accepted_before.get(key), kinds if is_kind else resources
         )
         if problem:
-            condition = _not_accepted(reason, problem)
+            condition = {
+                "type": "NamesAccepted",
+                "status": "False",
+                "reason": reason,
+                "message": problem,
+            }
         elif requested.get(key):
             accepted[key] = requested[key]
     if condition is None:
@@ -99,7 +104,3 @@ def _conflict_message(requested: Any, accepted_before: Any, accepted: set[str]) 
         if name in accepted and name not in accepted_list
     ]
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]" if messages else ""
-
-
-def _not_accepted(reason: str, message: str) -> Json:
-    return {"type": "NamesAccepted", "status": "False", "reason": reason, "message": message}

@@ -95,18 +95,15 @@ def _node_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
     if isinstance(additional, dict):
         yield from _node_causes(additional, f"{field}.additionalProperties", FIELD)
     yield from _extension_causes(raw, field)
+    first_of_all: Json = next(iter(raw.get("allOf") or ()), {})
     yield from _value_validation_causes(
         raw,
         field,
         is_int_or_string=raw.get("anyOf") == _INT_OR_STRING,
-        is_int_or_string_in_all=_first_of_all(raw).get("anyOf") == _INT_OR_STRING,
+        is_int_or_string_in_all=first_of_all.get("anyOf") == _INT_OR_STRING,
     )
     yield from _type_causes(raw, field, level)
     yield from _object_field_causes(raw, field, level)
-
-
-def _first_of_all(raw: Json) -> Json:
-    return next(iter(raw.get("allOf") or ()), {})
 
 
 def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:

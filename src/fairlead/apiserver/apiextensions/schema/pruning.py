@@ -91,17 +91,13 @@ def _pruned_object(
         inner = schema.properties.get(key) or schema.additional
         member_path_ = FieldLocation(path, key)
         if inner is not None:
-            if item is not None or _keeps_null(inner):
+            if item is not None or inner.is_nullable or inner.default is not ABSENT:
                 result[key] = _pruned(inner, item, member_path_, on_dropped)
         elif schema.keeps_unknown:
             result[key] = item
         else:
             on_dropped(member_path_)
     return result
-
-
-def _keeps_null(schema: Structural) -> bool:
-    return schema.is_nullable or schema.default is not ABSENT
 
 
 def _number(value: Any) -> Any:

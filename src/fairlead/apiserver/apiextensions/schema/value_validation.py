@@ -118,7 +118,8 @@ def value_causes(
     yield from _type_causes(schema, value, path)
     yield from _range_causes(schema, value, path)
     yield from _item_causes(schema, value, path, old, budget)
-    yield from _keyword_causes(schema, value, path, budget)
+    for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
+        yield _keyword_cause(schema, keyword, bound, value, path)
     yield from _format_causes(schema, value, path)
     yield from _property_causes(schema, value, path, old, budget)
     yield from _junction_causes(schema, value, path, budget)
@@ -175,14 +176,6 @@ def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         format_text = f"with format {name}" if name else "(default format)"
         text = f'Invalid value: "": Checked value must be of type integer {format_text} in {path}'
         yield Cause("FieldValueInvalid", text, NIL_PATH)
-
-
-def _keyword_causes(
-    schema: Structural, value: Any, path: str, budget: CostBudget
-) -> Iterator[Cause]:
-    """Yield an error for each bound, pattern or enumeration that `value` violates."""
-    for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
-        yield _keyword_cause(schema, keyword, bound, value, path)
 
 
 def _keyword_cause(schema: Structural, keyword: str, bound: Any, value: Any, path: str) -> Cause:

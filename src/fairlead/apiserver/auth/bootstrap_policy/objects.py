@@ -54,8 +54,9 @@ def bootstrap_objects(gates: Collection[str] = ()) -> Iterator[Json]:
         yield {**role, "rules": _aggregated_rules(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
         yield _binding(name, subjects)
-    for name in _names(controllers):
-        yield _binding(f"{PREFIX}{name}", [("ServiceAccount", name)])
+    for line in controllers:
+        if not line.startswith(" "):
+            yield _binding(f"{PREFIX}{line}", [("ServiceAccount", line)])
     yield from _roles(ROLES)
     for name, *subjects in ROLE_BINDINGS:
         yield _binding(name, subjects)
@@ -76,10 +77,6 @@ def _controllers(gates: Collection[str]) -> list[str]:
     """Return the lines of CONTROLLERS, and of GATED_CONTROLLERS for each gate in `gates`."""
     gated = (table for gate, table in GATED_CONTROLLERS.items() if gate in gates)
     return [line for table in (CONTROLLERS, *gated) for line in table.strip().splitlines()]
-
-
-def _names(controllers: list[str]) -> list[str]:
-    return [line for line in controllers if not line.startswith(" ")]
 
 
 def _controller_roles(controllers: list[str]) -> str:

@@ -122,19 +122,13 @@ class DefinitionController:
     def _note(self, change: StoredChange) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             self._changed[change.object["metadata"]["name"]] = None
-            self._retry_refused(change.object)
+            # The change may have freed a name that a refused definition of the same group needs.
+            group = change.object["spec"].get("group")
+            for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
+                if other["spec"].get("group") == group and has_name_conflict(other):
+                    self._changed.setdefault(other["metadata"]["name"])
         elif change.type is ChangeType.DELETED and change.kind.resource in self._ending:
             self._changed[self._ending[change.kind.resource]] = None
-
-    def _retry_refused(self, definition: Json) -> None:
-        """Schedule a new check of the refused definitions with the same group as `definition`.
-
-        The change of `definition` may have freed a name that one of them needs.
-        """
-        group = definition["spec"].get("group")
-        for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
-            if other["spec"].get("group") == group and has_name_conflict(other):
-                self._changed.setdefault(other["metadata"]["name"])
 
     def _reconcile(self, name: str, now: int) -> None:
         storage = self._store.storage

@@ -80,7 +80,10 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
     """
     stated, stated_kind = stated_type(obj)
     name = stated_kind or kind.kind
-    group, version = _completed(stated, kind)
+    group, slash, version = stated.rpartition("/")
+    group = group if slash else ""
+    if not version and group in ("", kind.group):
+        group, version = kind.group, kind.version
     api_version = f"{group}/{version}" if group else version
     api_version = _READ_AS.get((api_version, name), api_version)
     if kind.is_custom and api_version == kind.api_version and name != kind.kind:
@@ -110,19 +113,6 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
     package = kind.group.partition(".")[0] or "core"
     version = "v1" if name in _UNVERSIONED else api_version.rpartition("/")[2]
     return f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
-
-
-def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return the group and version in `stated`, an apiVersion.
-
-    If `stated` has no version, and its group is missing or equals the group of `kind`, return the
-    group and the version of `kind`.
-    """
-    group, slash, version = stated.rpartition("/")
-    group = group if slash else ""
-    if not version and group in ("", kind.group):
-        return kind.group, kind.version
-    return group, version
 
 
 def _misplaced(obj: Json, api_version: str, name: str, kind: Kind, body: bytes) -> str:

@@ -196,7 +196,7 @@ def write_options(request: Request, name: str) -> WriteOptions:
     causes = (
         *(_patch_causes(request, options) if name == "PatchOptions" else ()),
         *_manager_causes(options.manager),
-        *dry_run_causes(_all(request, "dryRun")),
+        *dry_run_causes(tuple(value for key, value in request.query if key == "dryRun")),
         *_validation_causes(options.validation),
     )
     if causes:
@@ -236,10 +236,6 @@ def _validation_causes(validation: str) -> Iterator[Cause]:
     if validation not in ("Ignore", "Warn", "Strict"):
         supported = '"", "Ignore", "Strict", "Warn"'
         yield _unsupported("fieldValidation", quoted(validation), supported)
-
-
-def _all(request: Request, name: str) -> tuple[str, ...]:
-    return tuple(value for key, value in request.query if key == name)
 
 
 def _forbidden(field: str, why: str) -> Cause:

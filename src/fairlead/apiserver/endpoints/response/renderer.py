@@ -192,10 +192,6 @@ def _list_metadata(page: ListPage, *, is_custom: bool = False) -> Json:
 
 
 def _mismatch(what: str, kind: Kind, suffix: str) -> ApiError:
-    package = "unstructured.Unstructured" if kind.is_custom else f"{_package(kind)}.{kind.kind}"
-    return ApiError("NotAcceptable", 406, f"you requested {what} (*{package}{suffix})")
-
-
-def _package(kind: Kind) -> str:
-    """Return the name of upstream's Go package for the types of the kind's group."""
-    return kind.group.partition(".")[0] or "core"
+    package = kind.group.partition(".")[0] or "core"  # upstream's Go package of the group's types
+    name = "unstructured.Unstructured" if kind.is_custom else f"{package}.{kind.kind}"
+    return ApiError("NotAcceptable", 406, f"you requested {what} (*{name}{suffix})")

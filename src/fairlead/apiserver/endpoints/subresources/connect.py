@@ -44,8 +44,10 @@ def refuse_connection(scope: RequestScope) -> WebhookCalls[Response]:
     obj, act = existing_object(scope), scope.info.subresource
     if act in _NEEDS_CONTAINER:
         chosen_container(scope, obj)
-    if act in _NEEDS_CONTAINER or act == "portforward":
-        _require_node(obj)
+    # upstream: pkg/registry/core/pod/strategy.go:streamLocation, PortForwardLocation
+    needs_node = act in _NEEDS_CONTAINER or act == "portforward"
+    if needs_node and not obj["spec"].get("nodeName"):
+        raise bad_request(f"pod {obj['metadata']['name']} does not have a host assigned")
     raise ApiError("NotImplemented", 501, NOTHING_INSIDE.format(_ACTS[act]), has_details=True)
 
 
@@ -95,12 +97,6 @@ def _port(text: str) -> int:
     if number is None:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     return number
-
-
-def _require_node(pod: Json) -> None:
-    # upstream: pkg/registry/core/pod/strategy.go:streamLocation, PortForwardLocation
-    if not pod["spec"].get("nodeName"):
-        raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
 
 
 def chosen_container(scope: RequestScope, pod: Json) -> str:

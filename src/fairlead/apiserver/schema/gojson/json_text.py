@@ -130,7 +130,7 @@ def _items(outer: Json | list[Any]) -> Iterable[Any]:
 def _number(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _beyond(text)
+        raise JsonError(f"json: cannot unmarshal number {text} into Go value of type float64")
     return value
 
 
@@ -138,10 +138,6 @@ def _integer(text: str) -> int:
     if len(text) > _DIGITS_MAX:
         _number(text)
     return int(text)
-
-
-def _beyond(number: str) -> JsonError:
-    return JsonError(f"json: cannot unmarshal number {number} into Go value of type float64")
 
 
 def _too_deep(text: str) -> JsonError:

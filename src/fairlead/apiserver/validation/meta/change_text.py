@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.json import encode
 
 from fairlead.apiserver.schema.gojson.internal_type import as_internal
-from fairlead.apiserver.schema.model import Schema, schemas
+from fairlead.apiserver.schema.model import schemas
 
 _CONTEXT_LINES = 3
 _BYTES_MAX = 128 << 10  # The time to compare two texts grows with the square of their length.
@@ -23,7 +23,7 @@ def internal_of(definition: str, value: Any) -> Any:
 
     `definition` is the type of `value`, such as `core.v1.PodSpec`.
     """
-    return as_internal(_schema(definition), value)
+    return as_internal(schemas().of_definition(f"io.k8s.api.{definition}"), value)
 
 
 def change_text(before: Any, after: Any) -> str:
@@ -42,7 +42,3 @@ def _lines(value: Any) -> list[str]:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return [f"{line}\n" for line in text.split("\n")]
-
-
-def _schema(definition: str) -> Schema:
-    return schemas().of_definition(f"io.k8s.api.{definition}")

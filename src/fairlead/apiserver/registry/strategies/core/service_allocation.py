@@ -169,19 +169,14 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
     return number
 
 
-def _wanted(spec: Json) -> str:
-    """Return the requested cluster IP; "" if any address may be allocated."""
-    found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
-    return found
-
-
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
     """Return the cluster IP of a Service.
 
     `before` is the previous spec of the Service, {} for a new Service. In a dry run, a Service that
     requests no address gets the first range's network address. Raises ApiError 422, 500.
     """
-    wanted = _wanted(service["spec"])
+    spec = service["spec"]
+    wanted: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
     uid = service["metadata"].get("uid")

@@ -77,7 +77,7 @@ def check_container_security(field: str, context: Json, *, host_users: bool) -> 
 
 
 def _check_escalation(field: str, context: Json) -> Causes:
-    shown = {_shown(key): context.get(key) for key in _CONTEXT}
+    shown = {_GO_NAMES.get(key, key[0].upper() + key[1:]): context.get(key) for key in _CONTEXT}
     if context.get("privileged"):
         why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         yield invalid(field, shown, why)
@@ -86,16 +86,14 @@ def _check_escalation(field: str, context: Json) -> Causes:
         yield invalid(field, shown, why)
 
 
-def _shown(key: str) -> str:
-    return _GO_NAMES.get(key, key[0].upper() + key[1:])
-
-
 def check_pod_security(field: str, spec: Json) -> Causes:
     """Yield the errors of a pod's securityContext."""
     context = spec.get("securityContext") or {}
     yield from check_fields(field, _CONTEXT_OF_POD, context, "fsGroup", "runAsUser", "runAsGroup")
     for index, group in enumerate(context.get("supplementalGroups") or ()):
-        yield from _check_id(f"{field}.supplementalGroups[{index}]", group)
+        if not 0 <= group <= INT32_MAX:
+            why = f"must be between 0 and {INT32_MAX}, inclusive"
+            yield invalid(f"{field}.supplementalGroups[{index}]", group, why)
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         why = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{field}.shareProcessNamespace", spec["shareProcessNamespace"], why)
@@ -106,11 +104,6 @@ def check_pod_security(field: str, spec: Json) -> Causes:
     yield from _check_app_armor(f"{field}.appArmorProfile", context.get("appArmorProfile"))
     names = ("supplementalGroupsPolicy", "seLinuxChangePolicy")
     yield from check_fields(field, _CONTEXT_OF_POD, context, *names)
-
-
-def _check_id(field: str, number: int) -> Causes:
-    if not 0 <= number <= INT32_MAX:
-        yield invalid(field, number, f"must be between 0 and {INT32_MAX}, inclusive")
 
 
 def _check_sysctls(field: str, spec: Json, settings: list[Json]) -> Causes:
