@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.command import Command, PatchObject
 from fairlead.whatif.change.cluster_change import ChangeScript, ClusterChange, deleted_nodes
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.samples import samples
@@ -53,11 +53,9 @@ def keep_nodes(
             if before != "true" and not metadata.get("deletionTimestamp"):
                 metadata = {**metadata, "annotations": {**annotations, annotation: "true"}}
                 kept.append(replace(one, content={**one.value, "metadata": metadata}))
-                releases.append(_restored(one.ref, annotation, before))
+                releases.append(
+                    PatchObject(one.ref, {"metadata": {"annotations": {annotation: before}}})
+                )
                 continue
         kept.append(one)
     return Manifests(kept), tuple(releases)
-
-
-def _restored(node: ObjectRef, annotation: str, value: str | None) -> Command:
-    return PatchObject(node, {"metadata": {"annotations": {annotation: value}}})

@@ -197,23 +197,16 @@ def _with_all_devices(template: Json) -> Json:
 
 def _merged(model: Json, template: Json) -> Json:
     """Return `model` with the labels and the size of `template`, which has an instance type."""
-    before = model.get("metadata", {}).get("labels", {})
-    found = _relabelled(before, template["metadata"]["labels"])
-    labels = {key: value for key, value in found.items() if value}
-    return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
-
-
-def _relabelled(labels: Mapping[str, str], changed: Mapping[str, str]) -> dict[str, str]:
-    """Return `labels` with the labels `changed`.
-
-    A deprecated label gets the new value of the label that replaced it. If the zone changes, all
-    labels that depend on the zone change too (`labels_in_zone`).
-    """
-    found = labels_in_zone(labels, changed[ZONE]) if ZONE in changed else dict(labels)
+    before: Mapping[str, str] = model.get("metadata", {}).get("labels", {})
+    changed = template["metadata"]["labels"]
+    # If the zone changes, all labels that depend on the zone change too.
+    found = labels_in_zone(before, changed[ZONE]) if ZONE in changed else dict(before)
+    # A deprecated label gets the new value of the label that replaced it.
     for old, new in STABLE.items():
         if old in found and new in changed:
             found[old] = changed[new]
-    return {**found, **changed}
+    labels = {key: value for key, value in {**found, **changed}.items() if value}
+    return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
 
 
 def _node(name: str, template: Json, own: Sequence[str], start: Instant) -> Json:

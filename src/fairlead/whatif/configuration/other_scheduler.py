@@ -38,7 +38,7 @@ def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) 
     known = {*SCHEDULER_NAMES, *(profile.scheduler_name for profile in scheduler.profiles)}
     manifests = tuple(manifests) if not isinstance(manifests, Collection) else manifests
     # Replicas have the same schedulerName, but not all of them need to be bound.
-    if all(_scheduler_name(one) in known for one in samples(manifests) if one.kind is POD):
+    if all(one.pod.spec.scheduler_name in known for one in samples(manifests) if one.kind is POD):
         return ()
     found = {
         one.pod.spec.scheduler_name
@@ -46,10 +46,6 @@ def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) 
         if one.kind is POD and one.pod.spec.node_name and not is_static(one.pod)
     }
     return tuple(sorted(found - known))
-
-
-def _scheduler_name(manifest: Manifest) -> str:
-    return manifest.pod.spec.scheduler_name
 
 
 def with_other_schedulers(

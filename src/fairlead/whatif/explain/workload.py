@@ -106,7 +106,7 @@ def explain_workload(
 ) -> TabularAnswer:
     """Return the explanation of `workload`, an object of `snapshot` that controls pods."""
     model = planner.model
-    ref = _ref_of(workload)
+    ref = WorkloadRef(workload.full_kind, workload.ref.namespace, workload.ref.name)
     # Controllers do not count terminating pods (controller_utils.go: FilterActivePods).
     own = (pod for pod in model.pods() if _is_of(pod, workload, ref))
     every = sorted(own, key=lambda pod: pod.key)
@@ -251,16 +251,10 @@ def _failures(job: Job) -> str:
     return f"{failed:,} of its pods {has} failed{fails}.{waits}"
 
 
-def _ref_of(workload: Manifest) -> WorkloadRef:
-    """Return the reference that identifies the pods of `workload`."""
-    ref = workload.ref
-    return WorkloadRef(workload.full_kind, ref.namespace, ref.name)
-
-
 def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     """Return whether `workload` controls `pod`, directly or through a ReplicaSet or Job.
 
-    `ref` is the result of `_ref_of(workload)`.
+    `ref` identifies the pods of `workload`.
 
     A Deployment controls pods only through ReplicaSets. Pods that name a Deployment itself as their
     controller, as Flink's do, are a workload of their own, so the result is False for them.

@@ -92,7 +92,11 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
             for source, content in unpacked(STDIN, data)
             for document in _parse(source, bytes(content), json_by_name=False)
         ]
-    contents = ((source, data) for file in _files(path) for source, data in _texts(file))
+    contents = (
+        (source, data)
+        for file in _files(path)
+        for source, data in unpacked(str(file), content_of(file))
+    )
     found: list[Document] = []
     empty: list[_EmptyFileError] = []
     for source, data in contents:
@@ -105,11 +109,6 @@ def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:
     if empty and not found:
         raise empty[0]
     return found
-
-
-def _texts(file: Path) -> Iterator[tuple[str, Bytes]]:
-    """Yield (name for messages, content) of `file`, or of the files in it. Raises InputError."""
-    return unpacked(str(file), content_of(file))
 
 
 def _accept_silently(_source: str) -> None:

@@ -75,16 +75,12 @@ def _form_at(form: Any, path: str) -> Any:
     """Return the type of the field at `path`, such as `.events[0].create`, in the type `form`."""
     for step in _STEP.finditer(path):
         if step[1] is None:
-            form = _with_parts(typing.get_args(form)[-1 if _is_dict(form) else 0])
+            form = _with_parts(typing.get_args(form)[-1 if typing.get_origin(form) is dict else 0])
             continue
         hints = typing.get_type_hints(form)
         names = dict(zip(form.__struct_encode_fields__, form.__struct_fields__, strict=True))
         form = _with_parts(hints[names[step[1]]])
     return form
-
-
-def _is_dict(form: Any) -> bool:
-    return typing.get_origin(form) is dict
 
 
 def _with_parts(form: Any) -> Any:

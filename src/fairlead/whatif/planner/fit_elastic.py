@@ -304,7 +304,10 @@ def elastic_fit_answer(
         "namespace": source.namespace,
         "count": result.count,
         "replicas_today": source.replicas,
-        "stop": {"by": result.refused_by, "message": result.stop or _limit(result)},
+        "stop": {
+            "by": result.refused_by,
+            "message": result.stop or f"--max-limit is {result.tried:,}",
+        },
         "autoscaler": found.autoscaler,
         "nodes_added": found.added,
         "nodes_after": found.nodes_after,
@@ -323,10 +326,6 @@ def elastic_fit_answer(
         tuple(dict.fromkeys((*notes, *result.outcome.notes))),
         is_no=result.count < wanted,
     )
-
-
-def _limit(result: ElasticFit) -> str:
-    return f"--max-limit is {result.tried:,}"
 
 
 def _verdict(result: ElasticFit, source: NewPods) -> str:

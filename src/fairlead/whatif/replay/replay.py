@@ -89,7 +89,11 @@ def replay_audit_log(
     writes = read_audit_log(source, data)
     notes: list[str] = []
     if snapshot is None:
-        snapshot = _first_state(source, writes)
+        # the cluster before the first write, as far as the writes show it
+        found = tuple(
+            manifest_of(source, write.where, obj) for write, obj in initial_objects(writes)
+        )
+        snapshot = Snapshot(source, found, writes[0].at if writes else 0)
         notes.append("Without --snapshot, Fairlead knows only the objects in the log.")
     else:
         later = [one for one in writes if one.at > snapshot.taken_at]
@@ -185,12 +189,6 @@ def _followed(
     for decision in decisions:
         record.record(decision)
     return ReplayResult(source, decisions, record, (*notes, *_gaps(cluster)))
-
-
-def _first_state(source: str, writes: Sequence[AuditedWrite]) -> Snapshot:
-    """Return the cluster before the first of `writes`, as far as the writes show it."""
-    found = tuple(manifest_of(source, write.where, obj) for write, obj in initial_objects(writes))
-    return Snapshot(source, found, writes[0].at if writes else 0)
 
 
 def _gaps(cluster: RecordedCluster) -> Iterable[str]:

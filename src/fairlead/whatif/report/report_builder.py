@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.json import Json
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
@@ -82,13 +81,8 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         "moved": [_moved(move, DISPLACED) for move in moves_within(outcome)],
         "outage": outage_section(outcome.outage, outcome.started_at),
         "autoscaling": autoscaling_section(outcome),
-        "waits": _waits(outcome),
+        "waits": waits_by_workload_json(outcome.waits) if outcome.has_long_waits else (),
     }
-
-
-def _waits(outcome: RunOutcome) -> Sequence[Json]:
-    """Return the waits for a node by workload, if they are worth a table of their own."""
-    return waits_by_workload_json(outcome.waits) if outcome.has_long_waits else ()
 
 
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:
@@ -115,6 +109,7 @@ def whatif_report(
     found, changed = answer.difference, answer.changed
     common = _common(heading, changed)
     rows = {id(end): row for end, row in zip(changed.nodes, common["nodes"], strict=True)}
+    after = found.recovered_after
     return {
         **common,
         "kind": "whatif",
@@ -124,7 +119,7 @@ def whatif_report(
         "nodes_before": [rows.get(id(node)) or _node(node) for node in answer.without.nodes],
         "history_before": _history(answer.without),
         "owners": _owners(found, changed),
-        "all_running_after_s": _recovered_after_s(found),
+        "all_running_after_s": to_seconds(after) if after else None,
         "resources": _resources(changed, answer.without),
         "preemptions": _preemptions(changed, found.preempted),
         "evictions": _evictions(changed, found.evicted),
@@ -164,15 +159,6 @@ def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
 
 def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
     return {pod.key: str(pod.workload) for pod in pods if pod.owner is not None}
-
-
-def _recovered_after_s(difference: Difference) -> float | None:
-    """Return `Difference.recovered_after` in seconds.
-
-    Return None if no pod is affected, or if an affected pod neither runs nor has completed.
-    """
-    after = difference.recovered_after
-    return to_seconds(after) if after else None
 
 
 def _subtitle(heading: Heading, outcome: RunOutcome) -> str:

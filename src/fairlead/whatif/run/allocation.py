@@ -167,7 +167,8 @@ def object_error(
     owner = store.find(kind, namespace, name) if kind and name else None
     if owner is None:
         return ObjectError(subject, message)
-    controller = next((one for one in _owners(owner) if one.get("controller")), None)
+    references = owner["metadata"].get("ownerReferences") or ()
+    controller = next((one for one in references if one.get("controller")), None)
     known = kind_name, name
     if controller is not None and controller["kind"] in _OWNERS:
         known = controller["kind"], controller["name"]
@@ -175,10 +176,6 @@ def object_error(
     metadata = owner["metadata"]
     revision = update_revision(metadata["uid"]) or revision_in(metadata.get("labels") or {})
     return ObjectError(subject, message, _missing(owner, pods), workload, revision)
-
-
-def _owners(owner: Json) -> list[Json]:
-    return owner["metadata"].get("ownerReferences") or []
 
 
 def _missing(owner: Json, pods: Iterable[Pod]) -> int:

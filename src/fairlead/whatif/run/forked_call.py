@@ -51,7 +51,9 @@ def in_children(
     As many processes run at the same time as this process may use cores. If the caller closes the
     iterator early, the running processes are killed. Results are as in `in_child`.
     """
-    index = _numbers(shared)
+    # Before the fork: in the forked process, counting a reference to each object would copy their
+    # memory.
+    index = {id(one): at for at, one in enumerate(shared)}
     waiting, running = deque(calls), deque[_ForkedCalls[Result]]()
     try:
         while waiting or running:
@@ -111,15 +113,6 @@ def each_in_children(
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def _numbers(shared: Sequence[object]) -> dict[int, int]:
-    """Return the positions of the objects in `shared` by their `id()`.
-
-    This must be called before the fork: counting a reference to each object in the forked process
-    would copy all of their memory.
-    """
-    return {id(one): at for at, one in enumerate(shared)}
 
 
 @contextmanager

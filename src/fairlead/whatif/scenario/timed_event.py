@@ -317,7 +317,9 @@ class _NumberedEvent:
         self, inventory: Inventory, deleted: set[ObjectRef]
     ) -> Iterator[ScriptedStep]:
         originals = self.originals
-        refuse_absent_classes(originals, _with(inventory, originals))
+        refuse_absent_classes(
+            originals, Inventory([*inventory.of_kind(PRIORITY_CLASS), *originals])
+        )
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
             for original in originals:
@@ -418,11 +420,6 @@ def _field(value: Any, path: str) -> Any:
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """Return a new inventory: the PriorityClasses of `inventory`, and the objects in `coming`."""
-    return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 
 _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {

@@ -571,7 +571,7 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
     if server == NEWEST and not others:
         return
     some_of = "some of its nodes" if server in kubelets else "its nodes"
-    nodes = f", {some_of} {_listed(others)}" if others else ""
+    nodes = f", {some_of} {', '.join(map(_text, others))}" if others else ""
     rules = [text for before, text in DIFFERENCES if server < before]
     differing = f" In Kubernetes {_text(server)}, {'; '.join(rules)}." if rules else ""
     yield (
@@ -627,7 +627,3 @@ def _version(text: object) -> tuple[int, int] | None:
 
 def _text(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
-
-
-def _listed(versions: Iterable[tuple[int, int]]) -> str:
-    return ", ".join(map(_text, versions))

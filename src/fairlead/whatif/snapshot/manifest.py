@@ -864,7 +864,7 @@ def is_older_version(kind: Kind, version: str) -> bool:
 
 def _storable(source: str, title: str, value: Json) -> Json:
     """Return `value` without nulls and managedFields. Raises InputError if it cannot be stored."""
-    metadata = _without_managed_fields(value["metadata"])
+    metadata = {key: item for key, item in value["metadata"].items() if key != "managedFields"}
     try:
         clean: Json = _without_nulls({**value, "metadata": metadata})
     except RecursionError:
@@ -897,10 +897,6 @@ def _long_integers(value: Any, path: str) -> Iterator[tuple[str, int]]:
             yield from _long_integers(item, f"{path}[{index}]")
     elif type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
         yield path, value
-
-
-def _without_managed_fields(metadata: Json) -> Json:
-    return {key: item for key, item in metadata.items() if key != "managedFields"}
 
 
 def type_name(value: Any) -> str:

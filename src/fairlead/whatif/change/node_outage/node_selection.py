@@ -34,7 +34,7 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
     by_zone: dict[tuple[str, str], list[str]] = {}
     for node in inventory.of_kind(NODE):
         by_zone.setdefault(_region_and_zone(node), []).append(node.ref.name)
-    found = [key for key in sorted(by_zone) if zone and zone in _names(key)]
+    found = [key for key in sorted(by_zone) if zone and zone in (key[1], "/".join(key))]
     if len(found) == 1:
         return sorted(by_zone[found[0]])
     if found:
@@ -100,8 +100,3 @@ def _fraction(source: str, text: str) -> Decimal:
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
     """Return (region, zone) of `node`; each is "" if the node has no label for it."""
     return region_and_zone(node.labels)
-
-
-def _names(key: tuple[str, str]) -> tuple[str, ...]:
-    region, zone = key
-    return (zone, f"{region}/{zone}")

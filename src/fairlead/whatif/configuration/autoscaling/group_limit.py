@@ -111,7 +111,9 @@ class GroupLimits(Struct, frozen=True):
                 has_status = True
                 stated = _of_status(one.value.get("data"))
             elif one.kind.kind == "MachineDeployment" or _is_standalone(one):
-                limits = _of_annotations(one.value["metadata"].get("annotations", {}))
+                annotations = one.value["metadata"].get("annotations", {})
+                low, high = (annotations.get(_CAPI.format(end), "") for end in ("min", "max"))
+                limits = _limits(low, high)
                 if limits is not None:
                     machines[one.ref.name] = limits
                     kinds[f"{one.kind.kind}s"] = None
@@ -255,11 +257,6 @@ def _limits_of_health(health: Any) -> Limits | None:
     low, high = health["minSize"], health["maxSize"]
     is_known = isinstance(low, int | str) and isinstance(high, int | str)
     return _limits(str(low), str(high)) if is_known else None
-
-
-def _of_annotations(annotations: Mapping[str, str]) -> Limits | None:
-    low, high = (annotations.get(_CAPI.format(end), "") for end in ("min", "max"))
-    return _limits(low, high)
 
 
 def _limits(low: str, high: str) -> Limits | None:

@@ -144,7 +144,7 @@ def read_instance_types(files: str, nodes: Sequence[Node]) -> list[StatedType]:
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
         raise InputError(OPTION, f"{files!r} has no file before or after a comma")
-    texts = {path: _text(path) for path in paths}
+    texts = {path: decode_text(path, read_bytes(Path(path))) for path in paths}
     tables = {path: text for path, text in texts.items() if is_price_table(text)}
     found = _types_in({path: text for path, text in texts.items() if path not in tables})
     if tables:
@@ -206,10 +206,6 @@ def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
     ) or tuple(zones)
 
 
-def _text(path: str) -> str:
-    return decode_text(path, read_bytes(Path(path)))
-
-
 def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
     """Return the types in `texts`, the contents of files by path. Raises InputError."""
     every: dict[str, StatedType] = {}
@@ -221,7 +217,8 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
             if one.name in every:
                 raise InputError(path, "appears twice", object_name=f"instance type {one.name}")
             every[one.name] = one
-            _require_valid(path, one)
+            for problem in _problems(one):
+                raise InputError(path, problem, object_name=f"instance type {one.name}")
     return list(every.values())
 
 
@@ -311,12 +308,6 @@ def new_node_templates(
 
 def _place(zone: str, region: str) -> dict[str, str]:
     return {ZONE: zone, REGION: region} if region else {ZONE: zone}
-
-
-def _require_valid(path: str, one: StatedType) -> None:
-    """Raise InputError if `one`, a type in the file `path`, would give an invalid Node."""
-    for problem in _problems(one):
-        raise InputError(path, problem, object_name=f"instance type {one.name}")
 
 
 def _problems(one: StatedType) -> Iterator[str]:

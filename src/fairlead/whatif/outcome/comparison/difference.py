@@ -478,18 +478,9 @@ def _additional(
     """
     additional, known = tuple(changed), tuple(without)
     for identity in (_pod_and_node, _workload_and_node):
-        additional, known = _minus(additional, known, identity)
+        shared = Counter(map(identity, additional)) & Counter(map(identity, known))
+        additional, known = _drop(additional, shared, identity), _drop(known, shared, identity)
     return additional
-
-
-def _minus(
-    entries: tuple[AnyDisplaced, ...],
-    others: tuple[AnyDisplaced, ...],
-    identity: Callable[[AnyDisplaced], Hashable],
-) -> tuple[tuple[AnyDisplaced, ...], tuple[AnyDisplaced, ...]]:
-    """Return both lists without the entries that have a counterpart in the other list."""
-    shared = Counter(map(identity, entries)) & Counter(map(identity, others))
-    return _drop(entries, shared, identity), _drop(others, shared, identity)
 
 
 def _drop(

@@ -42,7 +42,7 @@ class Survival(Struct, frozen=True):
         Failures of a zone or of one node are always yielded.
         """
         if self.zones:
-            for zone in _zones(infos()):
+            for zone in sorted({info.labels.get(ZONE, "") for info in infos()} - {""}):
                 yield f"zone {zone}", [info.name for info in _in_zone(infos(), zone)]
         if self.nodes == 1:
             for info in infos():
@@ -55,11 +55,6 @@ class Survival(Struct, frozen=True):
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
         """Return the sets of nodes that are tried as failing together."""
         return sets_to_try(infos, offers, self.nodes)
-
-
-def _zones(infos: Sequence[NodeInfo]) -> list[str]:
-    """Return the zones of `infos`, sorted."""
-    return sorted({info.labels.get(ZONE, "") for info in infos} - {""})
 
 
 def _in_zone(infos: Sequence[NodeInfo], zone: str) -> list[NodeInfo]:

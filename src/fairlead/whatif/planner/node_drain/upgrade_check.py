@@ -340,7 +340,7 @@ def upgrade_answer(
 
 def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     blocked, total = len(plan.blocked), counted(len(plan.nodes), "node")
-    how = _surge_words(surge)
+    how = f"with {counted(surge, 'surge node')}" if surge else "without surge nodes"
     if run is not None:
         how = f"{_pace_words(run, surge)}, {how},"
     if blocked:
@@ -367,10 +367,6 @@ def _pace_words(run: DrainRun, surge: int) -> str:
     # With surge nodes, a percentage is of the nodes of each pool and zone.
     is_most = surge and run.pace.share and run.pace.max_unavailable > 1
     return f"up to {run.pace.words}" if is_most else run.pace.words
-
-
-def _surge_words(surge: int) -> str:
-    return f"with {counted(surge, 'surge node')}" if surge else "without surge nodes"
 
 
 def _findings(

@@ -7,7 +7,7 @@ stimuli.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -116,8 +116,9 @@ class JobRecorder(Struct):
         from fairlead.engine.batch.explanation.explanation import batch_overview  # noqa: PLC0415
 
         found = batch_overview(batch.composition, cluster, now, EXPLAINED_MAX)
+        by_name = {sample.queue: sample for sample in self.samples}
         return JobsOutcome(
-            queues=_newest(self.samples),
+            queues=tuple(by_name[name] for name in sorted(by_name)),
             waiting=found.waiting,
             samples=tuple(self.samples),
             capacity=tuple(self.capacity.changes),
@@ -161,8 +162,3 @@ def missing_queue_notes(batch: Batch) -> Iterator[str]:
             f'Queue "{queue}" does not exist, and {count} forever.{origin} To see the effect of '
             f"the queue, use --apply with a file that contains {_QUEUE % queue}"
         )
-
-
-def _newest(samples: Iterable[QueueAllocation]) -> tuple[QueueAllocation, ...]:
-    by_name = {sample.queue: sample for sample in samples}
-    return tuple(by_name[name] for name in sorted(by_name))
