@@ -37,21 +37,14 @@ def request_local_cluster(
     files in KUBECONFIG are used. Raises InputError if the kubeconfig is missing or invalid, or if
     the request fails.
     """
-    source, config = _connection(kubeconfig)
-    return asyncio.run(_request(source, config, path, body, answer))
-
-
-def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
-    """Return (name of the kubeconfig for messages, connection of its current context).
-
-    ~/.kube/config is never a default, because it usually names a real cluster, which does not
-    answer requests for Fairlead's own paths. Raises InputError.
-    """
+    # ~/.kube/config is never a default, because it usually names a real cluster, which does not
+    # answer requests for Fairlead's own paths.
     source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
     if not source:
         raise InputError("--kubeconfig", f"is missing, and {VARIABLE} is not set")
     options = ConnectionOptions(kubeconfig=None if kubeconfig is None else source)
-    return source, replace(connection_of(options), name=source)
+    config = replace(connection_of(options), name=source)
+    return asyncio.run(_request(source, config, path, body, answer))
 
 
 async def _request(

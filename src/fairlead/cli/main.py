@@ -262,7 +262,9 @@ COMMANDS: Final = (
 def main() -> None:
     """Run the command line of this process and exit with its code."""
     _open_closed_streams()
-    _accept_all_characters()
+    # Print a question mark for each character that the encoding of stdout lacks.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     collect_rarely()
     # OpenBLAS, NumPy's library for linear algebra, is not used. Without this setting, it
     # would start a thread for each core.
@@ -321,12 +323,6 @@ def _open_closed_streams() -> None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process ends
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-
-
-def _accept_all_characters() -> None:
-    """Make stdout print a question mark for each character that its encoding lacks."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
 
 
 def run(arguments: Sequence[str]) -> int:

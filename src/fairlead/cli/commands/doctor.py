@@ -82,7 +82,7 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
     yield _kubectl()
     yield _loopback()
     yield _open_files()
-    yield _sqlite()
+    yield _Finding(is_ok=True, text=f"SQLite {sqlite3.sqlite_version} (for `up --data-dir`)")
     if connection.is_given:
         yield _cluster(connection)
 
@@ -167,10 +167,6 @@ def _open_files() -> _Finding:
         text=f"{'unlimited' if is_unlimited else f'{allowed:,}'} open files are allowed",
         needed_for=f"clients of `fairlead up`: ulimit -n {_OPEN_FILES}",
     )
-
-
-def _sqlite() -> _Finding:
-    return _Finding(is_ok=True, text=f"SQLite {sqlite3.sqlite_version} (for `up --data-dir`)")
 
 
 def _cluster(connection: ConnectionOptions) -> _Finding:

@@ -65,25 +65,16 @@ def print_simulation(
     scaled = (pod_autoscalers(outcome), *autoscaling(outcome))
     _print_sections(console, (waiting_section(outcome), *batch, *scaled))
     print_allocation(console, _rows_of(outcome))
-    _print_notes(console, outcome)
-    if experiment.duration is None:
-        _print_unsettled(console, outcome)
+    for note in filter(None, (*outcome.notes, outcome.unfinished_deletions)):
+        print_line(console, f"Note: {note}", style="yellow")
+    if experiment.duration is None and outcome.unsettled:
+        print_line(console, outcome.unsettled, style="yellow")
 
 
 def _print_sections(console: Console, sections: Iterable[Section]) -> None:
     for one in sections:
         if one.rows:
             one.show(console, min(one.rows, one.most))
-
-
-def _print_unsettled(console: Console, outcome: RunOutcome) -> None:
-    if outcome.unsettled:
-        print_line(console, outcome.unsettled, style="yellow")
-
-
-def _print_notes(console: Console, outcome: RunOutcome) -> None:
-    for note in filter(None, (*outcome.notes, outcome.unfinished_deletions)):
-        print_line(console, f"Note: {note}", style="yellow")
 
 
 # --- lines -------------------------------------------------------------------------------------

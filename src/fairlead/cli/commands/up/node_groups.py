@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
@@ -45,7 +45,7 @@ def autoscaler_config(
 def _groups_by_zone(nodes: Iterable[Json]) -> Iterable[NodeGroupSpec]:
     groups: dict[str, NodeGroupSpec] = {}
     for node in nodes:
-        zone = _zone(node)
+        zone = str(node["metadata"]["labels"][ZONE])
         if zone not in groups:
             groups[zone] = NodeGroupSpec(
                 id=zone,
@@ -55,7 +55,3 @@ def _groups_by_zone(nodes: Iterable[Json]) -> Iterable[NodeGroupSpec]:
                 template=node_template(node),
             )
     return groups.values()
-
-
-def _zone(node: Mapping[str, Any]) -> str:
-    return str(node["metadata"]["labels"][ZONE])

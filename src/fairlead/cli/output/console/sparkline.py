@@ -43,7 +43,7 @@ def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WI
 
     Each block shows the highest count in its time slice.
     """
-    bounds = _bounds(start, end, width)
+    bounds = [start + (end - start) * number // width for number in range(width + 1)]
     counts = [steps.highest(*pair) for pair in pairwise(bounds)]
     highest = max(counts, default=0)
     return "".join(_block(count, highest) for count in counts)
@@ -61,10 +61,6 @@ def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
         line = f"{line:<{at}}{for_readers((end - start) * label // labels)}"
     last = for_readers(end - start)
     return f"{line:<{max(width - len(last), len(line) + 1)}}{last}"
-
-
-def _bounds(start: Instant, end: Instant, width: int) -> list[Instant]:
-    return [start + (end - start) * number // width for number in range(width + 1)]
 
 
 def _block(count: int, highest: int) -> str:
