@@ -138,17 +138,15 @@ def read_cluster(case: Json) -> tuple[KarpenterCluster, Instant]:
     for field, (kind, _, _) in KINDS.items():
         for stated in case.get(field) or ():
             cluster.put(read_object(kind, stated), now)
-    cluster.namespaces.setdefault("default", _namespace())
+    cluster.namespaces.setdefault(
+        "default", read_object("Namespace", {"metadata": {"name": "default"}})
+    )
     keys = {node.node_name or node.name: node.key for node in cluster.nodes(now)}
     for name, ago in (case.get("nominated") or {}).items():
         cluster.nominate(keys.get(name, name), now - seconds(ago))
     for name in case.get("markedForDeletion") or ():
         cluster.mark((keys.get(name, name),))
     return cluster, now
-
-
-def _namespace() -> Any:
-    return read_object("Namespace", {"metadata": {"name": "default"}})
 
 
 class CaseTypes:

@@ -122,7 +122,10 @@ class InProcessWatch(Struct):
                 return WatchEnd(HttpAnswer(200, headers, b""), shown, ended=True)
             case Response() as response:
                 body = b"".join(response.body)
-                headers = [("content-type", response.content_type), *_lower(response)]
+                headers = [
+                    ("content-type", response.content_type),
+                    *((name.lower(), text) for name, text in response.headers),
+                ]
                 if response.status != 200:
                     return WatchEnd(HttpAnswer(response.status, headers, body), ended=True)
                 return WatchEnd(HttpAnswer(200, headers, b""), [json.loads(body)], ended=True)
@@ -171,7 +174,3 @@ def _headers(replayed: ReplayRequest) -> dict[str, str]:
     if replayed.body:
         headers["content-length"] = str(len(replayed.body))
     return headers
-
-
-def _lower(response: Response) -> list[tuple[str, str]]:
-    return [(name.lower(), text) for name, text in response.headers]
