@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from tests.unit.whatif import rollout
 
+from fairlead.cli.commands.whatif.junit import JunitSuite, junit_report
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import LINES_MAX
-from fairlead.cli.output.junit import JunitSuite, junit_report
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.cli.output.markdown_limit import CHARACTERS_MAX
 from fairlead.engine.core.instant import seconds

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from fairlead.cli.output import autoscaling_summary
 from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import Rank, Section, print_screen
+from fairlead.cli.output.summary import autoscaling as autoscaling_summary
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions

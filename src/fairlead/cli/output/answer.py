@@ -17,7 +17,6 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import BETA_ZONE, ZONE
-from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
@@ -29,9 +28,10 @@ from fairlead.cli.output.console.screen import (
 )
 from fairlead.cli.output.console.step import print_step
 from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
-from fairlead.cli.output.jobs_summary import queues, waiting_groups
-from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
-from fairlead.cli.output.pod_summary import (
+from fairlead.cli.output.summary.autoscaling import autoscaling, pod_autoscalers
+from fairlead.cli.output.summary.jobs import queues, waiting_groups
+from fairlead.cli.output.summary.outage import known_outage, outage_sections, rolling_drains
+from fairlead.cli.output.summary.pod import (
     NodeGroups,
     deleted_claims,
     displaced,
@@ -41,7 +41,7 @@ from fairlead.cli.output.pod_summary import (
     undrained,
     waited,
 )
-from fairlead.cli.output.start_time_summary import start_time_section
+from fairlead.cli.output.summary.start_time import start_time_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers

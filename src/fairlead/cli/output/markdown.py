@@ -12,8 +12,8 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.amount import amount_text, percent_text
-from fairlead.cli.output.jobs_summary import amounts_text
 from fairlead.cli.output.markdown_limit import within_limit
+from fairlead.cli.output.summary.jobs import amounts_text
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers

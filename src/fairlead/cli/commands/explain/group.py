@@ -10,7 +10,7 @@ from fairlead.api.quantity import amount_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.terminal import print_line, print_table
-from fairlead.cli.output.jobs_summary import amounts_text
+from fairlead.cli.output.summary.jobs import amounts_text
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup

@@ -18,6 +18,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
+from fairlead.cli.commands.explain.refused_table import RefusedNode, print_refused
 from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin, snapshot_of
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
@@ -28,9 +29,8 @@ from fairlead.cli.output.console.terminal import (
     stdout_console,
     table_width,
 )
-from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes, print_notice
-from fairlead.cli.output.start_time_summary import start_time_section
+from fairlead.cli.output.summary.start_time import start_time_section
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.core.status import Status

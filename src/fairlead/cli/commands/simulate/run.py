@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -20,12 +21,12 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import is_own_output, write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.console.terminal import print_table, stderr_console
 from fairlead.cli.output.distinct_outputs import require_distinct
-from fairlead.cli.output.plugin_time import print_plugin_times
 from fairlead.cli.output.report_file import write_report
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
-from fairlead.cli.output.summary import print_simulation
-from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.cli.output.summary.simulation import print_simulation
+from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
@@ -102,7 +103,7 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     else:
         print_simulation(experiment, finished.outcome)
     if meter is not None and request.profile_plugins:
-        print_plugin_times(meter.times())
+        _print_plugin_times(meter.times())
     if files.json is not None:
         write_atomically(files.json, result)
         say_written("result", files.json)
@@ -202,6 +203,30 @@ def _refuse_foreign_files(path: str, named: Outputs) -> None:
         if file.exists() and not is_own_output(file):
             problem = f"{text} exists and was not written by Fairlead; --overwrite replaces it"
             raise InputError(source, problem, field=field)
+
+
+def _print_plugin_times(times: Sequence[PluginTime]) -> None:
+    """Print the table of `--profile-plugins`: calls and time by plugin and extension point.
+
+    The table is printed to stderr, because stdout must be the same in every run. If a plugin calls
+    another plugin, the time of the call counts only for the called plugin.
+    """
+    whole = sum(one.taken for one in times) or 1
+    rows = [
+        (
+            one.plugin,
+            one.point,
+            f"{one.calls:,}",
+            f"{one.taken / 1e9:.3f}",
+            f"{one.taken / one.calls / 1e3:,.1f}",
+            f"{one.taken / whole:.1%}",
+        )
+        for one in times
+    ]
+    title = f"time in plugins: {whole / 1e9:.3f} s"
+    numbers = ("calls", "seconds", "µs a call", "share")
+    columns = ("plugin", "extension point", *numbers)
+    print_table(stderr_console(), title, columns, rows, numbers=numbers)
 
 
 def _path(name: str | None) -> Path | None:

@@ -269,7 +269,7 @@ def _require_label(label: str, answers: Iterable[WhatIfAnswer]) -> None:
 def _write_junit(
     path: Path, answers: Sequence[tuple[WhatIfAnswer, Sequence[ConditionResult], str]]
 ) -> None:
-    from fairlead.cli.output.junit import JunitSuite, junit_report
+    from fairlead.cli.commands.whatif.junit import JunitSuite, junit_report
 
     suites = [JunitSuite(answer, results, name) for answer, results, name in answers]
     write_atomically(path, junit_report(suites))

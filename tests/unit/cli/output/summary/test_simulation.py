@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from fairlead.cli.output.summary import print_simulation
+from fairlead.cli.output.summary.simulation import print_simulation
 from fairlead.whatif.result.result_json import simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from fairlead.cli.output.refused_table import RefusedNode, print_refused
+from fairlead.cli.commands.explain.refused_table import RefusedNode, print_refused
 
 COLUMNS = ("because", "would fit after")
 

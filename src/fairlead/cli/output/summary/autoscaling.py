@@ -12,7 +12,7 @@ from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_item, print_line
-from fairlead.cli.output.waiting_summary import print_waiting
+from fairlead.cli.output.summary.waiting_time import print_waiting
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.cli.output.start_time_summary import start_time_section
+from fairlead.cli.output.summary.start_time import start_time_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 

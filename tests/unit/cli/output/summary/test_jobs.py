@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from fairlead.cli.output.jobs_summary import queues
+from fairlead.cli.output.summary.jobs import queues
 from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.jobs import JobsOutcome
 

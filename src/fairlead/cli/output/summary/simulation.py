@@ -11,13 +11,13 @@ from rich.console import Console
 
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
-from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.screen import Section
 from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
-from fairlead.cli.output.jobs_summary import queues, waiting_groups
-from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
-from fairlead.cli.output.pod_summary import deleted_claims
-from fairlead.cli.output.summary_table import (
+from fairlead.cli.output.summary.autoscaling import autoscaling, pod_autoscalers
+from fairlead.cli.output.summary.jobs import queues, waiting_groups
+from fairlead.cli.output.summary.outage import outage_sections, rolling_drains
+from fairlead.cli.output.summary.pod import deleted_claims
+from fairlead.cli.output.summary.table import (
     print_allocation,
     print_breaches,
     print_errors,
@@ -29,7 +29,7 @@ from fairlead.cli.output.summary_table import (
     print_skipped,
     print_undrained,
 )
-from fairlead.cli.output.waiting_summary import waiting_section
+from fairlead.cli.output.summary.waiting_time import waiting_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import moves_within

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from fairlead.cli.output.pod_summary import NodeGroups, displaced, other_pods
+from fairlead.cli.output.summary.pod import NodeGroups, displaced, other_pods
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference
 from fairlead.whatif.outcome.run_outcome import Evicted, NodeEnd, PodEnd, RunOutcome

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from fairlead.cli.output.autoscaling_summary import autoscaling
-from fairlead.cli.output.summary import print_simulation
+from fairlead.cli.output.summary.autoscaling import autoscaling
+from fairlead.cli.output.summary.simulation import print_simulation
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import RunOutcome
