@@ -29,7 +29,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     new_node_templates,
     read_instance_types,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.descheduler.policy import read_policy

@@ -17,9 +17,9 @@ from tests.worlds.listening import Listening, NamedIds
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE, kind_of
 from fairlead.client.api_resource import ApiResource
+from fairlead.client.cache.list_watch import ListWatch
+from fairlead.client.cache.reflector import Reflector, is_newer
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.list_watch import ListWatch
-from fairlead.client.reflector import Reflector, is_newer
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import ApiRequest, RestClient
 from fairlead.engine.core.instant import seconds

@@ -29,18 +29,18 @@ from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, require_proxy, tls_context
 from fairlead.client.credentials import Credentials, TlsTexts
 from fairlead.client.error import TOO_LONG, UNDECODABLE, ConnectionConfigError, RequestError
-from fairlead.client.http_connection import (
+from fairlead.client.http.connection import (
     BodyLimit,
     HttpResponse,
     TooLongAnswerError,
     UnreachableError,
 )
-from fairlead.client.http_pool import IDEMPOTENT, HttpPool
+from fairlead.client.http.pool import IDEMPOTENT, HttpPool
 
 if TYPE_CHECKING:
     from aiohttp import StreamReader
 
-    from fairlead.client.http_session import HttpSession
+    from fairlead.client.http.session import HttpSession
 
 CONNECTIONS_MAX: Final = 16
 RESPONSE_BYTES_MAX: Final = 2 << 30
@@ -183,7 +183,7 @@ class RestClient:
 
     def _open_session(self) -> HttpSession:
         if self._session is None:
-            from fairlead.client.http_session import HttpSession  # noqa: PLC0415 - loads aiohttp
+            from fairlead.client.http.session import HttpSession  # noqa: PLC0415 - loads aiohttp
 
             timeout = CONNECT_SECONDS_MAX, self._read_seconds_max
             self._session = HttpSession(

@@ -101,7 +101,7 @@ def experiments_of(
         without = replace(without, kubelet=replace(without.kubelet, ignores_deadline=ignored))
     if without.karpenter is not None:
         # Imported only if it is needed.
-        from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
+        from fairlead.whatif.configuration.autoscaling.karpenter.config import (  # noqa: PLC0415
             refuse_invalid,
         )
 
@@ -338,7 +338,7 @@ def _new_nodes(
         read_instance_types,
         stated_type,
     )
-    from fairlead.whatif.configuration.autoscaling.provider_label import (  # noqa: PLC0415
+    from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (  # noqa: PLC0415
         changed_labels,
         provider_groups,
         with_type_labels,

@@ -10,7 +10,7 @@ from fairlead.api.codec import VIEWS
 from fairlead.api.quantity import NO_QUANTITY
 from fairlead.api.quantity_check import quantity_check
 from fairlead.client.api_resource import ApiResource
-from fairlead.client.object_decoder import ObjectDecoder, UndecodableObject
+from fairlead.client.cache.object_decoder import ObjectDecoder, UndecodableObject
 
 POD, NODE = ("v1", "Pod"), ("v1", "Node")
 SLICE, CLAIM = ("resource.k8s.io/v1", "ResourceSlice"), ("resource.k8s.io/v1", "ResourceClaim")

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import ConnectionConfigError, RequestError
-from fairlead.client.http_session import _connector
+from fairlead.client.http.session import _connector
 from fairlead.client.rest_client import RestClient, _system_proxy
 
 WITHIN_S = 30

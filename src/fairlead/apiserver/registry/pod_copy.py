@@ -40,8 +40,8 @@ from fairlead.apiserver.admission.plugins.service_account import VOLUME_PREFIX
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
 from fairlead.apiserver.registry.admission_control import AdmissionControl, has_dynamic_admission
+from fairlead.apiserver.registry.dump.snapshot_load import DEFAULT_NAMESPACE
 from fairlead.apiserver.registry.id_source import IdSource
-from fairlead.apiserver.registry.snapshot_load import DEFAULT_NAMESPACE
 from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 

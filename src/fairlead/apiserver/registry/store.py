@@ -28,7 +28,6 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import STALE, already_exists, conflict, not_found
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.apiserver.registry import snapshot_load
 from fairlead.apiserver.registry.admission_control import AdmissionControl
 from fairlead.apiserver.registry.deletion import (
     Deletion,
@@ -38,6 +37,7 @@ from fairlead.apiserver.registry.deletion import (
     require_same_end,
     with_garbage_finalizer,
 )
+from fairlead.apiserver.registry.dump import snapshot_load
 from fairlead.apiserver.registry.id_source import ATTEMPTS_MAX, IdSource, generated_name
 from fairlead.apiserver.registry.precondition import (
     require,

@@ -22,7 +22,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     read_instance_types,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import node_pools
+from fairlead.whatif.configuration.autoscaling.karpenter.config import node_pools
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration

@@ -34,7 +34,7 @@ from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
-from fairlead.apiserver.registry.snapshot_load import as_stored
+from fairlead.apiserver.registry.dump.snapshot_load import as_stored
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus

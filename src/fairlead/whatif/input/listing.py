@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.json_template import TemplateRows
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
 from fairlead.whatif.input.pod_columns import ItemText, with_pods
 

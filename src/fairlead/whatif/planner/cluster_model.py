@@ -90,7 +90,7 @@ from fairlead.whatif.planner.pod_claim import (
     new_claims,
     released_claims,
 )
-from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
+from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -76,7 +76,7 @@ from fairlead.engine.workloads.pod_control.pod_template import (
     with_labels,
 )
 from fairlead.engine.workloads.stateful_set.rule import StatefulSetRule
-from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
+from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests
 
 _Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 _OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)

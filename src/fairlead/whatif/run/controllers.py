@@ -103,7 +103,7 @@ class RunControllers(Struct, frozen=True):
         """Return the effects of each HorizontalPodAutoscaler from `since` to `until`."""
         if not self._has_pod_autoscalers:
             return ()
-        from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes  # noqa: PLC0415
+        from fairlead.whatif.run.autoscaling.pod_autoscaler import pod_autoscaler_outcomes  # noqa: PLC0415
 
         return pod_autoscaler_outcomes(self.pod_autoscalers, since, until)
 
@@ -117,7 +117,7 @@ class RunControllers(Struct, frozen=True):
             yield from missing_group_notes(self.batch)
             yield from missing_queue_notes(self.batch)
         if self.karpenter is not None:
-            from fairlead.whatif.run.autoscaling import awaited_budget_notes  # noqa: PLC0415
+            from fairlead.whatif.run.autoscaling.node_autoscaler import awaited_budget_notes  # noqa: PLC0415
 
             yield from awaited_budget_notes(self.karpenter, now)
 
@@ -125,7 +125,7 @@ class RunControllers(Struct, frozen=True):
         """Return the nodes that the node autoscaler added and removed; None if there is none."""
         if self.autoscaler is None and self.karpenter is None:
             return None
-        from fairlead.whatif.run.autoscaling import (  # noqa: PLC0415
+        from fairlead.whatif.run.autoscaling.node_autoscaler import (  # noqa: PLC0415
             autoscaling_outcome,
             karpenter_outcome,
         )

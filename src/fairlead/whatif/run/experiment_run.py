@@ -127,7 +127,7 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:
-    from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests
+    from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests
     from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
 
@@ -307,7 +307,7 @@ class ExperimentRun:
         if all(one.kind.resource != _AUTOSCALERS for one in samples(self._experiment.initial)):
             return None
         # Imported only if it is needed.
-        from fairlead.whatif.run.vertical_pod_autoscaler import RecommendedRequests  # noqa: PLC0415
+        from fairlead.whatif.run.autoscaling.vertical_pod_autoscaler import RecommendedRequests  # noqa: PLC0415
 
         found = RecommendedRequests(lambda: self._world.now)
         self._world.admission.add(found)

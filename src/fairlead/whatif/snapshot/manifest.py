@@ -49,9 +49,9 @@ from fairlead.apiserver.kind import (
     kind_of,
     reference_kind,
 )
-from fairlead.apiserver.registry.dumped_object import DumpedObject
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
-from fairlead.apiserver.registry.snapshot_load import Content
+from fairlead.apiserver.registry.dump.object import DumpedObject
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.snapshot_load import Content
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
 from fairlead.engine.core.command import ObjectRef

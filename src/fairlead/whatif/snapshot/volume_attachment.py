@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME_CLAIM,
     VOLUME_ATTACHMENT,
 )
-from fairlead.apiserver.registry.snapshot_load import Content
+from fairlead.apiserver.registry.dump.snapshot_load import Content
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, contents_of, entries_of
 from fairlead.whatif.snapshot.samples import matching_pods
 

@@ -25,12 +25,12 @@ from msgspec import Struct, field
 
 import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded before its first use
 from fairlead.client.api_resource import ApiResource
+from fairlead.client.cache.list_watch import ListWatch
+from fairlead.client.cache.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import ConnectionConfigError
 from fairlead.client.leader_election import ElectionConfig, LeaderElection
-from fairlead.client.list_watch import ListWatch
-from fairlead.client.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.command import ObjectRef, RecordEvent

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.client.reflector import ObjectUpdate, Reflector, is_newer
+from fairlead.client.cache.reflector import ObjectUpdate, Reflector, is_newer
 from fairlead.engine.core.command import CallExtender, IssuedCommand, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus

@@ -31,8 +31,8 @@ from fairlead.api.extender import decode as decode_message
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.registry.dump.snapshot_load import as_stored
 from fairlead.apiserver.registry.simulation import SIMULATION
-from fairlead.apiserver.registry.snapshot_load import as_stored
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
 from fairlead.worlds.seeded_ids import SeededIds

@@ -31,7 +31,7 @@ from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage

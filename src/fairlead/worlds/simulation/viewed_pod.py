@@ -23,7 +23,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ObjectMeta, Pod
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Key
 from fairlead.engine.core.command import ObjectRef

@@ -33,7 +33,7 @@ from fairlead.apiserver.registry.admission_control import (
     DYNAMIC_ADMISSION_KINDS,
     has_dynamic_admission,
 )
-from fairlead.apiserver.registry.snapshot_load import Content
+from fairlead.apiserver.registry.dump.snapshot_load import Content
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage

@@ -8,7 +8,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, find_kind, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.snapshot_load import located
+from fairlead.apiserver.registry.dump.snapshot_load import located
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}}
 

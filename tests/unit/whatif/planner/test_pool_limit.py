@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node
-from fairlead.whatif.configuration.autoscaling.karpenter_config import node_pools
+from fairlead.whatif.configuration.autoscaling.karpenter.config import node_pools
 from fairlead.whatif.planner.pool_limit import limit_lines
 
 STATUS = """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
@@ -29,7 +29,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     read_autoscalers,
     unsimulated_in_plan,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns

@@ -13,7 +13,7 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operati
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import ChangeType, Storage

@@ -13,7 +13,7 @@ from socket import socket
 from fairlead.api.objects import ApiObject
 from fairlead.cli.commands.dashboard.dashboard import Dashboard, ShownCluster, Wrapper
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
-from fairlead.client.reflector import ObjectUpdate
+from fairlead.client.cache.reflector import ObjectUpdate
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.worlds.cluster.runner import ClusterRunner
 

@@ -18,7 +18,7 @@ from fairlead.apiserver.kind import (
     POD,
     SERVICE_ACCOUNT,
 )
-from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dump.object import DumpedObject
 from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot

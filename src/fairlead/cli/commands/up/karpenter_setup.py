@@ -25,7 +25,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
-from fairlead.whatif.configuration.autoscaling.provider_label import labels_of_all
+from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import labels_of_all
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     ProviderSettings,
     with_provider,

@@ -92,7 +92,7 @@ def read_autoscalers(
     if is_of_karpenter(options, initial):
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
-        from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
+        from fairlead.whatif.configuration.autoscaling.karpenter.config import (  # noqa: PLC0415
             karpenter_config,
         )
         from fairlead.whatif.configuration.autoscaling.node_dependent import (  # noqa: PLC0415

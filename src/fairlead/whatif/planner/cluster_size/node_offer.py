@@ -45,19 +45,19 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     assumed_spot_prices,
     type_requirements,
 )
-from fairlead.whatif.configuration.autoscaling.node_price import (
-    TYPE_LABELS,
-    price_uses,
-    type_of_node,
-)
-from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.configuration.autoscaling.provider_label import (
+from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
     FACT_LABELS,
     labels_with_type,
     provider_groups,
     unchecked_requirements,
     with_type_labels,
 )
+from fairlead.whatif.configuration.autoscaling.node_price import (
+    TYPE_LABELS,
+    price_uses,
+    type_of_node,
+)
+from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import (
     NodeCopy,

@@ -22,7 +22,7 @@ from fairlead.api.pods.facts import condition, is_static, is_terminal, is_termin
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import START_DELAY_DEFAULT
 from fairlead.whatif.input.duration import for_readers

@@ -49,9 +49,9 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
 )
-from fairlead.apiserver.registry.dumped_object import DumpedObject, Text
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
-from fairlead.apiserver.registry.stored_form import StoredForm
+from fairlead.apiserver.registry.dump.object import DumpedObject, Text
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.stored_form import StoredForm
 from fairlead.whatif.snapshot.decoder.newest_timestamp import NewestTimestamp, times_of
 from fairlead.whatif.snapshot.decoder.pod_texts import Item, PodTemplate, PodTexts
 from fairlead.worlds.fairlead_annotation import FAIRLEAD_PREFIX

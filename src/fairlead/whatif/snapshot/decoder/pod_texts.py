@@ -42,7 +42,7 @@ from fairlead.api.text.json_template import (
     substitution,
 )
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.registry.dumped_object import Text, value_of_text
+from fairlead.apiserver.registry.dump.object import Text, value_of_text
 
 _NAME_KEY: Final = b'"generateName"'
 _OWNERS_KEY: Final = b'"ownerReferences"'

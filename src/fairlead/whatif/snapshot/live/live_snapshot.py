@@ -24,7 +24,7 @@ from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import TOO_LONG, ConnectionConfigError, RequestError
-from fairlead.client.http_connection import BodyLimit
+from fairlead.client.http.connection import BodyLimit
 from fairlead.client.list_objects import list_by_page
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant

@@ -18,7 +18,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     instance_types,
     types_of_nodes,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 
 LARGE = StatedType("large", {"cpu": "8", "memory": "32Gi"})
 SMALL = StatedType("small", {"cpu": "2", "memory": "8Gi"})

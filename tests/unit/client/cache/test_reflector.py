@@ -7,7 +7,13 @@ import json
 import pytest
 
 from fairlead.client.api_resource import ApiResource
-from fairlead.client.reflector import STALE_LISTS_MAX, OpenWatch, PauseUntil, ReadPage, Reflector
+from fairlead.client.cache.reflector import (
+    STALE_LISTS_MAX,
+    OpenWatch,
+    PauseUntil,
+    ReadPage,
+    Reflector,
+)
 
 PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
 SECOND = 1_000_000_000

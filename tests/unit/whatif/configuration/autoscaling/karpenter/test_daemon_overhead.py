@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
+from fairlead.whatif.configuration.autoscaling.karpenter.daemon_overhead import daemon_notes
 from fairlead.whatif.input.error import InputError
 
 

@@ -12,7 +12,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
     template_requirements,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 
 AWS = "karpenter.k8s.aws"
 EKS = "eks.amazonaws.com"

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from fairlead.client.api_resource import ApiResource
-from fairlead.client.list_watch import ListWatch
-from fairlead.client.reflector import Reflector
+from fairlead.client.cache.list_watch import ListWatch
+from fairlead.client.cache.reflector import Reflector
 
 PODS = ApiResource("v1", "Pod", "pods", is_namespaced=True)
 FIRST = (

@@ -31,14 +31,14 @@ from msgspec import Struct
 from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.api_resource import ApiResource
-from fairlead.client.error import UNDECODABLE
-from fairlead.client.object_decoder import (
+from fairlead.client.cache.object_decoder import (
     BOOKMARK,
     DELETED,
     ObjectDecoder,
     UndecodableObject,
     WatchFailure,
 )
+from fairlead.client.error import UNDECODABLE
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
 
 PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPageSize

@@ -21,7 +21,7 @@ from aiohttp_socks import (
 from yarl import URL
 
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.http_connection import HttpResponse, NewBodyLimit, UnreachableError
+from fairlead.client.http.connection import HttpResponse, NewBodyLimit, UnreachableError
 
 _FAILURES: Final = (
     *(aiohttp.ClientError, ProxyError, ProxyConnectionError, ProxyTimeoutError, OSError),

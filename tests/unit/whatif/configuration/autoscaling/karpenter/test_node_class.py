@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 
 AWS = "karpenter.k8s.aws"
 

@@ -34,8 +34,8 @@ from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.admission_control import AdmissionControl
-from fairlead.apiserver.registry.dumped_object import DumpedObject
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.object import DumpedObject
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlsplit
 
 from aiohappyeyeballs import start_connection
 
-from fairlead.client.http_connection import (
+from fairlead.client.http.connection import (
     HttpConnection,
     HttpResponse,
     NewBodyLimit,

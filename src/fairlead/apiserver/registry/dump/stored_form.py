@@ -49,7 +49,7 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     TOLERATED_TAINTS,
 )
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
+from fairlead.apiserver.registry.dump.replicas import DumpedReplicas
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import PHASES, check_scheduled_pod

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
+from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter_config
 
 SPOT_AND_ON_DEMAND = {"operator": "In", "values": ["spot", "on-demand"]}
 ON_DEMAND = {"operator": "In", "values": ["on-demand"]}

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from typing import Final, NoReturn
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.client.cache.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.error import TOO_LONG, RequestError
-from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.rest_client import ApiRequest, RestClient
 
 # A watch that lasts this much longer than its timeoutSeconds has a half-open connection.

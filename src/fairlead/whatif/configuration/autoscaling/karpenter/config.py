@@ -42,7 +42,6 @@ from fairlead.whatif.configuration.autoscaling.allocatable import (
     size_notes,
     with_allocatable,
 )
-from fairlead.whatif.configuration.autoscaling.daemon_overhead import daemon_notes
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     assumed_spot_prices,
@@ -50,14 +49,15 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
-from fairlead.whatif.configuration.autoscaling.karpenter_setting import karpenter_options
-from fairlead.whatif.configuration.autoscaling.karpenter_validation import require_valid
-from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
-from fairlead.whatif.configuration.autoscaling.provider_label import (
+from fairlead.whatif.configuration.autoscaling.karpenter.daemon_overhead import daemon_notes
+from fairlead.whatif.configuration.autoscaling.karpenter.node_class import offered_zones
+from fairlead.whatif.configuration.autoscaling.karpenter.provider_label import (
     labels_of_all,
     unchecked_requirements,
     with_type_labels,
 )
+from fairlead.whatif.configuration.autoscaling.karpenter.setting import karpenter_options
+from fairlead.whatif.configuration.autoscaling.karpenter.validation import require_valid
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests

@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from fairlead.client import http_connection, rest_client
+from fairlead.client import rest_client
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import RequestError
+from fairlead.client.http import connection as http_connection
 from fairlead.client.rest_client import ApiRequest, RestClient
 
 WRITE = ApiRequest("POST", "/api/v1/pods", b"{}")

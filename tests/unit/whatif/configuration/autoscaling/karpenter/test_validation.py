@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
-from fairlead.whatif.configuration.autoscaling.karpenter_validation import require_valid
+from fairlead.whatif.configuration.autoscaling.karpenter.validation import require_valid
 from fairlead.whatif.input.error import InputError
 
 

@@ -20,7 +20,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.dumped_object import DumpedObject, DumpedTemplate
+from fairlead.apiserver.registry.dump.object import DumpedObject, DumpedTemplate
 from fairlead.apiserver.storage.storage import Key
 
 

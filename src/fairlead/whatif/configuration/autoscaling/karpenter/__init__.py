@@ -1,0 +1,1 @@
+"""The configuration of Karpenter: its objects, its settings, and the labels of its providers."""

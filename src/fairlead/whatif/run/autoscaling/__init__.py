@@ -1,0 +1,1 @@
+"""The actions and effects of node and pod autoscalers in a run."""
