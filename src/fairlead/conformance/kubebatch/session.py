@@ -41,10 +41,7 @@ def compare_with_defects(case: Json) -> Mismatch | None:
 
     Returns None if they agree.
     """
-    return _compare(case, replay(case["scenario"], UPSTREAM))
-
-
-def _compare(case: Json, found: Json) -> Mismatch | None:
+    found = replay(case["scenario"], UPSTREAM)
     if not case["deterministic"]:
         return _compare_projections(case["projections"], _projected(case, found))
     recorded = {k: v for k, v in case["outcomes"][0].items() if k not in _TRANSCRIPT}

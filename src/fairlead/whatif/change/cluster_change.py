@@ -531,17 +531,6 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     Raises InputError that names `source` if a field of `result` is malformed, or if the API server
     refuses the change.
     """
-    changed = _changed(collected, existing, result, source)
-    collected.write(existing, changed, source)
-    return changed
-
-
-def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
-    """Return the manifest of `existing` with the content `result`, and add it to `collected`.
-
-    Raises InputError that names `source` if a field of `result` is malformed, or if the API server
-    refuses the change.
-    """
     from fairlead.whatif.change.held_rollout import held_in_order, held_rollout  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.forbidden_change import (  # noqa: PLC0415
         refuse_forbidden_change,
@@ -559,6 +548,7 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
         collected.notes.append(note)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
+    collected.write(existing, changed, source)
     return changed
 
 

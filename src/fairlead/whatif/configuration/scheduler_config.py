@@ -113,20 +113,16 @@ def _user_plugin_source(path: str, plugins: UserPlugins) -> UserPluginSource:
         return None if found is None else found.weight
 
     def check_args(field: str, plugin: str, args: Mapping[str, Any]) -> None:
-        _check_args(path, field, plugin, args)
+        """Raise InputError for arguments that `plugin` does not accept."""
+        try:
+            decode_strictly(Document(path, dict(args)), ARGS[plugin], field)
+        except InputError as refusal:
+            inner = _OF_FIELD.fullmatch(refusal.problem)
+            if inner is None or refusal.field != field:
+                raise
+            raise InputError(path, inner["problem"], field=f"{field}.{inner['field']}") from None
 
     return UserPluginSource(usual_weight, check_args, plugins.factories)
-
-
-def _check_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> None:
-    """Raise InputError for arguments that `plugin` does not accept."""
-    try:
-        decode_strictly(Document(path, dict(args)), ARGS[plugin], field)
-    except InputError as refusal:
-        inner = _OF_FIELD.fullmatch(refusal.problem)
-        if inner is None or refusal.field != field:
-            raise
-        raise InputError(path, inner["problem"], field=f"{field}.{inner['field']}") from None
 
 
 def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:

@@ -21,11 +21,13 @@ from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.taint import taint_text
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
+from fairlead.engine.plugins.dynamic_resources.device_search import is_repelled
 from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.devices.device_pools import PoolDevice
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, unsimulated_in_plan
-from fairlead.whatif.explain.node_device import device_sentences
 from fairlead.whatif.explain.node_removal import removal_table
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
@@ -50,8 +52,9 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
 )
+from fairlead.whatif.run.device_use import devices_of
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import STOPPED_BY_PROVIDER
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint, with_all_devices
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _POD_COLUMNS: Final = (
@@ -138,7 +141,7 @@ def explain_node(planner: DrainPlanner, name: str, snapshot: Snapshot) -> Tabula
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
-            *device_sentences(info.node, planner.model.cluster),
+            *_device_findings(info.node, planner.model.cluster),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
         tables=(
@@ -234,6 +237,39 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
         if "/" in name and (whole_value(offered[name]) or requested[name])
     ]
     return f"Requested: {', '.join((cores, size, *extended, slots))}."
+
+
+def _device_findings(node: Node, cluster: Cluster) -> Iterator[str]:
+    """Yield sentences about the unhealthy devices of `node`, and about the devices in use.
+
+    The requests of a node show neither which devices are unhealthy nor which devices claims use.
+    """
+    yield from _unhealthy_devices(node)
+    for driver, devices in devices_of(node, cluster).items():
+        yield _used_devices(driver, devices, cluster)
+
+
+def _unhealthy_devices(node: Node) -> Iterator[str]:
+    # upstream: pkg/kubelet/cm/devicemanager/manager.go: GetCapacity
+    healthy, every = node.status.allocatable, node.status.capacity
+    for name in sorted(with_all_devices({}, every)):
+        total, left = whole_value(every[name]), whole_value(healthy.get(name, 0))
+        if left < total:
+            yield (
+                f"Only {left:,} of its {total:,} {name} are allocatable: the device plugin has not "
+                "reported the others as healthy."
+            )
+
+
+def _used_devices(driver: str, devices: list[PoolDevice], cluster: Cluster) -> str:
+    ledger = cluster.devices
+    used = sum(ledger.is_taken(one.id) or ledger.consumed(one.id) is not None for one in devices)
+    tainted = sum(is_repelled(one.device, ()) for one in devices)
+    parts = [f"{tainted:,} with a taint that keeps claims off"] if tainted else []
+    if any(one.device.consumes_counters for one in devices):
+        parts.append("some share hardware and exclude each other")
+    more = f" ({'; '.join(parts)})" if parts else ""
+    return f"Claims use {used:,} of its {counted(len(devices), 'device')} of {driver}{more}."
 
 
 def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:

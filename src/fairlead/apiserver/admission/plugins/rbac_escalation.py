@@ -22,7 +22,7 @@ from fairlead.apiserver.auth.authorization.policy_rule import (
     uncovered_rules,
 )
 from fairlead.apiserver.auth.authorizer import AuthorizationAttributes, Authorizer
-from fairlead.apiserver.error import ApiError, forbidden, not_found
+from fairlead.apiserver.error import forbidden, not_found
 from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING, Kind
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
 from fairlead.apiserver.storage.storage import Storage
@@ -118,9 +118,16 @@ class _Grantor(Struct, frozen=True):
         return uncovered_rules(self.rights.rules_for(self.user, namespace), rules_granted)
 
     def _require(self, kind: Kind, obj: Json, rules_granted: Sequence[Json]) -> None:
-        missing = self._lacks(rules_granted, _namespace(obj))
+        namespace = _namespace(obj)
+        missing = self._lacks(rules_granted, namespace)
         if missing:
-            raise _refusal(self.user, kind, obj, missing)
+            groups = " ".join(f'"{group}"' for group in self.user.groups)
+            descriptions = sorted(map(rule_text, compact_rules(missing)))
+            reason = (
+                f'user "{self.user.name}" (groups=[{groups}]) is attempting to grant RBAC '
+                "permissions not currently held:\n" + "\n".join(descriptions)
+            )
+            raise forbidden(kind, namespace, obj["metadata"]["name"], reason)
 
 
 def _namespace(obj: Json) -> str:
@@ -137,14 +144,3 @@ def _without_garbage_collector_fields(obj: Json) -> Json:
         key: value for key, value in obj["metadata"].items() if key not in _GARBAGE_COLLECTOR_FIELDS
     }
     return {**obj, "metadata": meta}
-
-
-def _refusal(user: User, kind: Kind, obj: Json, missing: list[Json]) -> ApiError:
-    meta = obj["metadata"]
-    groups = " ".join(f'"{group}"' for group in user.groups)
-    descriptions = sorted(map(rule_text, compact_rules(missing)))
-    reason = (
-        f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not '
-        "currently held:\n" + "\n".join(descriptions)
-    )
-    return forbidden(kind, meta.get("namespace", ""), meta["name"], reason)

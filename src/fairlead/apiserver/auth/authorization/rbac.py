@@ -124,23 +124,20 @@ class Rbac:
 
     def _read(self) -> dict[str, list[_Grant]]:
         """Return the grants, keyed by namespace. The key of cluster-wide grants is ""."""
-        if self._grants is None:
-            self._grants = {}
-            for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
-                for binding in self._storage.items(kind):
-                    self._add(kind, binding)
+        if self._grants is not None:
+            return self._grants
+        self._grants = {}
+        for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
+            for binding in self._storage.items(kind):
+                meta, reference = binding["metadata"], binding.get("roleRef", {})
+                namespace = meta.get("namespace", "")
+                name = f"{meta['name']}/{namespace}" if namespace else meta["name"]
+                role = f'{reference.get("kind", "")} "{reference.get("name", "")}"'
+                rules = self.rules_of(reference, namespace) or ()
+                description = f'{kind.kind} "{name}" of {role}'
+                grant = _Grant(binding.get("subjects") or (), rules, namespace, description)
+                self._grants.setdefault(namespace, []).append(grant)
         return self._grants
-
-    def _add(self, kind: Kind, binding: Json) -> None:
-        meta, reference = binding["metadata"], binding.get("roleRef", {})
-        namespace = meta.get("namespace", "")
-        assert self._grants is not None
-        name = f"{meta['name']}/{namespace}" if namespace else meta["name"]
-        role = f'{reference.get("kind", "")} "{reference.get("name", "")}"'
-        rules = self.rules_of(reference, namespace) or ()
-        description = f'{kind.kind} "{name}" of {role}'
-        grant = _Grant(binding.get("subjects") or (), rules, namespace, description)
-        self._grants.setdefault(namespace, []).append(grant)
 
     def _changed(self, _: StoredChange) -> None:
         self._grants = None

@@ -213,8 +213,5 @@ def _identity(scope: RequestScope) -> Identity:
 
 def _respond(scope: RequestScope, fields: Json) -> Response:
     kind = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version}
-    return scope.respond_json({**kind, **_without(fields, *kind)}, 201)
-
-
-def _without(fields: Json, *names: str) -> Json:
-    return {key: value for key, value in fields.items() if key not in names}
+    others = {key: value for key, value in fields.items() if key not in kind}
+    return scope.respond_json({**kind, **others}, 201)

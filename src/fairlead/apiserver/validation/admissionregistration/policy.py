@@ -223,7 +223,16 @@ def check_validating_binding(obj: Json) -> Causes:
     """Yield the errors of a ValidatingAdmissionPolicyBinding."""
     spec = obj["spec"]
     yield from _check_binding(spec)
-    yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])
+    field, actions = "spec.validationActions", spec.get("validationActions") or []
+    again = repeated_indexes(actions)
+    for index, action in enumerate(actions):
+        yield from check_enum(f"{field}[{index}]", action, ACTIONS)
+        if index in again:
+            yield duplicate(f"{field}[{index}]", action)
+    if "Deny" in actions and "Warn" in actions:
+        yield invalid(field, actions, _BOTH)
+    if not actions:
+        yield required(field, "at least one validation action is required")
 
 
 def _check_binding(spec: Json) -> Causes:
@@ -252,15 +261,3 @@ def _check_reference(field: str, reference: Json) -> Causes:
         yield required(field, "one of name or selector must be specified")
     kind = "admissionregistration.v1.ParamRef"
     yield from check_fields(field, kind, reference, "parameterNotFoundAction")
-
-
-def _check_actions(field: str, actions: list[str]) -> Causes:
-    again = repeated_indexes(actions)
-    for index, action in enumerate(actions):
-        yield from check_enum(f"{field}[{index}]", action, ACTIONS)
-        if index in again:
-            yield duplicate(f"{field}[{index}]", action)
-    if "Deny" in actions and "Warn" in actions:
-        yield invalid(field, actions, _BOTH)
-    if not actions:
-        yield required(field, "at least one validation action is required")

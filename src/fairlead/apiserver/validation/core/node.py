@@ -42,7 +42,13 @@ def check_node(obj: Json, view: Node) -> Causes:
     """Yield the errors of a Node."""
     # upstream: validation.go:ValidateNode, which reports taints under metadata.taints
     yield from _check_scheduled_node(view, "metadata.taints")
-    yield from _check_pod_ranges(obj["spec"].get("podCIDRs") or [])
+    ranges = obj["spec"].get("podCIDRs") or []
+    for index, text in enumerate(ranges):
+        yield from check_cidr(f"spec.podCIDRs[{index}]", text)
+    families = [":" in text for text in ranges]
+    if len(set(families)) < len(families):
+        why = "may specify no more than one CIDR for each IP family"
+        yield invalid("spec.podCIDRs", ranges, why)
 
 
 def check_scheduled_node(node: Node) -> Causes:
@@ -77,15 +83,6 @@ def _check_scheduled_node(node: Node, taints: str) -> Causes:
         if found.status and found.status not in CONDITION_STATUSES:
             field = f"status.conditions[{index}].status"
             yield not_supported(field, found.status, CONDITION_STATUSES)
-
-
-def _check_pod_ranges(ranges: list[str]) -> Causes:
-    for index, text in enumerate(ranges):
-        yield from check_cidr(f"spec.podCIDRs[{index}]", text)
-    families = [":" in text for text in ranges]
-    if len(set(families)) < len(families):
-        why = "may specify no more than one CIDR for each IP family"
-        yield invalid("spec.podCIDRs", ranges, why)
 
 
 def check_node_update(old: Json, new: Json) -> Causes:

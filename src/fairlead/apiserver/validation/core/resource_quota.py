@@ -63,7 +63,9 @@ def check_quota(obj: Json) -> Causes:
 def check_limits(field: str, limits: Json) -> Causes:
     """Yield the errors of the names and amounts of quota resources."""
     for name, text in limits.items():
-        yield from _check_name(f"{field}[{name}]", name)
+        yield from check_resource_name(f"{field}[{name}]", name)
+        if "/" not in name and not _is_standard(name):
+            yield invalid(f"{field}[{name}]", name, "must be a standard resource for quota")
         yield from check_amount(f"{field}[{name}]", name, text)
 
 
@@ -87,12 +89,6 @@ def check_amount(field: str, name: str, text: str) -> Causes:
 
 def _is_extended(name: str) -> bool:
     return name.startswith("requests.") and "/" in name and _STORAGE_CLASS_SUFFIX not in name
-
-
-def _check_name(field: str, name: str) -> Causes:
-    yield from check_resource_name(field, name)
-    if "/" not in name and not _is_standard(name):
-        yield invalid(field, name, "must be a standard resource for quota")
 
 
 def _is_standard(name: str) -> bool:
