@@ -25,12 +25,9 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
-    DEVICE_TAINT_RULE,
     NODE,
     POD,
-    POD_GROUP,
     RESOURCE_QUOTA,
-    STATEFUL_SET,
     kind_of,
 )
 from fairlead.apiserver.registry.store import Store
@@ -96,7 +93,6 @@ from fairlead.whatif.run.device_use import total_device_amounts, with_devices
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
-from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.kept_revision import kept_revisions
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -112,13 +108,9 @@ from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.recorders.workload_recorder import Step
 from fairlead.whatif.run.rest import rest_of
+from fairlead.whatif.run.run_note import held_namespaces, ignored_notes, missing_class_notes
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
-from fairlead.whatif.snapshot.dump_note import (
-    IGNORED_GROUPS,
-    IGNORED_MAX_UNAVAILABLE,
-    IGNORED_RULES,
-)
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.driver import LivelockError
@@ -752,7 +744,7 @@ class ExperimentRun:
         """
         yield from self._controllers.notes(self._world.now)
         yield from metric_notes(autoscalers)
-        yield from self._ignored()
+        yield from ignored_notes(self._experiment, self._world.store)
         if self._recommended is not None:
             yield from self._recommended.notes(since)
         steps, outage = self._experiment.steps, self._recorder.outage
@@ -784,51 +776,10 @@ class ExperimentRun:
         pending = {one.workload for one in ends if UNBOUND_IMMEDIATE.message in one.reason}
         if not pending:
             return
-        from fairlead.whatif.run.missing_storage_class import (  # noqa: PLC0415 - rarely needed
-            missing_class_notes,
-        )
-
         pods = self._recorder.pods_of(pending)
         yield from missing_class_notes(
             self._world.store, (pod for _, _, pod, node in pods if not node)
         )
-
-    def _ignored(self) -> Iterator[str]:
-        """Yield notes about objects and fields whose feature gate is off."""
-        experiment, store = self._experiment, self._world.store
-        if not experiment.scheduler.version.device_taint_rules:
-            yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
-        if not experiment.scheduler.version.pod_groups and experiment.batch is None:
-            yield from [IGNORED_GROUPS] if store.list(POD_GROUP) else ()
-        if not experiment.followed.general.max_unavailable_stateful_set:
-            initial = {
-                one.ref.key: one.metadata.generation
-                for one in samples(experiment.initial)
-                if one.kind is STATEFUL_SET
-            }
-            if any(
-                _has_max_unavailable(one) and _is_or_was_updated(one, initial)
-                for one in store.list(STATEFUL_SET)
-            ):
-                yield IGNORED_MAX_UNAVAILABLE
-
-
-def _has_max_unavailable(stateful_set: Json) -> bool:
-    """Return whether `stateful_set` sets `maxUnavailable` to a value other than 1, the default."""
-    rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return rolling.get("maxUnavailable") not in (None, 1)
-
-
-def _is_or_was_updated(stateful_set: Json, initial: Mapping[str, int]) -> bool:
-    """Return whether the rolling update of `stateful_set` may have replaced pods in the run.
-
-    `initial` maps `namespace/name` of each StatefulSet to its generation at the start of the run.
-    """
-    meta, status = stateful_set["metadata"], stateful_set.get("status") or {}
-    key = f"{meta['namespace']}/{meta['name']}"
-    if key in initial and meta.get("generation", 0) != initial[key]:
-        return True
-    return status.get("currentRevision") != status.get("updateRevision")
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:

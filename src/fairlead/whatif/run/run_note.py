@@ -1,0 +1,126 @@
+"""Notes about a run: what the simulation ignored, and why objects stay unfinished at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import PersistentVolumeClaim, Pod
+from fairlead.api.pods.volumes import all_claims
+from fairlead.api.text.count import counted
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import (
+    DEVICE_TAINT_RULE,
+    NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+)
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.command import DeleteObject
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.snapshot.dump_note import (
+    IGNORED_GROUPS,
+    IGNORED_MAX_UNAVAILABLE,
+    IGNORED_RULES,
+)
+from fairlead.whatif.snapshot.samples import samples
+
+_NAMED_MAX: Final = 3
+
+
+def held_namespaces(
+    steps: Iterable[ScriptedStep], store: Store, is_serving: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yield a note for each namespace that `steps` delete and that `store` has at the end.
+
+    Only namespaces with pods on nodes without a working kubelet are noted.
+    """
+    # upstream: namespaced_resources_deleter.go:deleteAllContent deletes the pods first
+    for command in (one for step in steps for one in step.commands):
+        if not isinstance(command, DeleteObject) or command.target.kind != NAMESPACE.kind:
+            continue
+        name = command.target.name
+        if store.find(NAMESPACE, "", name) is None:
+            continue
+        nodes = [pod["spec"].get("nodeName", "") for pod in store.list(POD, name)]
+        held = [node for node in nodes if not is_serving(node)]
+        if held:
+            pods = counted(len(held), "pod")
+            first, *others = sorted(set(held))
+            where = f"{first} and {len(others):,} more" if others else first
+            yield (
+                f"Namespace {name} stays Terminating and keeps its other objects, because {pods} "
+                f"on {where} cannot stop: the kubelet does not answer. Delete such a node if its "
+                "machine is gone."
+            )
+
+
+def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
+    """Yield a note if claims of `pending` pods name StorageClasses that are not in `store`.
+
+    The scheduler says only that such a pod has unbound immediate claims. Often the cluster has the
+    class, and the dump lacks it.
+    """
+    claims: dict[str, list[str]] = {}
+    for pod in pending:
+        namespace = pod.metadata.namespace
+        for name in all_claims(pod):
+            found = store.find(PERSISTENT_VOLUME_CLAIM, namespace, name)
+            if found is None:
+                continue
+            spec = decode_as(PersistentVolumeClaim, found).spec
+            wanted = "" if spec.volume_name else spec.storage_class_name
+            if wanted and store.find(STORAGE_CLASS, "", wanted) is None:
+                claims.setdefault(wanted, []).append(f"{namespace}/{name}")
+    if claims:
+        classes = "; ".join(
+            f"{name} (for {listed(sorted(set(found)), _NAMED_MAX)})"
+            for name, found in sorted(claims.items())
+        )
+        yield (
+            f"Pods wait for claims of a StorageClass that does not exist: {classes}. If the "
+            "cluster has the class, add storageclasses to the dump."
+        )
+
+
+def ignored_notes(experiment: Experiment, store: Store) -> Iterator[str]:
+    """Yield notes about objects and fields in `store` whose feature gate is off."""
+    if not experiment.scheduler.version.device_taint_rules:
+        yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
+    if not experiment.scheduler.version.pod_groups and experiment.batch is None:
+        yield from [IGNORED_GROUPS] if store.list(POD_GROUP) else ()
+    if not experiment.followed.general.max_unavailable_stateful_set:
+        initial = {
+            one.ref.key: one.metadata.generation
+            for one in samples(experiment.initial)
+            if one.kind is STATEFUL_SET
+        }
+        if any(
+            _has_max_unavailable(one) and _is_or_was_updated(one, initial)
+            for one in store.list(STATEFUL_SET)
+        ):
+            yield IGNORED_MAX_UNAVAILABLE
+
+
+def _has_max_unavailable(stateful_set: Json) -> bool:
+    """Return whether `stateful_set` sets `maxUnavailable` to a value other than 1, the default."""
+    rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return rolling.get("maxUnavailable") not in (None, 1)
+
+
+def _is_or_was_updated(stateful_set: Json, initial: Mapping[str, int]) -> bool:
+    """Return whether the rolling update of `stateful_set` may have replaced pods in the run.
+
+    `initial` maps `namespace/name` of each StatefulSet to its generation at the start of the run.
+    """
+    meta, status = stateful_set["metadata"], stateful_set.get("status") or {}
+    key = f"{meta['namespace']}/{meta['name']}"
+    if key in initial and meta.get("generation", 0) != initial[key]:
+        return True
+    return status.get("currentRevision") != status.get("updateRevision")
