@@ -156,17 +156,6 @@ class _Placed(Struct, frozen=True):
             plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
-def _missing_classes(loaded: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield commands that create the PriorityClasses that the pods in `loaded` need.
-
-    Admission would refuse further pods of their workloads without these classes. In a run, the
-    workload controllers create the classes.
-    """
-    known = [one for one in loaded if isinstance(one, PriorityClass)]
-    pods = [Replicas((one,)) for one in loaded if isinstance(one, Pod)]
-    yield from map(CreateObject, missing_classes(pods, known))
-
-
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
@@ -224,7 +213,12 @@ class ClusterModel:
         except ApiError as refused:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()
-        for command in (*missing_storage(loaded), *_missing_classes(loaded)):
+        # Without their PriorityClasses, admission would refuse further pods of the workloads. In a
+        # run, the workload controllers create these classes.
+        known = [one for one in loaded if isinstance(one, PriorityClass)]
+        pods = [Replicas((one,)) for one in loaded if isinstance(one, Pod)]
+        classes = map(CreateObject, missing_classes(pods, known))
+        for command in (*missing_storage(loaded), *classes):
             world.perform(IssuedCommand(command, API_SERVER), self.now)
         loaded = (*loaded, *self._polled())
         return _as_namespaces_end(self._with_bindings(loaded), self.now)

@@ -540,7 +540,10 @@ def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
 def _verdict(found: ConsolidationPlan) -> str:
     count, total = len(found.removable), counted(found.total, "node")
     if not count:
-        by_hand = _drained_by_hand(found)
+        # The largest group of nodes that are kept by the same causes, none of which applies to
+        # `kubectl drain`: a drain by hand could empty these nodes together.
+        kept = _kept_only_by(found).items()
+        by_hand = max((number for causes, number in kept if causes <= NOT_OF_KUBECTL), default=0)
         none = "The only node cannot" if found.total == 1 else f"None of {total} can"
         if not by_hand:
             return f"{none} be removed now."
@@ -638,16 +641,6 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
     for name in found.needed_anyway:
         causes.pop(name, None)
     return Counter(map(frozenset, causes.values()))
-
-
-def _drained_by_hand(found: ConsolidationPlan) -> int:
-    """Return a number of further nodes that a drain by hand could empty together.
-
-    The nodes that stay are grouped by the set of causes that keep them (`_kept_only_by`). The
-    result is the size of the largest group whose causes do not apply to `kubectl drain`.
-    """
-    kept = _kept_only_by(found).items()
-    return max((count for causes, count in kept if causes <= NOT_OF_KUBECTL), default=0)
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:

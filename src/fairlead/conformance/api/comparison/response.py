@@ -54,7 +54,11 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
     body = _of_the_case(exchange, recorded_body, content(answer, as_text=is_text))
     if exchange.is_setup:
         agreement.mismatch(recorded_body, body, "body")  # This binds placeholders.
-        return _of_setup(recorded, answer, body)
+        # The step may fail if it also failed in the recording, or if its object already exists.
+        may_fail = recorded["status"] >= 400 or answer.status == 409
+        if may_fail or answer.status < 300:
+            return None
+        return Mismatch("setup", recorded["status"], [answer.status, _message(body)])
     if agreement.structure:
         agreement.mismatch(recorded_body, body, "body")  # This binds placeholders.
         return _of_structure(recorded, answer, body)
@@ -174,16 +178,6 @@ def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
         with suppress(ValueError):
             return json.loads(body)
     return body.decode(errors="replace")
-
-
-def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of a setup step; None if there is none.
-
-    The step may fail if it also failed in the recording, or if its object already exists (409).
-    """
-    if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
-        return None
-    return Mismatch("setup", recorded["status"], [answer.status, _message(body)])
 
 
 def _of_headers(recorded: Json, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:

@@ -490,7 +490,10 @@ def _of_json(path: str, text: str) -> list[StatedType]:
     for number, row in enumerate(rows, 1):
         try:
             for one in _of_object(row):
-                _merge(by_name, one)
+                # gcloud and az list a type once for each zone or region.
+                base = by_name.get(one.name, one)
+                zones = dict.fromkeys((*base.zones, *one.zones))
+                by_name[one.name] = replace(base, zones=tuple(zones))
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
             why = f"{type(cause).__name__} {cause}"
             if isinstance(cause, KeyError):
@@ -511,16 +514,6 @@ def _of_object(row: Json) -> Iterator[StatedType]:
             yield _of_azure(row)
     else:
         yield _of_kwok(row)
-
-
-def _merge(by_name: dict[str, StatedType], one: StatedType) -> None:
-    """Add the type `one` to `by_name`, or only its zones if the type is there.
-
-    gcloud and az list a type once for each zone or region.
-    """
-    base = by_name.get(one.name, one)
-    zones = dict.fromkeys((*base.zones, *one.zones))
-    by_name[one.name] = replace(base, zones=tuple(zones))
 
 
 def _of_kwok(row: Json) -> StatedType:

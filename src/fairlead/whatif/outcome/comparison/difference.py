@@ -365,17 +365,11 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
         waits_for = ""
         if workload.kind == STATEFUL_SET.kind:
             pods.sort(key=_ordinal)  # fewer replicas remove the pods with the highest ordinals
-            waits_for = _first_waiting(present[workload])
+            # A StatefulSet creates no further pod while it waits for this pod.
+            ordered = sorted(present[workload], key=_ordinal)
+            waits_for = next((pod.key for pod in ordered if not pod.node), "")
         for pod in pods[: max(shortage, 0)]:
             yield NotCreated(pod, waits_for)
-
-
-def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the key of the first of `pods` that has no node; "" if all have nodes.
-
-    `pods` belong to a StatefulSet, which creates no further pod while it waits for this pod.
-    """
-    return next((pod.key for pod in sorted(pods, key=_ordinal) if not pod.node), "")
 
 
 def _ordinal(pod: PodEnd) -> tuple[int, str]:
