@@ -65,7 +65,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     PodAutoscalerOutcome,
     metric_notes,
 )
-from fairlead.whatif.outcome.eviction_loop import eviction_loops
+from fairlead.whatif.outcome.eviction import eviction_loops
 from fairlead.whatif.outcome.image_platform import ImagePlatforms
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (

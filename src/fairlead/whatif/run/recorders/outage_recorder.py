@@ -37,7 +37,7 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, UNREACHABLE
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.workloads.pod_control.unknown_owner import REPLICA_KINDS, keeps_name
-from fairlead.whatif.outcome.eviction_reason import NODE_REMOVAL_REASONS
+from fairlead.whatif.outcome.eviction import NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
     AffectedPodState,

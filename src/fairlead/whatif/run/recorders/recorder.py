@@ -73,7 +73,7 @@ from fairlead.engine.workloads.drain.protected_pod import (
 )
 from fairlead.engine.workloads.node_annotation import is_drain_requested
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
-from fairlead.whatif.outcome.eviction_reason import EVICTION_API_REASONS, NODE_REMOVAL_REASONS
+from fairlead.whatif.outcome.eviction import EVICTION_API_REASONS, NODE_REMOVAL_REASONS
 from fairlead.whatif.outcome.run_outcome import (
     PROTECTED_BY,
     UNSTOPPED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.outcome.eviction_loop import eviction_loops
+from fairlead.whatif.outcome.eviction import eviction_loops
 from fairlead.whatif.outcome.run_outcome import Evicted, PodEnd
 
 

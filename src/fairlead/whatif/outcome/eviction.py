@@ -1,7 +1,8 @@
-"""Eviction loops: pods that are evicted, replaced, and evicted again for the same reason.
+"""Evictions: the reasons that need special treatment, and loops of evictions.
 
-If a pod tolerates a NoExecute taint for a limited time, its replacement may be placed on the
-tainted node again and be evicted again, without end.
+In a loop, pods are evicted, replaced, and evicted again for the same reason. If a pod tolerates a
+NoExecute taint for a limited time, its replacement may be placed on the tainted node again and be
+evicted again, without end.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from fairlead.api.text.count import counted
-from fairlead.whatif.outcome.eviction_reason import NODE_REMOVAL_REASONS
+from fairlead.engine.core.reporter import (
+    KARPENTER_DEADLINE,
+    KARPENTER_DRAIN,
+    SCALE_DOWN,
+)
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
 
+# Evictions with these reasons use the eviction API, which asks the disruption budgets.
+EVICTION_API_REASONS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
+# With these reasons, the node is healthy or leaves the cluster, so the replacements of its pods
+# run elsewhere.
+NODE_REMOVAL_REASONS: Final = (*EVICTION_API_REASONS, KARPENTER_DEADLINE)
 EVICTIONS_MAX: Final = 3
 """A loop has more than this number of evictions of a pod and its replacements for one reason."""
 
