@@ -21,10 +21,10 @@ from fairlead.whatif.next_steps.new_nodes import (
 )
 from fairlead.whatif.next_steps.spread_rule import is_hard
 from fairlead.whatif.next_steps.step_context import TRIES_MAX, StepContext, is_named
+from fairlead.whatif.next_steps.topology_spread import held_by_failed_zones
 from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
-from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.samples import samples
@@ -49,7 +49,7 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     answer = context.answer
     if answer.changed.autoscaling is not None:
         return
-    change, pending = answer.change, _lacking_nodes(answer.difference.pending, answer.changed.jobs)
+    change, pending = answer.change, _lacking_nodes(context)
     # Nodes that the change creates are not in the snapshot and cannot be copied.
     suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(context)
     nodes = [one for one in answer.changed.nodes if one.name in suitable]
@@ -232,22 +232,26 @@ def _more_nodes(
         yield from _best_nodes([replace(more, like=change.like)], added, context)
 
 
-def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
-    """Return the `pending` pods that a new node may help.
+def _lacking_nodes(context: StepContext) -> list[PodEnd]:
+    """Return the pending pods that a new node may help.
 
-    Pods that have a node but wait for a volume are left out. Of the first waiting gang, as many
+    Pods that have a node but wait for a volume are left out, and so are pods that topology spread
+    keeps pending because of failed zones. Of the first waiting gang, as many
     members are left out as the nodes have room for. Members of other gangs are kept, because the
     same room may be counted for several gangs.
     """
-    pending = [pod for pod in pending if not pod.awaits_volume_detachment]
+    answer = context.answer
+    pending = [pod for pod in answer.difference.pending if not pod.awaits_volume_detachment]
+    held = held_by_failed_zones(pending, context)
+    pending = [pod for pod in pending if pod.workload not in held]
     by_key = {pod.key: pod for pod in pending}
-    for gang in jobs.waiting:
+    for gang in answer.changed.jobs.waiting:
         blocked = by_key.get(gang.member)
         if blocked is not None:
             others = [pod for pod in pending if pod.workload == blocked.workload]
             others = [pod for pod in others if pod is not blocked][: gang.placeable]
             return [pod for pod in pending if pod not in others]
-    return list(pending)
+    return pending
 
 
 class _TriedNodes(Struct, frozen=True):

@@ -12,13 +12,15 @@ from fairlead.api.json import mapping
 from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import BETA_ZONE, ZONE
+from fairlead.engine.plugins.pod_topology_spread.constraint import HONOR
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.next_steps.spread_rule import SpreadRule, spread_rules
+from fairlead.whatif.next_steps.spread_rule import SpreadRule, is_hard, spread_rules
 from fairlead.whatif.next_steps.step_context import NAMES_MAX, StepContext, more_ready
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 _ALIKE_MAX: Final = 3  # more notes that differ only in the workload become one note
 
@@ -28,17 +30,50 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
 
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
     `context.causes`. The first step deletes the Node objects of failed nodes. The second is a
-    what-if with other topology spread constraints. Each is yielded only if it helps.
+    what-if with other topology spread constraints. Each is yielded only if it helps. If the first
+    one helps, the failed nodes are the cause, and the second, which ignores them, is not tried.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):
         verb = "stays" if _pods(alike) == 1 else "stay"
         context.causes.append(f"{_whose_pods(alike)} {verb} pending although {_has_room(alike)}.")
     rules = [rule for rule in rules if rule.constraints]
-    if any(rule.ignores_taints for rule in rules):
-        yield from _without_failed_nodes(context)
-    if editable := [rule for rule in rules if context.can_edit(rule.workload)]:
+    counting = [rule for rule in rules if rule.ignores_taints]
+    deletion = list(_without_failed_nodes(context)) if counting else []
+    yield from deletion
+    editable = [rule for rule in rules if context.can_edit(rule.workload)]
+    if deletion:
+        counting = [rule for rule in counting if rule in editable]
+        if counting:
+            yield _honoring_taints(_edited_together(counting), counting, context)
+    elif editable:
         yield from _other_constraints(editable, context)
+
+
+def held_by_failed_zones(pods: Sequence[PodEnd], context: StepContext) -> set[WorkloadRef]:
+    """Return the workloads whose `pods` topology spread keeps pending because of --fail-zone.
+
+    A zone whose nodes have all failed counts as a zone without pods. So the other zones get no more
+    pods than maxSkew, however many nodes they have.
+    """
+    if not context.answer.change.failures.fail_zone:
+        return set()
+    failed = context.failed_nodes()
+    nodes = context.answer.changed.nodes
+    whole = {
+        key
+        for key in (ZONE, BETA_ZONE)
+        if {node.labels.get(key) for node in nodes if node.name in failed}
+        - {node.labels.get(key) for node in nodes if node.name not in failed}
+    }
+    return {
+        rule.workload
+        for rule in (_rules_against(pods, context) if whole else ())
+        if any(
+            is_hard(one) and one["topologyKey"] in whole and one.get("nodeTaintsPolicy") != HONOR
+            for one in rule.constraints
+        )
+    }
 
 
 def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:

@@ -500,7 +500,7 @@ def test_a_constraint_that_counts_drained_nodes_is_named(snapshot, spread):
 
 
 def test_new_nodes_that_a_constraint_rejects_are_not_suggested(make, snapshot):
-    """The pods lack CPU on some nodes, but the constraint keeps them off a copy, too."""
+    """The pods lack CPU on some nodes, but the failed zone keeps them off a copy, too."""
     zone = "topology.kubernetes.io/zone"
     rule = {
         "maxSkew": 1,
@@ -513,11 +513,31 @@ def test_new_nodes_that_a_constraint_rejects_are_not_suggested(make, snapshot):
     nodes.append(make.node("d", cpu="9", **{zone: "c"}))
     filler = make.pod("filler", cpu="7", node_name="d")
     change = ClusterChange(failures=Failures(fail_zone=("b",)))
-    answer = what_if(snapshot(*nodes, web, filler), change)
+    cluster = snapshot(*nodes, web, filler)
+    answer = what_if(cluster, change)
     assert len(answer.difference.pending) == 2
     assert "Insufficient cpu" in answer.difference.pending[0].reason
+    asked = []
+    next_steps(answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True)
+    assert asked
+    assert not [one for one in asked if one.add_nodes]
     assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
-    assert [one for one in answer.changed.notes if "because of topology spread constraints" in one]
+
+
+def test_failed_nodes_that_hold_up_pods_need_only_one_trial(make, snapshot, spread):
+    """The trial shows that the failed nodes are the cause, so ignoring them is not tried."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    cluster = snapshot(*spread)
+    answer = what_if(cluster, change)
+    assert [step.code.split()[0] for step in answer.next_steps][:2] == ["kubectl", "--set"]
+    asked = []
+
+    def ask(change):
+        asked.append(change)
+        return what_if(cluster, change).effect
+
+    next_steps(answer, cluster.manifests, lambda _: ask, NoProgress(), in_one_process=True)
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
