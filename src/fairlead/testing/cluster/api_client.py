@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.apiserver.http.suspended_steps import run_steps
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.testing.cluster.cluster_thread import ClusterThread
@@ -99,7 +100,8 @@ class ApiClient:
         return found
 
     async def _response(self, request: Request) -> Response:
-        answer = self._cluster.server.handle(request, self._cluster.clock.now())
+        steps = self._cluster.server.handle.steps(request, self._cluster.clock.now())
+        answer = await run_steps(steps)  # calls admission webhooks
         if not isinstance(answer, Response):
             answer.close()
             raise TypeError("watches need a real client: use the kubeconfig")

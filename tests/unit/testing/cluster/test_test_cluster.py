@@ -161,6 +161,34 @@ def test_the_failure_names_the_finalizers_of_a_terminating_object(cluster) -> No
         cluster.expect_gone("cm", "c")
 
 
+def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
+    """Nothing listens at the webhook's URL, so failurePolicy Fail refuses the pod."""
+    hook = {
+        "name": "w.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [
+            {
+                "operations": ["CREATE"],
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["pods"],
+            }
+        ],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    cluster.apply(
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "w"},
+            "webhooks": [hook],
+        }
+    )
+    with pytest.raises(RefusedError, match=r'failed calling webhook "w\.example\.com": .*refused'):
+        cluster.apply(pod("p"))
+
+
 @pytest.mark.parametrize(
     ("act", "error", "words"),
     [
