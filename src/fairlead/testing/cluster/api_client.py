@@ -18,6 +18,8 @@ from fairlead.worlds.local.server.runner import Runner
 DONE: Final = range(200, 300)
 _NONE: Final[Mapping[str, str]] = {}
 
+Body = Mapping[str, Any] | list[Any]
+
 __tracebackhide__ = hides_traceback
 
 
@@ -74,15 +76,17 @@ class ApiClient:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None = None,
-        content_type: str = "application/json",
+        body: Body | None = None,
+        content_type: str = "",
         query: Mapping[str, str] = _NONE,
     ) -> Json:
         """Send a request; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request. Raises TypeError if the request is a
-        watch, or if the response is not a JSON object.
+        If `content_type` is "", a PATCH is a JSON patch if `body` is a list, otherwise a JSON merge
+        patch. Raises RefusedError if the server refuses the request. Raises TypeError if the
+        request is a watch, or if the response is not a JSON object.
         """
+        content_type = content_type or _content_type(method, body)
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)
         request = Request(method, path, tuple(query.items()), headers, sent, ADMIN)
@@ -94,7 +98,8 @@ class ApiClient:
             found = None  # plain text, such as "404 page not found" or the metrics
         if answer.status not in DONE:
             text = content.decode(errors="replace").strip()
-            raise RefusedError(found or {"code": answer.status, "message": text})
+            status = {"code": answer.status, "message": f"{method} {path}: {text}"}
+            raise RefusedError(found or status)
         if not isinstance(found, dict):
             raise TypeError(f"the response to {method} {path} is not a JSON object")
         return found
@@ -106,6 +111,12 @@ class ApiClient:
             answer.close()
             raise TypeError("watches need a real client: use the kubeconfig")
         return answer
+
+
+def _content_type(method: str, body: Body | None) -> str:
+    if method != "PATCH":
+        return "application/json"
+    return f"application/{'json-patch' if isinstance(body, list) else 'merge-patch'}+json"
 
 
 def path_of(kind: Kind, namespace: str, name: str) -> str:

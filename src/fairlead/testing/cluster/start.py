@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from os import PathLike
 from pathlib import Path
 
 from fairlead.testing.cluster.cluster_thread import running
@@ -14,7 +15,7 @@ from fairlead.worlds.local.server.clock_control import SPEED_MAX, SPEED_MIN, SPE
 
 
 def start_cluster(
-    folder: Path,
+    folder: str | PathLike[str],
     *,
     nodes: int = 3,
     zones: int = 1,
@@ -42,7 +43,7 @@ def start_cluster(
         if part not in PARTS:
             raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")
     options = LocalOptions(nodes=nodes, zones=zones, without=tuple(without))
-    return _started(options, LocalClock(speed=speed, paused=paused), folder)
+    return _started(options, LocalClock(speed=speed, paused=paused), Path(folder))
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from fairlead.testing.refusal import hides_traceback
 from fairlead.worlds.local.server.runner import Runner
 
 Objects = list[Json]
+Body = Mapping[str, Any] | list[Any]
 Duration = str | timedelta
 Found = TypeVar("Found")
 
@@ -115,15 +116,23 @@ class TestCluster:
         """Apply objects by server-side apply; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
-        RefusedError if the server refuses an object, LookupError for a kind that is not served, and
-        TypeError if `manifests` is or contains something else.
+        RefusedError if the server refuses an object, LookupError for a kind that is not served,
+        ValueError for an object without a name, and TypeError if `manifests` is or contains
+        something else.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 
     def _apply(self, manifest: Json) -> Json:
         meta = manifest.get("metadata") or {}
         kind = self._client.kind_of(manifest)
-        path = path_of(kind, meta.get("namespace", DEFAULT), meta.get("name", ""))
+        namespace, name = meta.get("namespace", DEFAULT), meta.get("name", "")
+        path = path_of(kind, namespace, name)
+        if not name:
+            collection = path.removesuffix("/")
+            raise ValueError(
+                f"a {kind.kind} without metadata.name cannot be applied; "
+                f'request("POST", "{collection}", manifest) creates it'
+            )
         query = {"fieldManager": MANAGER, "force": "true"}
         return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
@@ -142,13 +151,12 @@ class TestCluster:
         """
         self.request("DELETE", path_of(self._client.kind(kind), namespace, name))
 
-    def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
-    ) -> Json:
+    def request(self, method: str, path: str, body: Body | None = None, **query: str) -> Json:
         """Send a request as the administrator; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request. Raises TypeError if the request is a
-        watch, or if the response is not a JSON object.
+        A PATCH with a mapping is a JSON merge patch, and with a list a JSON patch. Raises
+        RefusedError if the server refuses the request. Raises TypeError if the request is a watch,
+        or if the response is not a JSON object.
         """
         return self._client.request(method, path, body, query=query)
 
@@ -163,11 +171,32 @@ class TestCluster:
         parse_kubelet_behaviour(how)
         self._annotate(name, how)
 
+    def restore_node(self, name: str) -> None:
+        """Return a failed node to service. Raises RefusedError if the node does not exist."""
+        self._annotate(name, None)
+
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
         """Call `fail_node` with `how` for every node of `zone`; return these nodes.
 
         Raises LookupError if the zone has no nodes.
         """
+        nodes = self._nodes_of(zone)
+        for node in nodes:
+            self.fail_node(node["metadata"]["name"], how)
+        return nodes
+
+    def restore_zone(self, zone: str) -> Objects:
+        """Call `restore_node` for every node of `zone`; return these nodes.
+
+        Raises LookupError if the zone has no nodes.
+        """
+        nodes = self._nodes_of(zone)
+        for node in nodes:
+            self.restore_node(node["metadata"]["name"])
+        return nodes
+
+    def _nodes_of(self, zone: str) -> Objects:
+        """Return the nodes of `zone`. Raises LookupError if there are none."""
         nodes = [
             node
             for node in self.list("node")
@@ -177,18 +206,12 @@ class TestCluster:
             known = {n["metadata"].get("labels", {}).get(ZONE, "") for n in self.list("node")}
             zones = ", ".join(sorted(known - {""})) or "none"
             raise LookupError(f"there is no zone {zone!r}; known: {zones}")
-        for node in nodes:
-            self.fail_node(node["metadata"]["name"], how)
         return nodes
-
-    def restore_node(self, name: str) -> None:
-        """Return a failed node to service. Raises RefusedError if the node does not exist."""
-        self._annotate(name, None)
 
     def _annotate(self, node: str, how: str | None) -> None:
         patch = {"metadata": {"annotations": {KUBELET: how}}}
         path = f"/api/v1/nodes/{node}"
-        self._client.request("PATCH", path, patch, "application/merge-patch+json")
+        self._client.request("PATCH", path, patch)
 
     # --- clients ---------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ def test_a_zone_fails_and_recovers(cluster) -> None:
     [failed] = cluster.fail_zone("zone-b")
     node = failed["metadata"]["name"]
     cluster.expect_event("NodeNotReady", node, within="2m")
-    cluster.restore_node(node)
+    cluster.restore_zone("zone-b")
 
     def is_ready():
         conditions = cluster.get("node", node)["status"]["conditions"]
@@ -190,6 +190,19 @@ def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
 
 
 @pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"labels": {"disk": "fast"}}},
+        [{"op": "add", "path": "/metadata/labels/disk", "value": "fast"}],
+    ],
+    ids=["a merge patch", "a JSON patch"],
+)
+def test_a_request_patches_an_object(cluster, patch) -> None:
+    patched = cluster.request("PATCH", "/api/v1/nodes/node-1", patch)
+    assert patched["metadata"]["labels"]["disk"] == "fast"
+
+
+@pytest.mark.parametrize(
     ("act", "error", "words"),
     [
         (lambda c: c.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
@@ -201,12 +214,15 @@ def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
         (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'; known: zone-a, zone-b, z"),
         (lambda c: c.apply("a: b"), LookupError, "needs apiVersion and kind; found a"),
         (lambda c: c.apply({"apiVersion": "v9", "kind": "Pod"}), LookupError, "v9 Pod is not ser"),
+        (lambda c: c.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}}),
+         ValueError, r'a Pod without metadata.name cannot .* "/api/v1/namespaces/default/pods"'),
+        (lambda c: c.restore_zone("nowhere"), LookupError, "'nowhere'; known: zone-a, zone-b, z"),
         (lambda c: c.apply("pod.yaml"), TypeError, "is 'pod.yaml' meant as a Path?"),
         (lambda c: c.expect_gone("ns", "default"), AssertionError, "within 1m: it was not deleted"),
         (lambda c: c.expect_event("Lost", "node-1"), AssertionError, "1m; there are: Registered"),
         (lambda c: c.apply("- 1"), TypeError, "a manifest is a mapping"),
         (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),
-        (lambda c: c.request("GET", "/apis/widgets"), RefusedError, "404 page not found"),
+        (lambda c: c.request("GET", "/apis/widgets"), RefusedError, "GET /apis/widgets: 404 page"),
         (lambda c: c.request("GET", "/healthz"), TypeError, "GET /healthz is not a JSON object"),
         (lambda c: c.advance(5), TypeError, "a duration is text such as '90s', or a timedelta, no"),
         (lambda c: c.advance("-5s"), ValueError, "the duration -5s is negative"),
