@@ -33,6 +33,7 @@ UNREAD_SECONDS_MIN: Final = 1.0
 UNREAD_MAX: Final = 400
 CONNECTIONS_MAX: Final = 4_096
 LINGER_SECONDS_MAX: Final = 1.0  # so that a refusal arrives before the connection is aborted
+FLUSH_SECONDS_MAX: Final = 0.05  # the last bytes of a response are sent, and the server stops
 IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep idle connections
 _LONG_HEAD: Final = "431 Request Header Fields Too Large"
 _LONG_HEAD_RESPONSE: Final = (
@@ -81,6 +82,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._linger = _Deadline()
         self._head_bytes = 0
         self._discards = False
+        self._is_stopping = False
         self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -130,7 +132,9 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         The abort follows after LINGER_SECONDS_MAX, so that the client can receive the refusal.
         """
         super().on_response_complete()
-        if self.transport.is_closing() and self.cycle.more_body:
+        if self._is_stopping:
+            self._abort_soon()
+        elif self.transport.is_closing() and self.cycle.more_body:
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
@@ -149,6 +153,20 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()
+
+    def shutdown(self) -> None:
+        """Close the connection when its response is complete; called when the server stops.
+
+        A closed connection is aborted after FLUSH_SECONDS_MAX. Otherwise, a TLS connection would
+        wait for the client's reply, which a client that does not read does not send.
+        """
+        self._is_stopping = True
+        super().shutdown()
+        self._abort_soon()
+
+    def _abort_soon(self) -> None:
+        if self.transport.is_closing() and self not in self._unread:
+            self._linger.set(self.loop, FLUSH_SECONDS_MAX, self.transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel all timeouts of the closed connection."""

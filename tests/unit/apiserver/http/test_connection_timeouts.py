@@ -172,3 +172,27 @@ async def _serving(_, __, send):
     headers = [(b"content-length", b"6")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"served"})
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ids=["idle", "busy"],
+)
+def test_a_connection_is_aborted_soon_after_the_server_stops(monkeypatch, head):
+    """A TLS connection that is only closed waits until the client reads."""
+    monkeypatch.setattr(connection_timeouts, "FLUSH_SECONDS_MAX", 0.01)
+
+    async def ends():
+        protocol, wire = Connections(_serving).open()
+        protocol.data_received(head)
+        protocol.shutdown()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        found = [wire.end]
+        await asyncio.sleep(0.05)
+        found.append(wire.end)
+        protocol.connection_lost(None)
+        return found
+
+    assert asyncio.run(ends()) == ["closed", "aborted"]
