@@ -99,7 +99,7 @@ CHANGE, CONDITIONS = whatif.ClusterChange, whatif.Conditions
         (CHANGE, "max_unavailable", 0.5, "expected int or str or None, got float 0.5"),
         (CONDITIONS, "horizon", "5m", "expected int, got str '5m'"),
         (CONDITIONS, "seed", True, "expected int, got bool True"),
-        (whatif.Failures, "lasts", 300, "expected str, got int 300"),
+        (whatif.Failures, "at", 300, "expected str, got int 300"),
         (whatif.BatchOptions, "source", b"x", "expected str or None, got bytes b'x'"),
     ],
 )
@@ -138,6 +138,16 @@ def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):
     with pytest.raises(whatif.InputError) as refusal:
         getattr(whatif, function)(*arguments)
     assert str(refusal.value) == f"{function}: {problem}, got str 'a.json'"
+
+
+def test_the_duration_of_failures_is_a_field_of_the_change():
+    """It also applies to drains, so it is stored once."""
+    snapshot = whatif.read_snapshot(PAGE.parents[1] / "examples" / "store" / "store.yaml")
+    failures = whatif.Failures(fail_zone=("west-1b",))
+    answer = whatif.what_if(snapshot, whatif.ClusterChange(failures=failures, lasts="20m"))
+    assert not answer.difference.pending
+    with pytest.raises(TypeError, match="lasts"):
+        whatif.Failures(fail_zone=("west-1b",), lasts="20m")
 
 
 def test_the_values_of_a_session_have_a_short_repr():

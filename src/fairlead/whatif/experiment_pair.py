@@ -167,7 +167,7 @@ def _failed_nodes(
         return_to_service,
     )
 
-    outages = failures.outages(snapshot.inventory(), conditions.seed)
+    outages = failures.outages(snapshot.inventory(), conditions.seed, change.lasts)
     names = failed_nodes(outages, snapshot.manifests)
     return (names, (return_to_service(names),), (failed_note(names),)) if names else ((), (), ())
 

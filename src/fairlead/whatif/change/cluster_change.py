@@ -320,8 +320,7 @@ def script_of_change(
     for name in _nodes_to_cordon("--cordon", change.cordon, collected):
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
-    failures = replace(change.failures, lasts=change.lasts)
-    outages = failures.outages(collected.inventory, seed)
+    outages = change.failures.outages(collected.inventory, seed, change.lasts)
     for outage in outages:
         collected.steps.extend(outage.steps())
     if outages:

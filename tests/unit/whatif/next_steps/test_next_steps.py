@@ -428,7 +428,7 @@ def test_the_nodes_of_a_large_zone_are_deleted_by_their_label(make, snapshot, sp
 @pytest.mark.parametrize(
     "change",
     [
-        ClusterChange(failures=Failures(fail_zone=("1",), lasts="30m"), lasts="30m"),
+        ClusterChange(failures=Failures(fail_zone=("1",)), lasts="30m"),
         ClusterChange(failures=Failures(fail_zone=("1",), how="not-ready")),
         ClusterChange(drain=("a",)),
     ],
@@ -442,7 +442,7 @@ def test_other_nodes_are_not_deleted(snapshot, spread, change):
 
 def test_a_constraint_for_which_pods_wait_until_the_nodes_return_is_named(snapshot, spread):
     """No pod is pending at the end, but with the suggested change, none waits, either."""
-    change = ClusterChange(failures=Failures(fail_zone=("1",), lasts="30m"), lasts="30m")
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts="30m")
     answer = what_if(snapshot(*spread), change)
     assert not answer.difference.pending
     waits, still_count = answer.changed.notes[:2]

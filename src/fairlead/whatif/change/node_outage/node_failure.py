@@ -1,4 +1,4 @@
-"""Failures: the node failures of a what-if, with the kind of failure, its time and its duration."""
+"""Failures: the node failures of a what-if, with the kind of failure and its time."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
 
 
 class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """The nodes that fail in a what-if, and how, when and for how long they fail.
+    """The nodes that fail in a what-if, how they fail, and when.
 
     `how` names the behaviour of the failed kubelets. `at` is the time from the change to the
-    failure, and `lasts` is the duration of the failure. Both are texts such as `10m`.
+    failure, as a text such as `10m`. `ClusterChange.lasts` is the duration of the failure.
     """
 
     fail_zone: tuple[str, ...] = ()
@@ -42,7 +42,6 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     flap: tuple[str, ...] = ()
     how: str = ""
     at: str = ""
-    lasts: str = ""
 
     def __post_init__(self) -> None:
         """Raise InputError if a field has a value of another type."""
@@ -66,13 +65,14 @@ class Failures(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         """Whether any node fails."""
         return bool(self.fail_zone or self.fail_node or self.fail_fraction or self.flap)
 
-    def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
+    def outages(self, inventory: Inventory, seed: int, duration: str) -> list[Outage]:
         """Return the outages; if several outages select a node, it belongs to the first one.
 
-        `seed` selects the nodes of --fail-fraction. Raises InputError.
+        `seed` selects the nodes of --fail-fraction. `duration` is the value of --for; if it is "",
+        the outages do not end. Raises InputError.
         """
         self._refuse_unused_options()
-        at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", self.lasts)
+        at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", duration)
         if lasts == 0:
             raise InputError("--for", "an outage of length 0 has no effect")
         return [
