@@ -34,7 +34,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     - `releases`: the versions of the scheduler and of the node controllers
     - `allow_extenders`: whether the scheduler may send requests to extenders
     - `config`: the current KubeSchedulerConfiguration, None for kube-scheduler's defaults
-    - `plugin`: the current scheduler plugins
+    - `plugin`: the current scheduler plugins, as values of --plugin or as classes
     - `batch`: the configuration of the batch scheduler
     - `autoscale`: the autoscaler that adds and removes nodes in both runs
     - `provider`: how fast the cloud delivers machines to the autoscaler, and shortages of machines
@@ -52,7 +52,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES
     config: str | None = None
-    plugin: tuple[str, ...] = ()
+    plugin: tuple[str | type, ...] = ()
     allow_extenders: bool = False
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS
     instance_types: str | None = None

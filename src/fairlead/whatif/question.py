@@ -23,6 +23,7 @@ from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions, check_see
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.given_plugin import plugin_text
 from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.outcome.assessment.certainty import (
@@ -134,7 +135,7 @@ def what_if(
         seed=conditions.seed,
         releases=pair.changed.followed,
         scheduler_config=conditions.config or "",
-        scheduler_plugins=tuple(conditions.plugin),
+        scheduler_plugins=tuple(map(plugin_text, conditions.plugin)),
         batch_config=conditions.batch.source or ("" if pair.without.batch is None else FAIRLEAD),
         effect=effect,
         verdict=verdict,

@@ -50,6 +50,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures, option_dur
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.given_plugin import plugin_text
 from fairlead.whatif.input.option_type import refuse_wrong_types
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
@@ -88,8 +89,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths. Raises InputError
-    for a value of another type.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths, and
+    `new_plugin` also takes classes. Raises InputError for a value of another type.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -130,7 +131,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     failures: Failures = field(default_factory=Failures)
     lasts: str = ""
     new_config: str | None = None
-    new_plugin: tuple[str, ...] = ()
+    new_plugin: tuple[str | type, ...] = ()
     new_batch_config: str | None = None
     reschedule: str = ""
     reschedule_order: str = BY_PRIORITY
@@ -166,7 +167,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         after = {
             "--for": (self.lasts,) if self.lasts else (),
             "--new-config": (self.new_config,) if self.new_config else (),
-            "--new-plugin": self.new_plugin,
+            "--new-plugin": map(plugin_text, self.new_plugin),
             "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
             "--reschedule": (self.reschedule,) if self.reschedule else (),
             "--reschedule-order": _given_order(self.reschedule_order),

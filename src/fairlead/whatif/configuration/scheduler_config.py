@@ -6,7 +6,7 @@ This module reads the file and checks its form; `engine.configuration` interpret
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any, Final
@@ -25,9 +25,10 @@ from fairlead.engine.configuration.translation import (
 from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, PluginsForm
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.stored_configuration import KIND
-from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
+from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins, user_plugins
 from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.error import InputError, one_line
+from fairlead.whatif.input.given_plugin import PluginSource
 from fairlead.whatif.input.strict_form import decode_strictly
 
 ALLOW_EXTENDERS: Final = "--allow-extenders"
@@ -42,17 +43,18 @@ _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)",
 
 def read_scheduler_config(
     file: str | PathLike[str] | Document | None,
-    plugins: UserPlugins | None = None,
+    plugins: UserPlugins | Iterable[PluginSource] | None = None,
     release: Release = CURRENT,
     *,
     allow_extenders: bool = False,
 ) -> SchedulerConfig:
     """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
-    Unset fields have the defaults of `release`. A file with extenders is refused unless
-    `allow_extenders` is set, because extenders receive the cluster's pods. Raises InputError.
+    `plugins` are values of --plugin or classes. Unset fields have the defaults of `release`. A file
+    with extenders is refused unless `allow_extenders` is set, because extenders receive the
+    cluster's pods. Raises InputError.
     """
-    plugins = plugins or UserPlugins()
+    plugins = user_plugins("read_scheduler_config", plugins)
     if file is None:
         config = default_config(release, plugins.factories())
         profiles = tuple(plugins.placed(profile) for profile in config.profiles)
@@ -61,8 +63,8 @@ def read_scheduler_config(
     form, path = _form(document), document.source
     only_profile = document.value["apiVersion"] == ALPHA
     try:
-        user_plugins = _user_plugin_source(path, plugins)
-        config = scheduler_config(form, user_plugins, release, only_profile=only_profile)
+        plugin_source = _user_plugin_source(path, plugins)
+        config = scheduler_config(form, plugin_source, release, only_profile=only_profile)
     except ConfigurationError as cause:
         raise InputError(path, cause.problem, field=cause.field) from None
     if form.extenders and not allow_extenders:

@@ -3,7 +3,7 @@
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, the
 configuration determines its extension points and position. A plugin that only the configuration
-names is loaded from an installed package.
+names is loaded from an installed package. A script can also give the class itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from fairlead.whatif.configuration.plugin_source import (
     installed_names,
 )
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.given_plugin import PluginSource, plugin_text
 
 OPTION: Final = "--plugin"
 NEW_OPTION: Final = "--new-plugin"
@@ -48,19 +49,21 @@ class UserPlugins:
     `named` contains the plugins of --plugin and --new-plugin, in the order of the options.
     """
 
-    def __init__(self, options: Iterable[str] = (), new: Iterable[str] = ()) -> None:
+    def __init__(
+        self, options: Iterable[PluginSource] = (), new: Iterable[PluginSource] = ()
+    ) -> None:
         """Load the plugins of `options` (--plugin) and `new` (--new-plugin). Raises InputError."""
         self.named: list[UserPlugin] = []
         self._found: dict[str, UserPlugin] = {}
-        given = (*((OPTION, text) for text in options), *((NEW_OPTION, text) for text in new))
-        for option, text in given:
+        given = (*((OPTION, one) for one in options), *((NEW_OPTION, one) for one in new))
+        for option, source in given:
             try:
-                plugin = _named(text)
+                plugin = _plugin(source, 1) if isinstance(source, type) else _named(source)
             except SourceError as cause:
-                raise InputError(option, str(cause), object_name=text) from None
+                raise InputError(option, str(cause), object_name=plugin_text(source)) from None
             if plugin.name in self._found:
                 problem = f"plugin {plugin.name!r} is given twice"
-                raise InputError(option, problem, object_name=text)
+                raise InputError(option, problem, object_name=plugin_text(source))
             self.named.append(plugin)
             self._found[plugin.name] = plugin
 
@@ -89,6 +92,18 @@ class UserPlugins:
             if one.name not in mentioned:
                 profile = with_plugin(profile, one.name, one.plugin, one.weight)
         return profile
+
+
+def user_plugins(
+    function: str, plugins: UserPlugins | Iterable[PluginSource] | None
+) -> UserPlugins:
+    """Return `plugins`, an argument of `function`, as UserPlugins. Raises InputError."""
+    if isinstance(plugins, UserPlugins):
+        return plugins
+    if isinstance(plugins, str | type):
+        problem = f"takes a tuple such as ({plugin_text(plugins)!r},), not a single plugin"
+        raise InputError(function, problem, field="plugins")
+    return UserPlugins(plugins or ())
 
 
 def _named(text: str) -> UserPlugin:

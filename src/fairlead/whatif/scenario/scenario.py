@@ -55,12 +55,13 @@ from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import PREFIXES, chosen_configuration
-from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.configuration.user_plugin import UserPlugins, user_plugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.field_line import with_lines
+from fairlead.whatif.input.given_plugin import PluginSource
 from fairlead.whatif.input.option_type import require_type
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -166,7 +167,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     path: str | PathLike[str],
     scenario: Scenario,
     seed: int | None = None,
-    plugins: UserPlugins | None = None,
+    plugins: UserPlugins | Iterable[PluginSource] | None = None,
     batch: BatchOptions = DEFAULT_BATCH_OPTIONS,
     release: ReleaseChoice = NO_CHOICE,
     *,
@@ -174,10 +175,12 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
 ) -> Experiment:
     """Return the experiment of `scenario`, which was read from `path`.
 
-    `plugins` are added to the scheduler. `seed`, `batch` and `release` override the scenario's
-    settings. Extenders are refused unless `allow_extenders` is set. Raises InputError.
+    `plugins`, which are values of --plugin or classes, are added to the scheduler. `seed`, `batch`
+    and `release` override the scenario's settings. Extenders are refused unless `allow_extenders`
+    is set. Raises InputError.
     """
     require_type("experiment_of", "scenario", scenario, Scenario)
+    plugins = user_plugins("experiment_of", plugins)
     path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed

@@ -124,6 +124,25 @@ def test_two_files_with_equal_names_are_two_modules(folder) -> None:
     assert [one.name for one in found] == ["Cheap", "Cheaper"]
 
 
+class Last:
+    """A plugin in a test or in a notebook, which no option could name if it were local."""
+
+    name = "Last"
+
+    def score(self, state, pod, node):
+        return 0
+
+
+def test_a_script_gives_the_class_itself(tmp_path) -> None:
+    config = read_scheduler_config(None, [Last])
+    assert names(config) == {"Last": 1}
+    with pytest.raises(InputError) as refusal:
+        UserPlugins([int])
+    assert str(refusal.value).startswith("--plugin: builtins:int: int has no name")
+    with pytest.raises(InputError, match=r"plugins: takes a tuple such as \('policies:Cheap',\)"):
+        read_scheduler_config(None, "policies:Cheap")
+
+
 def test_installed_plugins_are_found_by_name(folder) -> None:
     install(folder, "policies-package", "Cheap = policies:Cheap")
     assert UserPlugins(["Cheap=3"]).named[0].weight == 3
