@@ -94,7 +94,7 @@ CHANGE, CONDITIONS = whatif.ClusterChange, whatif.Conditions
         (CHANGE, "drain", None, "expected tuple, got NoneType None"),
         (CHANGE, "scale", {"deploy/web": 3}, "expected tuple, got dict {'deploy/web': 3}"),
         (CHANGE, "scale", [("deploy/web", 3)], "expected str, got tuple ('deploy/web', 3)"),
-        (CHANGE, "apply", [{}], "expected str or PathLike, got dict {}"),
+        (CHANGE, "apply", [1], "expected str or PathLike or Mapping, got int 1"),
         (CHANGE, "failures", {}, "expected Failures, got dict {}"),
         (CHANGE, "max_unavailable", 0.5, "expected int or str or None, got float 0.5"),
         (CONDITIONS, "horizon", "5m", "expected int, got str '5m'"),
@@ -148,6 +148,27 @@ def test_the_duration_of_failures_is_a_field_of_the_change():
     assert not answer.difference.pending
     with pytest.raises(TypeError, match="lasts"):
         whatif.Failures(fail_zone=("west-1b",), lasts="20m")
+
+
+def test_an_object_is_applied_without_a_file():
+    snapshot = whatif.read_snapshot(PAGE.parents[1] / "examples" / "store" / "store.yaml")
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "big"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "64"}}}]
+        },
+    }
+    answer = whatif.what_if(snapshot, whatif.ClusterChange(apply=(pod,)))
+    assert answer.change.words == ["--apply Pod/big"]
+    assert [one.key for one in answer.difference.pending] == ["default/big"]
+    pod["spec"]["containers"][0]["zone"] = "a"
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.what_if(snapshot, whatif.ClusterChange(apply=(pod,)))
+    assert str(refusal.value) == (
+        "ClusterChange.apply[0]: Pod default/big: spec.containers[0].zone: unknown field"
+    )
 
 
 def test_the_values_of_a_session_have_a_short_repr():

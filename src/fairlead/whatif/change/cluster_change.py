@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, mapping
@@ -48,7 +48,7 @@ from fairlead.whatif.change.kubectl_drain import (
 )
 from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.input.document import read
+from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.given_plugin import plugin_text
 from fairlead.whatif.input.option_type import refuse_wrong_types
@@ -89,8 +89,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths, and
-    `new_plugin` also takes classes. Raises InputError for a value of another type.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. `apply` also takes paths and objects (as
+    mappings), and `new_plugin` also takes classes. Raises InputError for a value of another type.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -109,7 +109,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     a descheduler that runs once.
     """
 
-    apply: tuple[str | PathLike[str], ...] = ()
+    apply: tuple[str | PathLike[str] | Mapping[str, Any], ...] = ()
     server_side: bool = False
     force_conflicts: bool = False
     delete: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         """The change as command-line options, for titles and results."""
         parts = {
             "--delete": self.delete,
-            "--apply": self.apply,
+            "--apply": map(_applied_text, self.apply),
             "--server-side": _given(self.server_side),
             "--force-conflicts": _given(self.force_conflicts),
             "--priority-class": self.priority_class,
@@ -458,6 +458,21 @@ def _delete(collected: _Steps) -> None:
     )
 
 
+def _documents(place: int, given: str | PathLike[str] | Mapping[str, Any]) -> list[Document]:
+    """Return the documents of `given`, the value at `place` in `ClusterChange.apply`."""
+    if isinstance(given, Mapping):
+        return [Document(f"ClusterChange.apply[{place}]", to_builtins(given))]
+    return read(str(given))
+
+
+def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
+    """Return `given` for the words of a change: a file, or the kind and name of an object."""
+    if not isinstance(given, Mapping):
+        return str(given)
+    name = mapping(given.get("metadata")).get("name", "")
+    return f"{given.get('kind', 'object')}/{name}".rstrip("/")
+
+
 def _apply(collected: _Steps) -> None:
     change, inventory, unmanaged = collected.change, collected.inventory, 0
     kept: list[tuple[Manifest, list[str]]] = []
@@ -476,7 +491,9 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
-    documents = [document for path in change.apply for document in read(str(path))]
+    documents = [
+        one for place, given in enumerate(change.apply) for one in _documents(place, given)
+    ]
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
     refuse_malformed_fields(found)
