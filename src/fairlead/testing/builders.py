@@ -16,10 +16,11 @@ from fairlead.api.objects import Node, Pod, PodDisruptionBudget
 from fairlead.testing.built_object import built
 
 
-def make_node(
+def make_node(  # noqa: PLR0913 - a builder takes what a case varies
     name: str,
     *,
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     taints: Iterable[str] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
@@ -38,7 +39,11 @@ def make_node(
         Node,
         "v1",
         {
-            "metadata": {"name": name, "labels": dict(labels or {})},
+            "metadata": {
+                "name": name,
+                "labels": dict(labels or {}),
+                "annotations": dict(annotations or {}),
+            },
             "spec": {"taints": [_taint(text) for text in taints], "unschedulable": unschedulable},
             "status": {"allocatable": offered, "images": found},
         },
@@ -59,6 +64,7 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     node: str = "",
     priority: int | None = None,
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     requests: Mapping[str, str | int] | None = None,
     host_ports: Iterable[int] = (),
     nominated: str = "",
@@ -74,6 +80,7 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     by JSON names, and override other arguments.
     """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
+    metadata["annotations"] = dict(annotations or {})
     metadata["uid"] = f"uid-{name}" if uid is None else uid
     if terminating:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"

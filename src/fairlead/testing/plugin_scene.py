@@ -9,8 +9,8 @@ The plugins run at the position that the option `--plugin` gives them. They are 
 exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
 to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene does not call
 the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …). A test can
-call these methods itself, on `scene.profile.framework.find(NAME)`. The object that `find` returns
-has the plugin's methods that the scheduler calls, but no other attributes of the plugin.
+call these methods itself, on the instance in `scene.plugins`, or on
+`scene.profile.framework.find(NAME)`, which also checks the results as in a run.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from fairlead.api.objects import ApiObject, Pod
 from fairlead.engine.core.reporter import Record
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.interface import Plugin, PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of, with_plugin
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
@@ -41,8 +42,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class PluginScene:
     """A cluster and one scheduler profile, for testing plugins without an API server.
 
-    `cluster` is the scheduler's state, and `nominator` holds the nominated nodes of pods. `profile`
-    is the scheduler profile with its plugins. `reports` contains the scheduler's reports.
+    `plugins` maps names to the instances of the given plugin classes. `cluster` is the scheduler's
+    state, and `nominator` holds the nominated nodes of pods. `profile` is the scheduler profile
+    with its plugins. `reports` contains the scheduler's reports.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class PluginScene:
         Raises ValueError (or its subclass ProfileError) if a plugin cannot be used or has the same
         name as another plugin, or if `args` names a plugin that the scene does not have.
         """
+        self.plugins: dict[str, Any] = {}
         self.cluster = Cluster()
         self.nominator = Nominator()
         self.reports: list[Record] = []
@@ -70,7 +73,7 @@ class PluginScene:
             name = _name(plugin)
             if name in factories:
                 raise ValueError(f"plugin {name!r} is given twice")
-            factories[name] = factory_of(plugin)
+            factories[name] = self._keeping(name, factory_of(plugin))
             if name not in dict(profile.all_plugins):
                 profile = with_plugin(profile, name, plugin, 1)
         unknown = [name for name in args or {} if name not in dict(profile.all_plugins)]
@@ -80,6 +83,15 @@ class PluginScene:
         self._tie_break = TieBreak(seed)
         self.profile = build_profile(profile, handle, self._tie_break, factories)
         self.add(*nodes)
+
+    def _keeping(self, name: str, factory: Factory) -> Factory:
+        """Return `factory`, which also stores the plugin that it makes in `plugins`."""
+
+        def make(handle: Handle, args: Mapping[str, Any]) -> Plugin:
+            made = self.plugins[name] = factory(handle, args)
+            return made
+
+        return make
 
     def report(self, record: Record) -> None:
         """Append `record` to `reports`; the scene is its own Reporter."""

@@ -86,6 +86,11 @@ def test_a_pod_with_arguments():
     assert make_pod("p", terminating=True).metadata.deletion_timestamp
 
 
+@pytest.mark.parametrize("make", [make_node, make_pod])
+def test_objects_have_the_given_annotations(make):
+    assert make("x", annotations={"a": "b"}).metadata.annotations == {"a": "b"}
+
+
 def test_a_budget_has_a_selector_and_a_status():
     """The selector is made from labels; the status counts the disruptions."""
     budget = make_budget("b", {"a": "b"}, allowed=2, disrupted=["p"])

@@ -43,6 +43,11 @@ def test_evaluate_returns_the_verdicts_of_all_nodes(scene) -> None:
     assert found.verdicts["a"] is None
 
 
+def test_the_instances_of_the_plugins_can_be_inspected() -> None:
+    scene = PluginScene(NoSpot, args={"NoSpot": {"label": "x"}})
+    assert scene.plugins["NoSpot"].label == "x"
+
+
 def test_decide_does_not_change_the_cluster(scene) -> None:
     for name in "pqr":
         assert isinstance(scene.decide(make_pod(name, requests={"cpu": "3"})), Placement)
