@@ -22,6 +22,7 @@ from fairlead.engine.core.command import (
     ObjectRef,
     PatchObject,
     PatchStatus,
+    RecordEvent,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.status import (
@@ -143,6 +144,7 @@ __all__ = [
     "Preparer",
     "QueueSortPlugin",
     "QueueingHint",
+    "RecordEvent",
     "Releaser",
     "ReservePlugin",
     "Rows",

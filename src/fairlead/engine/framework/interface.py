@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cycle_state import CycleState
@@ -321,6 +321,9 @@ class PermitPlugin(Plugin, Protocol):
         ...
 
 
+# upstream: volume_binding.go polls every second, at most for bindTimeoutSeconds (default: 600)
+PREPARATION_INTERVAL: Final = seconds(1)
+PREPARATION_TIMEOUT: Final = seconds(600)
 PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | RecordEvent
 
 
@@ -346,8 +349,8 @@ class Preparation(Struct, frozen=True):
     """
 
     commands: tuple[PreparationCommand, ...]
-    interval: DurationNs
-    timeout: DurationNs
+    interval: DurationNs = PREPARATION_INTERVAL
+    timeout: DurationNs = PREPARATION_TIMEOUT
     on_timeout: str = "context deadline exceeded"
     on_cancel: str = "context canceled"
 

@@ -19,7 +19,9 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` is the pod's uid. For a pod without a uid, `id` is the pod's key.
+    `pod` is the Kubernetes object, and `key` is its `namespace/name`. `id` is the pod's uid. For a
+    pod without a uid, `id` is the pod's key. `ref` is the pod's identity, for commands. `start` is
+    the time at which the pod started. `terminating` is True if its deletion was requested.
     """
 
     __slots__ = (

@@ -121,6 +121,10 @@ class Shape:
         self._amounts_of: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self.has_volumes: bool = like.has_volumes if like else any(map(is_placed, spec.volumes))
 
+    def requested_of(self, column: int) -> int:
+        """Return the amount that a pending pod requests of the resource in `column`."""
+        return next((amount for each, amount in self.requests if each == column), 0)
+
     def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
         """Return the amount of each resource in `columns` that a placed pod occupies; cached."""
         if self._amounts_of[0] != columns:

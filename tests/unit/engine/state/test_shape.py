@@ -91,6 +91,7 @@ def test_a_resize_counts_for_the_load_and_not_for_the_request(shape_of):
     """A running pod may use more than a recreated pod would request."""
     shape = shape_of(OTHER["a resize under way"])
     assert (dict(shape.requests)[0], dict(shape.load)[0]) == (1000, 3000)
+    assert (shape.requested_of(0), shape.requested_of(99)) == (1000, 0)
 
 
 @pytest.mark.parametrize("allocated", [{}, {"cpu": "1"}], ids=["", "allocated"])
