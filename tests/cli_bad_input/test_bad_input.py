@@ -1089,7 +1089,7 @@ CASES = [
     Case("an option after the options", "whatif dump.yaml -- --drain n1",
          ("whatif: --drain is not an option after --, which ends the options",)),
     Case("an option of another command", "simulate s.yaml --drain=n1",
-         ("simulate: --drain is not an option; it is an option of fairlead whatif",)),
+         ("simulate: --drain is not an option; use the scenario's field events",)),
     Case("the beginning of several options", "whatif --fail n1",
          ("whatif: --fail is not an option; did you mean --fail-fraction, --fail-node",)),
     Case("an option that no command has", "simulate s.yaml --zzz",

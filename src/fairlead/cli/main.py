@@ -542,7 +542,7 @@ def _not_an_option(option: str, tokens: Sequence[str]) -> str:
     line = f"{tokens[0]}: {one_line(option)} is not an option"
     if option in own:
         return f"{line} after --, which ends the options"
-    hint = option_hint(option, own, _commands_with)
+    hint = option_hint(tokens[0], option, own, _commands_with)
     return f"{line}; {hint}" if hint else f"{line} ({_see_help(tokens)})"
 
 

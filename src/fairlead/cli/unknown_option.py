@@ -1,9 +1,10 @@
 """option_hint: what a user probably meant by an option that a command does not have.
 
-1  the command has an option with nearly the same spelling    --drian: did you mean --drain?
-2  other commands have the option                             it is an option of fairlead whatif
-3  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
-4  the command has an option with a similar spelling          did you mean --nodes?
+1  the command reads a scenario, which has a field for it     use the scenario's field …
+2  the command has an option with nearly the same spelling    --drian: did you mean --drain?
+3  other commands have the option                             it is an option of fairlead whatif
+4  options of the command begin with the text                 --fail: did you mean --fail-on, ...?
+5  the command has an option with a similar spelling          did you mean --nodes?
 """
 
 from __future__ import annotations
@@ -18,16 +19,47 @@ _SIMILARITY_MIN: Final = 0.85  # ratio of difflib; one or two wrong characters
 _SIMILAR: Final = 0.75
 _BEGINNING_MIN: Final = len("--xx")  # the shortest text that counts as the beginning of an option
 _NAMED_MAX: Final = 4
+_OF_SCENARIOS: Final = ("simulate", "sweep")
+_SCENARIO_FIELDS: Final = {
+    "--config": "settings.scheduler",
+    "--autoscale": "settings.autoscale",
+    "--node-groups": "settings.node-groups",
+    "--node-pools": "settings.node-pools",
+    "--instance-types": "settings.instance-types",
+    "--provision-time": "settings.provision-time",
+    "--startup-time": "settings.kubelet.start-delay",
+    "--load": "load",
+    "--duration": "duration",
+    **dict.fromkeys(
+        (
+            "--apply",
+            "--delete",
+            "--scale",
+            "--cordon",
+            "--drain",
+            "--fail-zone",
+            "--fail-node",
+            "--fail-fraction",
+            "--flap",
+        ),
+        "events",
+    ),
+}
 
 
 def option_hint(
-    option: str, own: Iterable[str], commands_with: Callable[[str], Sequence[str]]
+    command: str,
+    option: str,
+    own: Iterable[str],
+    commands_with: Callable[[str], Sequence[str]],
 ) -> str:
-    """Return what a user probably meant by `option`, such as `did you mean --drain?`.
+    """Return what a user of `command` probably meant by `option`: `did you mean --drain?`.
 
     `own` are the options of the command, and `commands_with` returns the names of the other
     commands that have an option. Return "" if nothing is likely.
     """
+    if command in _OF_SCENARIOS and option in _SCENARIO_FIELDS:
+        return f"use the scenario's field {_SCENARIO_FIELDS[option]}"
     known = sorted(own)
     nearly_equal = get_close_matches(option, known, n=1, cutoff=_SIMILARITY_MIN)
     longer = [one for one in known if one.startswith(option)]

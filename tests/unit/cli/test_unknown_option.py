@@ -33,12 +33,21 @@ MANY = [f"c{number}" for number in range(6)]
     ],
 )
 def test_the_hint_names_what_the_user_probably_meant(option: str, hint: str) -> None:
-    assert option_hint(option, OWN, lambda one: OTHERS.get(one, [])) == hint
+    assert option_hint("explain", option, OWN, lambda one: OTHERS.get(one, [])) == hint
 
 
 def test_only_a_few_options_and_commands_are_named() -> None:
     own = [f"--with-{number}" for number in range(6)]
     four = "--with-0, --with-1, --with-2, --with-3"
-    assert option_hint("--with", own, lambda _: []) == f"did you mean {four} and 2 more?"
+    assert option_hint("explain", "--with", own, lambda _: []) == f"did you mean {four} and 2 more?"
     expected = "it is an option of fairlead c0, c1, c2, c3 and 2 more"
-    assert option_hint("--all", own, lambda _: MANY) == expected
+    assert option_hint("explain", "--all", own, lambda _: MANY) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "field"),
+    [("--config", "settings.scheduler"), ("--drain", "events")],
+)
+def test_a_scenario_has_a_field_instead_of_the_option(option, field) -> None:
+    hint = option_hint("simulate", option, OWN, lambda _: ["whatif"])
+    assert hint == f"use the scenario's field {field}"

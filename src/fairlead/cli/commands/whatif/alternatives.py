@@ -87,7 +87,7 @@ def _change(name: str, words: str) -> ParsedChange:
     except UnknownOptionError as refusal:
         option = (refusal.token.keyword or refusal.token.value).partition("=")[0]
         own = {name for one in app.assemble_argument_collection() for name in one.names}
-        hint = option_hint(option, own, lambda _: ())
+        hint = option_hint("whatif", option, own, lambda _: ())
         problem = f"{one_line(option)} is not an option of a change"
         problem = f"{problem}; {hint}" if hint else problem
         raise InputError(OPTION, problem, object_name=name) from None
