@@ -130,7 +130,8 @@ NOTHING = whatif.Snapshot("dump.json", (), 0)
         ("experiment_of", ("a.yaml", "a.json"), "scenario: expected Scenario"),
         ("run_experiment", ("a.json",), "experiment: expected Experiment"),
         ("whatif_result", ("a.json",), "answer: expected WhatIfAnswer"),
-        ("simulation_result", (None, "a.json"), "outcome: expected RunOutcome"),
+        ("simulation_result", ("a.json", None), "experiment: expected Experiment"),
+        ("explain_pod", (NOTHING, "pod/shop/web", "a.json"), "config: expected SchedulerConfig"),
     ],
 )
 def test_a_path_in_place_of_a_value_is_refused(function, arguments, problem):

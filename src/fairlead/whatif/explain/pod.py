@@ -173,6 +173,8 @@ def explain_pod(
     Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
     require_type("explain_pod", "snapshot", snapshot, Snapshot)
+    if config is not None:
+        require_type("explain_pod", "config", config, SchedulerConfig)
     config = config or read_scheduler_config(None)
     inventory = snapshot.inventory()
     manifest = inventory.find(SOURCE, target, expected=(POD,))

@@ -109,6 +109,7 @@ def whatif_result(
 
 def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
     """Return the result of a simulation: the cluster at the end, and the events of the run."""
+    require_type("simulation_result", "experiment", experiment, Experiment)
     require_type("simulation_result", "outcome", outcome, RunOutcome)
     start = outcome.started_at
     return {

@@ -180,6 +180,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     is set. Raises InputError.
     """
     require_type("experiment_of", "scenario", scenario, Scenario)
+    if seed is not None:
+        require_type("experiment_of", "seed", seed, int)
     plugins = user_plugins("experiment_of", plugins)
     path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)
