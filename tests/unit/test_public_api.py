@@ -117,6 +117,43 @@ def test_a_negative_duration_is_refused(field):
     assert getattr(CONDITIONS(**{field: 0}), field) == 0
 
 
+def test_conditions_are_made_from_the_values_of_options():
+    """The version of the node controllers is that of the other components, as with options."""
+    made = whatif.conditions_of(
+        behave_like="1.19",
+        flags={"node-monitor-grace-period": "20s"},
+        autoscale="karpenter",
+        provision_time=("3m",),
+        horizon="2h",
+        startup_time="30s",
+        seeds=4,
+    )
+    assert made.releases.general == made.releases.nodes
+    assert made.node_lifecycle.profile == made.releases.nodes.node_lifecycle
+    assert made.node_lifecycle.node_monitor_grace_period == whatif.seconds(20)
+    assert (made.autoscale.autoscale, made.provider.provision_time) == (
+        "karpenter", whatif.seconds(180)
+    )  # fmt: skip
+    assert (made.horizon, made.startup) == (whatif.seconds(7200), whatif.seconds(30))
+    assert made.seeds == 4
+    assert whatif.conditions_of() == whatif.Conditions()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"autoscale": True}, "conditions_of: autoscale: expected str, got bool True"),
+        ({"provision_time": "3m"}, "conditions_of: provision_time: expected tuple, got str '3m'"),
+        ({"flags": {"a": 2}}, "conditions_of: flags['a']: expected str, got int 2"),
+        ({"horizon": "x"}, "--horizon: 'x' is not a duration such as 90s, 1h30m or 500ms"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_refused(options, problem):
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.conditions_of(**options)
+    assert str(refusal.value) == problem
+
+
 NOTHING = whatif.Snapshot("dump.json", (), 0)
 
 

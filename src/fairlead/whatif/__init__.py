@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fairlead.whatif.answer import WhatIfAnswer
     from fairlead.whatif.change.cluster_change import ClusterChange
     from fairlead.whatif.change.node_outage.node_failure import Failures
-    from fairlead.whatif.conditions import Conditions
+    from fairlead.whatif.conditions import Conditions, conditions_of
     from fairlead.whatif.configuration.batch.options import BatchOptions
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
@@ -72,6 +72,7 @@ __all__ = [
     "RunOutcome",
     "Snapshot",
     "WhatIfAnswer",
+    "conditions_of",
     "encode_snapshot",
     "experiment_of",
     "explain_pod",
@@ -101,6 +102,7 @@ _MODULES: Final = {
     "RunOutcome": "fairlead.whatif.outcome.run_outcome",
     "Snapshot": "fairlead.whatif.snapshot.snapshot",
     "WhatIfAnswer": "fairlead.whatif.answer",
+    "conditions_of": "fairlead.whatif.conditions",
     "encode_snapshot": "fairlead.whatif.snapshot.snapshot",
     "experiment_of": "fairlead.whatif.scenario.scenario",
     "explain_pod": "fairlead.whatif.explain.pod",

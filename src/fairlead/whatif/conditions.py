@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -10,17 +11,25 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     NO_AUTOSCALING,
+    OFF,
     AutoscaleOptions,
 )
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     DEFAULT_PROVIDER,
     ProviderSettings,
+    provision_times,
 )
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
-from fairlead.whatif.configuration.controller_manager import DEFAULT
-from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.configuration.controller_manager import DEFAULT, controller_manager
+from fairlead.whatif.configuration.release import (
+    CURRENT_RELEASES,
+    ReleaseChoice,
+    Releases,
+    read_release,
+)
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.option_type import refuse_wrong_types
+from fairlead.whatif.input.option_type import refuse_wrong_types, require_type
+from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT
 
 SEEDS_MAX: Final = 1_000
@@ -28,6 +37,8 @@ SEEDS_MAX: Final = 1_000
 
 class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Settings that the two runs of a what-if share: without and with the change.
+
+    `conditions_of` makes conditions from the values of options.
 
     - `horizon`: the longest virtual time (ns) after the last step
     - `node_lifecycle`: the flags of the node controllers
@@ -73,6 +84,45 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 
 DEFAULT_CONDITIONS: Final = Conditions()
+_NO_FLAGS: Final[Mapping[str, str]] = {}
+
+
+def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
+    *,
+    behave_like: str = "",
+    feature_gates: str | Mapping[str, bool] = "",
+    flags: Mapping[str, str] = _NO_FLAGS,
+    autoscale: str = OFF,
+    node_groups: str = "",
+    node_pools: str | None = None,
+    instance_types: str | None = None,
+    provision_time: tuple[str, ...] = (),
+    horizon: str = "1h",
+    startup_time: str = "",
+    **fields: Any,
+) -> Conditions:
+    """Return the conditions that options of `fairlead whatif` describe.
+
+    The arguments have the names and values of options: `autoscale="karpenter"`, `horizon="2h"`,
+    `provision_time=("3m",)`. `flags` are the options that are flags of kube-controller-manager,
+    without dashes at the beginning: `{"node-monitor-grace-period": "20s"}`. `fields` are further
+    fields of Conditions. Raises InputError.
+    """
+    require_type("conditions_of", "autoscale", autoscale, str)
+    require_type("conditions_of", "provision_time", provision_time, tuple)
+    for name, text in flags.items():
+        require_type("conditions_of", f"flags[{name!r}]", text, str)
+    release = read_release(ReleaseChoice(behave_like, feature_gates))
+    return Conditions(
+        horizon=field_duration("--horizon", "", horizon) or 0,
+        releases=Releases(release, release),
+        node_lifecycle=controller_manager(release, flags),
+        autoscale=AutoscaleOptions(autoscale, node_groups, instance_types, node_pools),
+        provider=provision_times(provision_time),
+        instance_types=instance_types,
+        startup=field_duration("--startup-time", "", startup_time or None),
+        **fields,
+    )
 
 
 def check_seeds(seeds: int) -> None:

@@ -20,7 +20,7 @@ from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs, snap
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
-from fairlead.cli.options.node_lifecycle import node_lifecycle
+from fairlead.cli.options.node_lifecycle import require_effect
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import write_atomically
@@ -30,17 +30,13 @@ from fairlead.cli.output.result_file import command_log, print_bytes, say_writte
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.conditions import Conditions, conditions_of
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     CLUSTER_AUTOSCALER,
     OFF,
-    AutoscaleOptions,
 )
-from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times
 from fairlead.whatif.configuration.batch.options import BatchOptions
-from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
@@ -151,25 +147,31 @@ def _conditions(
     request: WhatIfRequest, options: RunOptions, changes: Iterable[ClusterChange]
 ) -> Conditions:
     """Return the settings for the simulations with and without `changes`. Raises InputError."""
-    release = read_release(request.release.choice)
-    return Conditions(
+    _refuse_unread_files(options, changes)
+    choice = request.release.choice
+    conditions = conditions_of(
+        behave_like=choice.version,
+        feature_gates=choice.gates,
+        flags=request.controllers.flags,
+        autoscale=options.autoscale,
+        node_groups=options.node_groups,
+        node_pools=options.node_pools,
+        instance_types=options.instance_types,
+        provision_time=options.provision_time,
+        horizon=options.horizon,
+        startup_time=options.startup_time,
         seed=options.seed,
         seeds=options.seeds,
-        horizon=field_duration("--horizon", "", options.horizon) or 0,
-        node_lifecycle=node_lifecycle(request.controllers, release=release),
-        releases=Releases(release, release),
         config=options.config,
         plugin=options.plugin,
         allow_extenders=options.allow_extenders,
         batch=BatchOptions(options.batch_config, options.batch_plugin),
-        autoscale=_autoscale(options, changes),
-        provider=provision_times(options.provision_time),
-        instance_types=options.instance_types,
         load=options.load,
         runtimes=options.runtimes,
         kwok_stages=options.kwok_stages,
-        startup=field_duration("--startup-time", "", options.startup_time or None),
     )
+    require_effect(request.controllers, conditions.node_lifecycle)
+    return conditions
 
 
 def _compare(
@@ -290,18 +292,14 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
             print_answer(answer, results, label, has_details=form == "details")
 
 
-def _autoscale(options: RunOptions, changes: Iterable[ClusterChange]) -> AutoscaleOptions:
-    """Return the simulated autoscaler and the files that configure it.
-
-    Raises InputError for a file that neither this autoscaler nor one of `changes` reads.
-    """
+def _refuse_unread_files(options: RunOptions, changes: Iterable[ClusterChange]) -> None:
+    """Raise InputError for a file that neither the autoscaler nor one of `changes` reads."""
     chosen, types = options.autoscale, options.instance_types
     if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
         raise InputError("--node-pools", "needs --autoscale karpenter")
     is_read = chosen != OFF or any(one.instance_type or one.reschedule for one in changes)
     if types is not None and not is_read:
         raise InputError("--instance-types", "needs --autoscale, --instance-type or --reschedule")
-    return AutoscaleOptions(chosen, options.node_groups, types, options.node_pools)
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
