@@ -58,4 +58,4 @@ def test_all_workloads_are_scaled_in_the_first_hours(tmp_path: Path) -> None:
     outcome = run_experiment(experiment_of(str(path), read_scenario(str(path)))).outcome
     highest = {one.autoscaler: one.highest for one in outcome.pod_autoscalers}
     assert all(count > 2 for count in highest.values() if count is not None)
-    assert not outcome.pending()
+    assert not outcome.pending

@@ -230,6 +230,15 @@ def test_the_values_of_a_session_have_a_short_repr():
     assert repr(whatif.run_experiment(experiment)).startswith("<FinishedRun: <RunOutcome: ")
 
 
+def test_the_lists_of_an_outcome_are_attributes():
+    """A method without its parentheses would be true even if no pod is pending."""
+    scenario = PAGE.parents[1] / "examples" / "priorities" / "scenario.yaml"
+    experiment = whatif.experiment_of(scenario, whatif.read_scenario(scenario))
+    outcome = whatif.run_experiment(experiment).outcome
+    assert (len(outcome.placed), len(outcome.pending), outcome.completed) == (7, 0, [])
+    assert [one.key for one in outcome.displaced] == [one.pod.key for one in outcome.preempted]
+
+
 def test_a_path_is_read_as_its_text():
     """The results must name the file as text, because they are written as JSON."""
     examples = PAGE.parents[1] / "examples"

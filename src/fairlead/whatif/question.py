@@ -447,7 +447,7 @@ def _scheduler_notes(
         yield IN_BOTH_RUNS
     elif not change.changes_scheduler:
         return
-    if not change.reschedule and effect.changed.placed():
+    if not change.reschedule and effect.changed.placed:
         yield PODS_STAY
 
 

@@ -29,7 +29,7 @@ def test_nothing_happens_without_a_change(tmp_path):
     snapshot = read_snapshot(str(tmp_path / "dump.json"))
     assert all(one.view is not None for one in snapshot.manifests)
     answer = what_if(snapshot, ClusterChange())
-    assert (answer.difference.is_empty, len(answer.without.placed())) == (True, 60)
+    assert (answer.difference.is_empty, len(answer.without.placed)) == (True, 60)
 
 
 def test_every_what_if_is_measured_at_both_sizes():

@@ -186,7 +186,7 @@ def test_max_unavailable_of_a_stateful_set_needs_its_feature_gate(
     release = release_of(gates={"MaxUnavailableStatefulSet": is_on})
     conditions = Conditions(releases=Releases(release, release))
     outcome = what_if(snapshot(make.node("a"), workload, *pods), change, conditions).changed
-    assert {f"db-{n}" for n in range(3)} - {pod.name for pod in outcome.placed()} == gone
+    assert {f"db-{n}" for n in range(3)} - {pod.name for pod in outcome.placed} == gone
     assert (IGNORED_MAX_UNAVAILABLE in outcome.notes) is not is_on
 
 
@@ -207,5 +207,5 @@ def test_max_unavailable_is_not_noted_for_a_new_stateful_set(make, snapshot, wri
     workload["spec"]["updateStrategy"] = {"rollingUpdate": {"maxUnavailable": 2}}
     change = ClusterChange(apply=(write("new.json", workload),))
     outcome = what_if(snapshot(make.node("a")), change).changed
-    assert len(outcome.placed()) == 1
+    assert len(outcome.placed) == 1
     assert IGNORED_MAX_UNAVAILABLE not in outcome.notes

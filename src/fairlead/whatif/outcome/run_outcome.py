@@ -505,7 +505,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         The nodes and `allocations` have both.
         """
         count = sum(pod.is_terminating for node in self.nodes for pod in node.pods)
-        placed = sum(pod.is_terminating for pod in self.placed())
+        placed = sum(pod.is_terminating for pod in self.placed)
         if not count:
             return ""
         who = "1 pod that is" if count == 1 else f"{count:,} pods that are"
@@ -534,8 +534,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         """Return the time from the instant of the change to `instant`."""
         return instant - self.started_at
 
+    @property
     def displaced(self) -> list[PodEnd]:
-        """Return the pods that were preempted or evicted, or whose node was deleted.
+        """The pods that were preempted or evicted, or whose node was deleted.
 
         A pod that was displaced several times occurs several times. If a node was deleted, its
         DaemonSet pods, static pods, completed pods and terminating pods do not count as displaced.
@@ -548,16 +549,19 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
             if not (pod.belongs_to_node or pod.is_completed or pod.is_terminating)
         ]
 
+    @property
     def placed(self) -> list[PodEnd]:
-        """Return the pods that run on a node or start there, sorted by key (`is_placed`)."""
+        """The pods that run on a node or start there, sorted by key (`is_placed`)."""
         return [pod for pod in self.pods.values() if pod.is_placed]
 
+    @property
     def pending(self) -> list[PodEnd]:
-        """Return the pending pods, sorted by name."""
+        """The pending pods, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_pending]
 
+    @property
     def completed(self) -> list[PodEnd]:
-        """Return the pods that succeeded or failed during the run, sorted by key.
+        """The pods that succeeded or failed during the run, sorted by key.
 
         The result includes pods that have been deleted since.
         """

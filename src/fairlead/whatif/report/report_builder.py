@@ -88,7 +88,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:
     """Yield the displaced and pending pods, and the pods on nodes that are out of service."""
     yield from (one.pod for one in (*outcome.preempted, *outcome.evicted))
-    yield from outcome.pending()
+    yield from outcome.pending
     history = outcome.cluster_history
     quiet = set(history.out_of_service) if history is not None else set()
     yield from (pod for node in outcome.nodes if node.name in quiet for pod in node.pods)
@@ -188,7 +188,7 @@ def _common(heading: Heading, outcome: RunOutcome) -> ReportData:
         "waiting_groups": waiting_group_rows(outcome.jobs, outcome.started_at),
         "preemptions": _preemptions(outcome, outcome.preempted),
         "evictions": _evictions(outcome, outcome.evicted),
-        "pending": _pending(outcome, outcome.pending()),
+        "pending": _pending(outcome, outcome.pending),
         "pdb_breaches": _breaches(outcome, outcome.pdb_breaches),
     }
 
@@ -261,11 +261,11 @@ def _summary(outcome: RunOutcome) -> Summary:
     return {
         "nodes": len(outcome.nodes),
         "pods": len(outcome.pods),
-        "placed": len(outcome.placed()),
-        "pending": len(outcome.pending()),
+        "placed": len(outcome.placed),
+        "pending": len(outcome.pending),
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
-        "completed": len(outcome.completed()),
+        "completed": len(outcome.completed),
         "choices_among_equals": outcome.choices_among_equals,
     }
 

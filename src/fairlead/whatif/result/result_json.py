@@ -116,13 +116,13 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),
         **experiment.followed.as_json(),
         "choices_among_equals": outcome.choices_among_equals,
-        "placed": _placed(outcome.placed()),
+        "placed": _placed(outcome.placed),
         "moved": [_move(move) for move in moves_within(outcome)],
         "preempted": [_preempted(one, start) for one in outcome.preempted],
         "evicted": [_evicted(one, start) for one in outcome.evicted],
-        "pending": _pending(outcome.pending(), start),
+        "pending": _pending(outcome.pending, start),
         "completed": [
-            {"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in outcome.completed()
+            {"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in outcome.completed
         ],
         **lists_of_run(outcome),
         "queues": queues(outcome.jobs),

@@ -40,7 +40,7 @@ def ask(make, snapshot, write):
 
 
 def used_nodes(outcome):
-    return {pod.node for pod in outcome.placed()}
+    return {pod.node for pod in outcome.placed}
 
 
 def test_no_difference_says_that_running_pods_stay_and_how_to_reschedule_them(ask):

@@ -66,7 +66,7 @@ def test_a_displaced_pod_of_another_scheduler_follows_the_default_rules(ask, mak
 def test_a_name_that_no_bound_pod_has_may_be_a_mistake(ask, make, has_batch):
     gang = [make.workload("ReplicaSet", "gang", replicas=0, schedulerName="volcano")]
     answer = ask(web(make, schedulerName=MINE), *(gang if has_batch else ()))
-    assert not answer.changed.placed()
+    assert not answer.changed.placed
     [pod] = answer.changed.pods.values()
     assert pod.reason == f'no scheduler has the name "{MINE}"'
     assert NOTE not in answer.changed.notes

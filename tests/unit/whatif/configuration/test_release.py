@@ -139,7 +139,7 @@ def test_the_taints_of_an_unreachable_node_depend_on_the_feature_gates(experimen
 def test_without_condition_taints_the_scheduler_reads_conditions(experiment, gates, reason):
     """The predicates of 1.16 have the effect of the taints of later versions."""
     gates = ",".join(filter(None, ("TaintBasedEvictions=false", gates)))
-    (pod,) = run_experiment(experiment(OUTAGE, "1.16", gates)).outcome.pending()
+    (pod,) = run_experiment(experiment(OUTAGE, "1.16", gates)).outcome.pending
     assert reason in pod.reason
 
 

@@ -39,13 +39,13 @@ def test_a_stored_configuration_is_named_in_a_note_and_not_used(ask):
         "--config configmap/kube-system/scheduler/config uses it."
     )
     assert answer.scheduler_words == "default scheduler"
-    assert not answer.changed.placed()
+    assert not answer.changed.placed
 
 
 @pytest.mark.parametrize("name", ["configmap/kube-system/scheduler", "cm/kube-system/scheduler/c"])
 def test_a_stored_configuration_is_used_if_an_option_names_it(ask, name):
     answer = ask(config_map(c=CONFIG), config=name)
-    assert [pod.key for pod in answer.changed.placed()] == ["default/p"]
+    assert [pod.key for pod in answer.changed.placed] == ["default/p"]
     assert answer.scheduler_words == f"scheduler {name}"
     assert not any("KubeSchedulerConfiguration" in note for note in answer.changed.notes)
 

@@ -305,7 +305,7 @@ def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapsho
     change = ClusterChange(drain=("a",), add_nodes=1, like="a")
     helped = what_if(snapshot(*spread, budget(minAvailable=3)), change)
     assert not helped.changed.undrained
-    assert not helped.changed.pending()
+    assert not helped.changed.pending
 
 
 def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):

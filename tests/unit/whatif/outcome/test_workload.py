@@ -181,7 +181,7 @@ def test_an_answer_groups_all_replica_sets_of_a_rollout(make, snapshot):
     outcome = what_if(dump, ClusterChange(drain=("a",))).changed
     [found] = outcome.workloads.items()
     assert str(found[0]) == "rollout/default/web"
-    assert (found[1].wanted, len(outcome.pending())) == (3, 1)
+    assert (found[1].wanted, len(outcome.pending)) == (3, 1)
 
 
 def test_the_pods_of_many_rollouts_are_counted_in_one_pass(make, monkeypatch):

@@ -47,7 +47,7 @@ def test_pods_of_manifests_are_created(snapshot, make, baseline):
     source = pod_source(None, "deploy/api", "", Inventory(base.snapshot.manifests))
     assert fit(base.model, source, NoProgress()).count == 1
     scaled = what_if(read, ClusterChange(scale=("deploy/api=4",)))
-    assert len(scaled.changed.pending()) == 2
+    assert len(scaled.changed.pending) == 2
 
 
 def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):

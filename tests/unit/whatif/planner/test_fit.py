@@ -297,7 +297,7 @@ def test_a_simulation_places_exactly_the_reported_number_of_pods(snapshot, make,
     count = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count
     for more in (0, 1):
         change = ClusterChange(scale=(f"deploy/web={count + more}",))
-        assert len(what_if(read, change).changed.pending()) == more
+        assert len(what_if(read, change).changed.pending) == more
 
 
 def test_the_answer_states_the_total_replicas(snapshot, make):

@@ -130,7 +130,7 @@ def test_a_static_pod_that_is_preempted_again_and_again_does_not_stop_time(snaps
     urgent = make.pod("urgent", cpu="2", priority=1000)
     cluster = snapshot(make.node("n", cpu="4"), static, urgent)
     answer = what_if(cluster, ClusterChange(), Conditions(horizon=seconds(60)))
-    assert [one.key for one in answer.changed.pending()] == ["default/urgent"]
+    assert [one.key for one in answer.changed.pending] == ["default/urgent"]
 
 
 def test_pods_that_a_plugin_rejects_after_their_node_was_chosen_do_not_stop_time(

@@ -49,8 +49,8 @@ def test_pods_are_pending_running_and_completed(finish):
         f" {{at: 5m, create: {(POD % '{}').replace('p,', 'q,')}, count: 5}}]"
     ).outcome
     assert sum(pod.is_completed for pod in outcome.pods.values()) == 3
-    assert len(outcome.placed()) == 4
-    [waiting] = outcome.pending()
+    assert len(outcome.placed) == 4
+    [waiting] = outcome.pending
     assert waiting.since == outcome.started_at + seconds(300)
     assert "Insufficient cpu" in waiting.reason
     [cpu] = [one for one in outcome.allocations if one.resource == "cpu"]
@@ -65,7 +65,7 @@ def test_pods_that_were_deleted_after_they_completed_are_listed(finish):
         f" {{at: 3m, create: {(POD % '{}').replace('p,', 'r,')}}},"
         " {at: 4m, delete: pod/default/r}]"
     ).outcome
-    assert [pod.key for pod in outcome.completed()] == ["default/p", "default/q"]
+    assert [pod.key for pod in outcome.completed] == ["default/p", "default/q"]
 
 
 def test_the_times_of_a_failed_node_belong_to_the_failure_that_led_to_evictions(finish):

@@ -230,4 +230,4 @@ def test_extenders_are_called_only_if_allowed(extender, write, snapshot, make):
                 refused()
         allowed = Conditions(config=file, allow_extenders=True)
         pod = make.pod("p")
-        assert what_if(snapshot(make.node("a"), pod), ClusterChange(), allowed).changed.placed()
+        assert what_if(snapshot(make.node("a"), pod), ClusterChange(), allowed).changed.placed

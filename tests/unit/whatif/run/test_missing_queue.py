@@ -38,7 +38,7 @@ def notes_about_objects(outcome):
 @pytest.mark.parametrize("source", ["kube-batch", "kube-batch-upstream", "volcano"])
 def test_the_missing_default_queue_is_named_with_a_remedy(ask, source):
     outcome = ask(source).changed
-    assert [pod.reason for pod in outcome.pending()] == ['queue "default" does not exist']
+    assert [pod.reason for pod in outcome.pending] == ['queue "default" does not exist']
     [note] = notes_about_objects(outcome)
     assert note.startswith('Queue "default" does not exist, and 1 job waits for it forever.')
     assert '"kind":"Queue","metadata":{"name":"default"}' in note
@@ -49,15 +49,13 @@ def test_the_missing_default_queue_is_named_with_a_remedy(ask, source):
 )
 def test_no_note_is_written_if_the_queue_exists(ask, source, objects):
     outcome = ask(source, *objects).changed
-    assert [pod.node for pod in outcome.placed()] == ["a"]
+    assert [pod.node for pod in outcome.placed] == ["a"]
     assert notes_about_objects(outcome) == []
 
 
 def test_a_missing_pod_group_is_named(ask):
     group = {"scheduling.k8s.io/group-name": "trainers"}
     outcome = ask("volcano", QUEUE, annotations=group).changed
-    assert [pod.reason for pod in outcome.pending()] == [
-        'PodGroup "default/trainers" does not exist'
-    ]
+    assert [pod.reason for pod in outcome.pending] == ['PodGroup "default/trainers" does not exist']
     [note] = notes_about_objects(outcome)
     assert note == 'PodGroup "default/trainers" does not exist, and 1 pod waits for it forever.'

@@ -55,7 +55,7 @@ def test_extenders_are_called_in_a_process_of_one_thread(pair, write):
     config = read_scheduler_config(write("c.yaml", EXTENDER), allow_extenders=True)
     without, changed = (replace(one, scheduler=config) for one in pair)
     _, after = run_pair(without, changed, NoProgress())
-    reasons = {pod.reason for pod in after.pending()}
+    reasons = {pod.reason for pod in after.pending}
     assert reasons
     assert not any("no extender can be reached here" in reason for reason in reasons)
 

@@ -128,7 +128,7 @@ def test_controllers_create_their_pods_once(simulate):
 def test_writes_of_users_are_repeated_at_their_time(simulate):
     """The bare pod and the one of an unknown owner are created, and scheduled anew."""
     run = simulate(RECORDED)
-    placed = {one.name: one for one in run.outcome.placed()}
+    placed = {one.name: one for one in run.outcome.placed}
     assert {"alone", "of-argo"} < set(placed)
     assert sorted(one["metadata"]["name"] for one in run.store.list(NODE)) == ["n1", "n2"]
     [own] = [one for one in run.store.list(POD) if one["metadata"]["name"] == "of-argo"]
@@ -141,7 +141,7 @@ def test_pods_that_are_recorded_without_an_owner_are_created(simulate):
     """A controller created the pod, but no simulated controller would do so."""
     ownerless = write("create", "pods/web-1", pod("web-1"), 1, f"{ACCOUNT}replicaset-controller")
     run = simulate([ownerless, bound("web-1", 2)])
-    assert [one.name for one in run.outcome.placed()] == ["web-1"]
+    assert [one.name for one in run.outcome.placed] == ["web-1"]
 
 
 def test_a_log_without_writes_of_users_has_a_note(simulate):
@@ -285,7 +285,7 @@ def test_without_a_dump_the_log_shows_the_nodes(simulate):
                       response=node("n7") | {"metadata": {
                           "name": "n7", "creationTimestamp": "2026-02-01T00:00:00Z"}})  # fmt: skip
     run = simulate([heartbeat, write("create", "pods/alone", pod("alone"), 6)], files=False)
-    assert [one.node for one in run.outcome.placed()] == ["n7"]
+    assert [one.node for one in run.outcome.placed] == ["n7"]
 
 
 def test_workloads_that_are_not_recorded_are_named(simulate):

@@ -120,14 +120,14 @@ def test_a_run_without_a_duration_waits_for_the_end_of_an_outage(tmp_path, lasts
     finished = run(tmp_path, KARPENTER, event, duration=None)
     _, after = new_node(finished)
     assert 30 <= after - 60 * lasts_min < 30 + 180 + 20
-    assert not finished.outcome.pending()
+    assert not finished.outcome.pending
 
 
 def test_a_run_without_a_duration_does_not_wait_for_an_endless_outage(tmp_path):
     event = {"at": "30s", "out-of-capacity": "type=small"}
     outcome = run(tmp_path, KARPENTER, event, duration=None).outcome
     assert outcome.settled
-    assert len(outcome.pending()) == 1
+    assert len(outcome.pending) == 1
     assert to_seconds(outcome.ended_at - outcome.started_at) < 20 * 60
 
 

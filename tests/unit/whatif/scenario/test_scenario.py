@@ -382,5 +382,5 @@ def test_generated_nodes_have_no_notes_of_a_dump(experiment):
 def test_pods_that_had_completed_before_the_dump_do_not_count_as_completed(experiment, write, make):
     write("dump.json", dumped(make))
     outcome = run_experiment(experiment("duration: 5m\ncluster: {files: [dump.json]}")).outcome
-    assert [pod.name for pod in outcome.completed()] == ["p"]
+    assert [pod.name for pod in outcome.completed] == ["p"]
     assert len(outcome.pods) == 2

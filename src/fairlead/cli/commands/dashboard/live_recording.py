@@ -91,7 +91,7 @@ class LiveRecording:
         heading = Heading(self._title, "now", 0, 0.0)
         outcome = self._outcome()
         data = simulation_report(heading, outcome)
-        more = more_nodes("ask what happens with", outcome.pending(), outcome.nodes)
+        more = more_nodes("ask what happens with", outcome.pending, outcome.nodes)
         steps = [step_row(one) for one in more]
         return packed(
             {

@@ -133,7 +133,7 @@ def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
     None stands for the condition `loop`, which is true if pods are displaced again and again. Each
     other condition is true if a displaced pod matches it.
     """
-    displaced = outcome.displaced()
+    displaced = outcome.displaced
     return any(
         bool(outcome.recurrences) if one is None else any(map(one.matches, displaced))
         for one in conditions

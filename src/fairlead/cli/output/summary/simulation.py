@@ -54,7 +54,7 @@ def print_simulation(
     print_preempted(console, outcome.preempted, start)
     print_evicted(console, outcome.evicted, start)
     print_moved(console, moved)
-    print_pending(console, "pending", outcome.pending())
+    print_pending(console, "pending", outcome.pending)
     print_breaches(console, outcome.pdb_breaches, start)
     print_undrained(console, outcome.undrained)
     _print_sections(console, [deleted_claims(outcome.deleted_claims)])
@@ -94,9 +94,9 @@ def _run_facts(source: str, seed: int, outcome: RunOutcome) -> list[str]:
 
 def _counts_of_outcome(outcome: RunOutcome, moved: int) -> list[str]:
     counts = {
-        "placed": len(outcome.placed()),
-        "pending": len(outcome.pending()),
-        "completed": len(outcome.completed()),
+        "placed": len(outcome.placed),
+        "pending": len(outcome.pending),
+        "completed": len(outcome.completed),
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
         "moved": moved,

@@ -346,7 +346,7 @@ def _drain(node: str, max_unavailable: int, away: DurationNs | None) -> Scripted
 
 
 def _baseline_of(outcome: RunOutcome) -> _Baseline:
-    pending = {pod.key: pod.workload for pod in outcome.pending()}
+    pending = {pod.key: pod.workload for pod in outcome.pending}
     lost = frozenset(_lost(outcome))
     missing = {one.subject: one.missing for one in outcome.errors}
     failed = frozenset((one.subject, one.is_failed_job) for one in _failed_jobs(outcome))
@@ -410,7 +410,7 @@ def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     they have other names.
     """
     expected = Counter(baseline.pending.values())
-    pending = sorted(outcome.pending(), key=lambda pod: pod.key not in baseline.pending)
+    pending = sorted(outcome.pending, key=lambda pod: pod.key not in baseline.pending)
     found = {}
     for pod in pending:
         if expected[pod.workload]:

@@ -53,7 +53,7 @@ def ask(snapshot, write):
 
 
 def placed(outcome):
-    return sorted(pod.name for pod in outcome.placed())
+    return sorted(pod.name for pod in outcome.placed)
 
 
 # --- the configuration of the cluster ---------------------------------------------------------
@@ -297,7 +297,7 @@ def test_a_gang_starts_as_a_whole_or_not_at_all(ask, make, gang):
     answer = ask([make.node("n"), *gang("a", 3), *gang("b", 3)])
     assert answer.difference.is_empty
     assert placed(answer.changed) == ["a-0", "a-1", "a-2"]
-    (reason,) = {pod.reason for pod in answer.changed.pending()}
+    (reason,) = {pod.reason for pod in answer.changed.pending}
     assert "1 Insufficient cpu" in reason
 
 
@@ -308,11 +308,11 @@ def test_a_gang_of_the_change_is_placed(ask, make, gang):
 
 def test_a_waiting_gang_keeps_the_reason_that_the_dump_states(ask, make, gang):
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    first = ask([make.node("n"), *gang("a", 5)]).changed.pending()[0].reason
+    first = ask([make.node("n"), *gang("a", 5)]).changed.pending[0].reason
     waiting = gang("a", 5)
     for one in waiting[1:]:
         one["status"]["conditions"] = [{**condition, "message": first}]
-    (reason,) = {pod.reason for pod in ask([make.node("n"), *waiting]).changed.pending()}
+    (reason,) = {pod.reason for pod in ask([make.node("n"), *waiting]).changed.pending}
     assert reason == first
 
 
@@ -330,7 +330,7 @@ def test_the_change_can_replace_the_batch_configuration(ask, make, gang):
     }
     objects = [make.node("n"), *classes, queue, *low, *high]
     answer = ask(objects, batch="kube-batch", new_batch_config="fairlead")
-    assert [pod.name for pod in answer.without.pending()] == ["high-0", "high-1"]
+    assert [pod.name for pod in answer.without.pending] == ["high-0", "high-1"]
     assert placed(answer.changed)[:2] == ["high-0", "high-1"]
     assert answer.change.words == ["--new-batch-config fairlead"]
 
@@ -358,7 +358,7 @@ def test_a_run_continues_while_a_gang_may_get_a_reservation(write_scenario):
     path = write_scenario("objects", settings={"batch": "fairlead"})
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "x", NoProgress()).outcome
     assert outcome.settled
-    assert len(outcome.pending()) == 5
+    assert len(outcome.pending) == 5
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def test_a_pod_that_waits_for_a_starting_node_gets_it(taken, make, taint):
     starting = node(taints=(NOT_READY, taint), more=more)
     outcome = what_if(taken(starting, make.pod()), ClusterChange()).changed
     assert [pod.node for pod in outcome.pods.values()] == ["new"]
-    assert not outcome.pending()
+    assert not outcome.pending
 
 
 def test_the_note_names_the_nodes_and_the_assumption(taken):
@@ -264,7 +264,7 @@ def test_a_failed_node_stays_out_of_service(taken, make, failed):
     snapshot = taken(failed, make.pod())
     assert status_of_ready(snapshot) in ("False", "Unknown")
     assert snapshot.start_notes == ()
-    assert len(what_if(snapshot, ClusterChange()).changed.pending()) == 1
+    assert len(what_if(snapshot, ClusterChange()).changed.pending) == 1
 
 
 def test_a_new_node_without_conditions_loses_its_startup_taints(taken):
@@ -553,7 +553,7 @@ def test_a_scenario_starts_with_the_started_node(dump, make, write):
     path = write("scenario.yaml", json.dumps({"cluster": {"files": [dump(node(), make.pod())]}}))
     experiment = experiment_of(path, read_scenario(path))
     assert "new is starting in the dump" in "".join(experiment.notes)
-    assert run_experiment(experiment).outcome.pending() == []
+    assert run_experiment(experiment).outcome.pending == []
 
 
 def test_a_copy_of_a_dump_has_the_node_as_it_was(dump, tmp_path):
