@@ -37,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker; raise UsageError if the configured scope is unknown."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=()): settings of the cluster",
+        f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=(), patience_s=3.0): "
+        "settings of the cluster",
     )
     if config.getini(SCOPE) not in SCOPES:
         raise pytest.UsageError(f"{SCOPE} must be one of {', '.join(SCOPES)}")

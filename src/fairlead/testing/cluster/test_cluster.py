@@ -28,6 +28,7 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.testing.cluster.api_client import ApiClient, path_of
 from fairlead.testing.cluster.cluster_thread import ClusterThread
 from fairlead.testing.cluster.wait import (
+    PATIENCE_S_DEFAULT,
     ConditionWaiter,
     deletion_text,
     is_evicted,
@@ -66,8 +67,8 @@ class TestCluster:
 
     __test__ = False  # pytest must not collect this class
 
-    def __init__(self, thread: ClusterThread) -> None:
-        """Wrap the cluster of `thread`.
+    def __init__(self, thread: ClusterThread, patience_s: float = PATIENCE_S_DEFAULT) -> None:
+        """Wrap the cluster of `thread`; `patience_s` is described at `start_cluster`.
 
         Tests get a TestCluster from the fixture `fairlead_cluster` or from
         `fairlead.testing.start_cluster`.
@@ -75,7 +76,7 @@ class TestCluster:
         self._thread = thread
         self._clock = thread.cluster.clock
         self._client = ApiClient(thread)
-        self._waiter = ConditionWaiter(thread)
+        self._waiter = ConditionWaiter(thread, patience_s)
         self.url = thread.access.url
         self.token = thread.access.token
         self.authority = thread.access.authority

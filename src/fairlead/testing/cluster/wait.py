@@ -1,9 +1,9 @@
 """Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
 If clients watch the cluster, each step first waits a short real time, so that the clients can react
-to changes. Before a long step, this wait is longer, so that the clock does not skip minutes while
-an operator computes. It is longest when no event is due, because then only the clients can make
-progress.
+to changes. Before a long step, this wait is longer (the patience), so that the clock does not skip
+minutes while an operator computes. It is longest when no event is due, because then only the
+clients can make progress.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.testing.cluster.cluster_thread import ClusterThread
 from fairlead.worlds.local.server.runner import Runner
 
 REACTION_S: Final = 0.02
-PATIENCE_S: Final = 3.0
+PATIENCE_S_DEFAULT: Final = 3.0
 LAST_PATIENCE_S: Final = 10.0
 LONG: Final[DurationNs] = seconds(10)
 _POLL_S: Final = 0.01
@@ -30,9 +30,10 @@ Found = TypeVar("Found")
 class ConditionWaiter:
     """Waits for conditions in the cluster of `thread`."""
 
-    def __init__(self, thread: ClusterThread) -> None:
+    def __init__(self, thread: ClusterThread, patience_s: float) -> None:
         self._thread = thread
         self._cluster = thread.cluster
+        self._patience_s = patience_s
 
     def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
         """Advance the clock until `check` returns a true value or `limit` is reached.
@@ -53,7 +54,8 @@ class ConditionWaiter:
             return
         due = runner.next_due()
         then = limit if due is None else min(due, limit)
-        if not await self._change(_patience_s(runner, due, limit)):
+        now = runner.clock.now()
+        if not await self._change(wait_s(now, due, limit, self._patience_s)):
             await runner.advance(max(0, then - runner.clock.now()))
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
@@ -85,10 +87,11 @@ class ConditionWaiter:
         return False
 
 
-def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
+def wait_s(now: Instant, due: Instant | None, limit: Instant, patience_s: float) -> float:
+    """Return the real seconds for which clients may react before the step from `now` to `due`."""
     if due is None or due > limit:
-        return LAST_PATIENCE_S
-    return PATIENCE_S if due - runner.clock.now() >= LONG else REACTION_S
+        return max(patience_s, LAST_PATIENCE_S)
+    return patience_s if due - now >= LONG else min(patience_s, REACTION_S)
 
 
 def node_of(pod: Json) -> str:

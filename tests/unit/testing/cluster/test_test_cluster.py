@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.instant import seconds
 from fairlead.testing import RefusedError
 from fairlead.testing.cluster.start import start_cluster
+from fairlead.testing.cluster.wait import wait_s
 
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -187,6 +189,16 @@ def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
     )
     with pytest.raises(RefusedError, match=r'failed calling webhook "w\.example\.com": .*refused'):
         cluster.apply(pod("p"))
+
+
+@pytest.mark.parametrize(
+    ("due", "expected"),
+    [(5, 0.02), (60, 0.5), (500, 10), (None, 10)],
+    ids=["a short step", "a long step", "nothing due in time", "nothing due"],
+)
+def test_clients_get_time_to_react_before_a_step(due, expected) -> None:
+    due = None if due is None else seconds(due)
+    assert wait_s(0, due, limit=seconds(300), patience_s=0.5) == expected
 
 
 @pytest.mark.parametrize(
