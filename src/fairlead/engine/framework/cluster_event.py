@@ -99,7 +99,8 @@ class EventKind(Enum):
 class ClusterEvent(Struct, frozen=True):
     """One change; `old` and `new` are the object before and after the change.
 
-    `old` is None if the object was added, `new` is None if it was deleted.
+    A pod is a PodInfo; an object of any other kind is the Kubernetes object. `old` is None if the
+    object was added, `new` is None if it was deleted.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).
