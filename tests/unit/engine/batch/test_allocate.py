@@ -202,6 +202,18 @@ def test_the_guarantee_of_a_queue_is_reserved_for_the_queue(harness):
     assert len(harness.run().bound) == 1
 
 
+@pytest.mark.parametrize("configuration", ["fairlead", "kube-batch", "volcano"])
+def test_the_guarantee_of_a_single_resource_is_reserved(make_harness, configuration):
+    """Queue a has used up its share of the GPUs, but not of the CPUs."""
+    harness = make_harness(configuration).put(make_queue("a"))
+    harness.put(make_queue("q", guarantee={"resource": {"nvidia.com/gpu": "3"}}))
+    harness.put(make_node("n1", cpu="64", devices={"nvidia.com/gpu": "4"}))
+    gpu = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}}
+    containers = [{"name": "main", "image": "app", "resources": gpu}]
+    harness.put(make_gang("g", 4, min_member=1, queue="a", spec={"containers": containers}))
+    assert len(harness.run().bound) == 1
+
+
 def test_a_queue_never_exceeds_its_capability(harness):
     harness.put(make_queue("q", capability={"cpu": "2"}), make_node("n1"))
     harness.put(make_gang("g", 4, min_member=1, queue="q"))

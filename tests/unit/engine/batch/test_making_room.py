@@ -128,6 +128,19 @@ def test_no_task_is_evicted_while_resources_are_idle(harness):
     assert len(harness.run().evicted) == 1
 
 
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_queue_at_its_capability_preempts_although_a_node_is_idle(harness, members):
+    harness.put(make_node("n2"), make_queue("q", capability={"cpu": "3"}))
+    harness.put(low("old", 3, min_member=1, queue="q", node="n1"), high("new", members, queue="q"))
+    assert len(harness.run().evicted) == members
+
+
+def test_a_gang_is_preempted_as_a_whole_if_its_queue_is_at_its_capability(harness):
+    harness.put(make_node("n2"), make_node("n3"), make_queue("q", capability={"cpu": "6"}))
+    harness.put(low("old", 6, queue="q", node=["n1"] * 3 + ["n2"] * 3), high("new", 1, queue="q"))
+    assert len(harness.run().evicted) == 6
+
+
 def test_within_a_job_tasks_are_evicted_for_tasks_of_higher_priority(harness):
     harness.put(low("g", 4, min_member=1, node="n1", priority=1))
     harness.put(make_task("boss", "g", priority=5))
@@ -333,6 +346,16 @@ def test_nothing_is_reclaimed_while_resources_are_idle(make_harness):
     )
     found = harness.run()
     assert (found.evicted, sorted(found.bound)) == ({}, ["b-0", "b-1"])
+
+
+@pytest.mark.parametrize(("capability", "evicted"), [("1", 0), ("2", 1)])
+def test_nothing_is_reclaimed_for_a_task_above_the_capability(harness, capability, evicted):
+    """Queue b has less than its share before, and more than its capability after the eviction."""
+    harness.put(make_queue("a"), make_queue("b", capability={"cpu": capability}))
+    harness.put(make_gang("old", 3, min_member=1, queue="a", node="n1"))
+    harness.put(make_gang("b", 1, queue="b", node="n1", cpu="500m"), make_queue("c"))
+    harness.put(make_gang("new", 1, queue="b"), make_gang("large", 1, queue="c", cpu=9))
+    assert len(harness.run().evicted) == evicted
 
 
 def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(harness):

@@ -66,6 +66,28 @@ def test_jobs_of_a_queue_with_children_share_its_resources_with_the_children():
     assert found == pytest.approx({"org": 60, "team": 30})
 
 
+@pytest.mark.parametrize(
+    ("claims", "limits"),
+    [
+        ({"a": cpu(9), "b": cpu(9)}, {"a": None, "b": None}),
+        ({"a": cpu(9, bound=5), "b": cpu(9)}, {"a": 5, "b": None}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9)}, {"a": None, "b": 20}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9, bound=30)}, {"a": None, "b": 20}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9, bound=5)}, {"a": None, "b": 5}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9, guarantee=10)}, {"a": 50, "b": 20}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9, guarantee=70)}, {"a": 0, "b": 20}),
+        (
+            {"org": cpu(0, bound=30), "a": cpu(9, guarantee=10, parent="org")}
+            | {"b": cpu(9, parent="org"), "other": cpu(9)},
+            {"org": 30, "a": None, "b": 20, "other": None},
+        ),
+    ],
+)
+def test_a_queue_must_leave_the_guarantees_of_its_siblings(claims, limits):
+    found = QueueTree(claims).limits({CPU: 60})
+    assert {name: dict(limit).get(CPU) for name, limit in found.items()} == limits
+
+
 def test_an_unknown_parent_or_a_cycle_means_the_root():
     assert shares(60, a=cpu(100, parent="gone"), b=cpu(100)) == pytest.approx({"a": 30, "b": 30})
     circle = {"a": cpu(100, parent="b"), "b": cpu(100, parent="a"), "c": cpu(100)}

@@ -12,6 +12,9 @@ search is the same:
     4  otherwise, if the rules allow evicting whole gangs, evict the least important gang without
        which the task fits on a node
 
+A task fits only if its queue also stays within its limits once the victims are gone. So a task
+whose queue is at its capability evicts tasks of its own queue even if nodes have idle resources.
+
 If nothing was evicted for a job, its placements from step 2 are undone (`commit_or_discard`): the
 action `allocate` places these tasks.
 
@@ -34,7 +37,7 @@ from msgspec import Struct
 
 from fairlead.engine.batch.actions.victim_pool import VictimPool, VictimPools
 from fairlead.engine.batch.defect import BatchDefects, Defect
-from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.node_choice import RankedNodes
 from fairlead.engine.batch.nodes.room import Bools, Ints
@@ -179,7 +182,7 @@ class EvictionSearch:
         Returns whether there is such a node. With kube-batch's defect `evict-ignores-idle`, no task
         is pipelined, and the result is False.
         """
-        if self._ignores_idle:
+        if self._ignores_idle or not self._is_within_limits(task, ()):
             return False
         enough = np.ones(len(nodes.rows), np.bool_)
         for amounts in lacking.values():
@@ -227,10 +230,17 @@ class EvictionSearch:
         steps.displace(task, node, self._fewest_victims(task, node, victims), self._kind.why)
         return True
 
-    def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
-        """Return whether `task` fits on `node` once `victims` are gone.
+    def _covers(
+        self,
+        task: TaskInfo,
+        node: NodeInfo,
+        victims: Sequence[TaskInfo],
+        leaving: Sequence[TaskInfo] = (),
+    ) -> bool:
+        """Return whether `task` fits on `node` once `victims`, which run on it, are gone.
 
-        With kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
+        `leaving` are the victims on all nodes, if there are victims on other nodes. With
+        kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -240,7 +250,19 @@ class EvictionSearch:
             for column, _ in task.request.floors:
                 free = self._view.future_idle(column, node.row)
                 freed[column] = freed.get(column, 0) + free
-        return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
+        has_room = all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
+        return has_room and self._is_within_limits(task, leaving or victims)
+
+    def _is_within_limits(self, task: TaskInfo, victims: Iterable[TaskInfo]) -> bool:
+        """Return whether the queue of `task` stays within its limits if `task` replaces `victims`.
+
+        upstream: actions/preempt/preempt.go: normalPreempt (ssn.Allocatable)
+        """
+        changes: dict[str, list[int]] = {}
+        for victim in victims:
+            add_amounts(changes.setdefault(victim.job.queue, []), victim.request.running, -1)
+        left = {queue: tuple(enumerate(amounts)) for queue, amounts in changes.items()}
+        return not self._session.tiers.exceeded_limits(task.job.queue, task.request.running, left)
 
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
@@ -293,7 +315,11 @@ class EvictionSearch:
         for member in members:
             by_node.setdefault(member.node, []).append(member)
         return next(
-            (n for n in nodes if n.name in by_node and self._covers(task, n, by_node[n.name])),
+            (
+                n
+                for n in nodes
+                if n.name in by_node and self._covers(task, n, by_node[n.name], members)
+            ),
             None,
         )
 

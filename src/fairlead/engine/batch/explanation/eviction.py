@@ -58,6 +58,8 @@ def _why_no_reclaim(session: Session, task: TaskInfo, foreign: Sequence[TaskInfo
     queue = session.queues[task.job.queue]
     if session.tiers.is_overused(queue) or not session.tiers.may_reclaim(queue, task):
         return "its queue is not below its share of all resources that its pods request"
+    if not session.tiers.may_take(queue, task):
+        return "its queue would exceed its limits"
     reclaimable = [one for one in foreign if session.queues[one.job.queue].reclaimable]
     if not reclaimable:
         return "the other queues are not reclaimable"

@@ -4,7 +4,7 @@
 would, and reverts the session. The explanation is the first of these obstacles that applies:
 
     no queue → closed queue → not admitted → too few members → queue at its share → queue at its
-    capability → resources reserved for another group → resources not yet released → no node
+    limit → resources reserved for another group → resources not yet released → no node
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ from fairlead.api.quantity import amount_text
 from fairlead.engine.batch.actions.enqueue import Enqueue
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
-from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.plugins.proportion import Proportion
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
-from fairlead.engine.batch.session.reservation import StartSearch, lacking_tasks, reserve
+from fairlead.engine.batch.session.reservation import (
+    StartSearch,
+    lacking_tasks,
+    reserve,
+    total_request,
+)
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.batch.shares.share import cluster_total
@@ -34,6 +40,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.shape import Amounts
 
 _NODES_SHOWN: Final = 10
 
@@ -48,7 +55,7 @@ class Obstacle(StrEnum):
     NOT_LET_IN = "the cluster has no room yet for its minimum (enqueue)"
     TOO_FEW_MEMBERS = "too few members"
     QUEUE_HAS_ITS_SHARE = "its queue already has the share it deserves"
-    QUEUE_IS_FULL = "its queue is at its capability"
+    QUEUE_IS_FULL = "its queue is at its limit"
     LEAVING = "it waits for resources that are being released"
     RESERVED = "resources are reserved for another group"
     NO_NODE = "no node can take the next member"
@@ -242,7 +249,7 @@ class _Trial:
         self.nodes: tuple[NodeFact, ...] = ()
         self.starts_at: Instant | None = None
         self.is_too_large = False
-        self.full_queues: list[str] = []
+        self.limits = _Limits()
 
     @property
     def member_key(self) -> str:
@@ -260,9 +267,11 @@ class _Trial:
         return wanted - self.ready - self.promised - self.placeable
 
     @property
-    def exceeded_limits(self) -> list[str]:
-        """The queues whose limits keep the group out, even if nodes have room."""
-        return StartSearch(self._session).exceeded_limits(self._job)
+    def exceeded_limits(self) -> _Limits:
+        """The limits that keep the group out, even if nodes have room."""
+        queues = StartSearch(self._session).exceeded_limits(self._job)
+        requested = total_request(lacking_tasks(self._session, self._job))
+        return _limits(self._session, queues, requested)
 
     @property
     def weight(self) -> int:
@@ -288,7 +297,7 @@ class _Trial:
         found = self._try()
         if found is Obstacle.QUEUE_IS_FULL:
             self.starts_at = self._start_within_limits()
-        if found is Obstacle.QUEUE_IS_FULL or self.full_queues:
+        if found is Obstacle.QUEUE_IS_FULL or self.limits:
             return found
         search = StartSearch(session)
         reservation = search.plan(job)
@@ -343,12 +352,19 @@ class _Trial:
         session, job = self._session, self._job
         if task is None:
             return Obstacle.TOO_FEW_MEMBERS
-        self.full_queues = session.tiers.exceeded_limits(job.queue, task.request.running, {})
+        requested = task.request.running
         if not session.tiers.may_take(session.queues[job.queue], task):
+            full = session.tiers.exceeded_limits(job.queue, requested, {})
+            self.limits = _limits(session, full, requested)
+            self.summary = self.limits.text(job.queue)
             return Obstacle.QUEUE_IS_FULL
-        self.full_queues = session.limits_held_for_another(task)
-        if self.full_queues:
-            self.summary = f"the capability of {_named(self.full_queues)} is reserved"
+        if full := session.limits_held_for_another(task):
+            assert session.reservation is not None
+            total = [0] * len(session.table.resources.names)
+            add_amounts(total, requested, 1)
+            add_amounts(total, session.reservation.requested, 1)
+            self.limits = _limits(session, full, tuple(enumerate(total)))
+            self.summary = f"the capability of {_named(full)} is reserved"
             return Obstacle.RESERVED
         diagnosis = session.choices(job).now.find(task.info).diagnosis()
         self.summary = fit_error(diagnosis, "")
@@ -395,15 +411,84 @@ def _gap(session: Session, fact: NodeFact) -> float:
     )
 
 
-class _Scarcity(Struct, frozen=True):
-    """What makes a queue deserve less than it requests.
+class _Limits(Struct, frozen=True):
+    """What limits a queue: the queue's own limits, and those of its ancestors.
 
-    `capabilities` names the queues whose capabilities limit the deserved amount: the queue itself
-    or ancestors of it. `other_queues` is set if only the requests of other queues limit the
-    deserved amount. If neither is set, the cluster is too small.
+    `capabilities` names the queues whose capability is the limit, and `guarantees` those that must
+    leave the guarantees of other queues unused. `share` is set if the queue must not exceed its
+    deserved amount.
     """
 
     capabilities: tuple[str, ...] = ()
+    guarantees: tuple[str, ...] = ()
+    share: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.capabilities or self.guarantees or self.share)
+
+    def text(self, queue: str) -> str:
+        """Return the reason why the queue `queue` cannot take more, as a clause."""
+        parts = []
+        if self.capabilities:
+            parts.append(f"{_named(self.capabilities)} would exceed {_its(self.capabilities)}")
+        if self.guarantees:
+            parts.append(f"{_named(self.guarantees)} would use the guarantees of other queues")
+        if self.share:
+            parts.append(f"queue {queue} would exceed the share that it deserves")
+        return ", ".join(parts)
+
+    def remedy(self) -> str:
+        """Return the change that raises the limits; "" for the deserved amount."""
+        parts = [f"a higher capability of {_named(self.capabilities)}"] if self.capabilities else []
+        if self.guarantees:
+            parts.append("lower guarantees of other queues")
+        return " and ".join(parts)
+
+
+def _limits(session: Session, queues: Sequence[str], requested: Amounts) -> _Limits:
+    """Return the limits that `queues` would exceed if they also held `requested`.
+
+    The limits that the user's plugins set count as capabilities.
+    """
+    plugin = proportion_of(session)
+    if plugin is None:
+        return _Limits(capabilities=tuple(queues))
+    columns = {
+        name: [c for c, _ in plugin.shares[name].exceeded(requested)]
+        for name in queues
+        if name in plugin.shares
+    }
+    of_others = tuple(name for name in queues if name not in plugin.shares)
+    limits = _limits_in(plugin, columns)
+    return replace(
+        limits,
+        capabilities=(*limits.capabilities, *of_others),
+        share=any(not exceeded for exceeded in columns.values()),
+    )
+
+
+def _limits_in(plugin: Proportion, columns: Mapping[str, Sequence[int]]) -> _Limits:
+    """Return what limits queues in the resource columns `columns`, which are by queue."""
+    capabilities, guarantees = [], []
+    for name, exceeded in columns.items():
+        share = plugin.shares[name]
+        limits, capability = dict(share.limits), dict(share.queue.capability)
+        if any(limits[column] == capability.get(column) for column in exceeded):
+            capabilities.append(name)
+        elif exceeded:
+            guarantees.append(name)
+    return _Limits(tuple(capabilities), tuple(guarantees))
+
+
+class _Scarcity(Struct, frozen=True):
+    """What makes a queue deserve less than it requests.
+
+    `limits` are the limits of the queue and of its ancestors that reduce the deserved amount.
+    `other_queues` is set if only the requests of other queues do. If neither is set, the cluster is
+    too small.
+    """
+
+    limits: _Limits = _Limits()
     other_queues: bool = False
 
 
@@ -412,43 +497,43 @@ def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
     share = None if plugin is None else plugin.shares.get(job.queue)
     if plugin is None or share is None:
         return _Scarcity()
-    full: dict[str, None] = {}
+    full: dict[str, list[int]] = {}
     for column, total in cluster_total(session.room, session.rules):
         deserved = share.deserved.get(column, 0.0)
         if deserved + 1 <= min(share.request.get(column, 0), total):
             limiting = [
                 above.queue.name
                 for above in reversed(plugin.lineage(job.queue))
-                if above.deserved.get(column, 0.0) >= dict(plugin.limits(above)).get(column, total)
+                if above.deserved.get(column, 0.0) >= dict(above.limits).get(column, total + 1)
             ]
             if not limiting:
                 return _Scarcity(other_queues=True)
-            full |= dict.fromkeys(limiting)
-    return _Scarcity(tuple(full))
+            for name in limiting:
+                full.setdefault(name, []).append(column)
+    return _Scarcity(_limits_in(plugin, full))
 
 
 def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:
-    limited = obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
-    limiting = trial.full_queues or (scarcity.capabilities if limited else ())
+    of_share = obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
+    limits = scarcity.limits if of_share else trial.limits
+    of_share = of_share or limits.share
     match obstacle:
-        case _ if limiting:
-            return [f"a higher capability of {_named(limiting)}"]
+        case _ if remedy := limits.remedy():
+            return [remedy]
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]
         case Obstacle.TOO_FEW_MEMBERS:
             missing = job.min_available - job.valid_count
             return [_more(missing) if missing > 0 else "members that can be scheduled"]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity.other_queues:
+        case _ if of_share and scarcity.other_queues:
             return [
                 f"more weight for queue {job.queue}, now {trial.weight}",
                 "lower requests of other queues",
             ]
-        case Obstacle.QUEUE_HAS_ITS_SHARE:
+        case _ if of_share:
             return [f"room for {_more(trial.missing)}"]
-        case Obstacle.NO_NODE | Obstacle.RESERVED if trial.exceeded_limits:
-            room = _room_remedies(trial)[:1]
-            capability = f"a higher capability of {_named(trial.exceeded_limits)}"
-            return [" and ".join((*room, capability))]
+        case Obstacle.NO_NODE | Obstacle.RESERVED if remedy := trial.exceeded_limits.remedy():
+            return [" and ".join((*_room_remedies(trial)[:1], remedy))]
         case Obstacle.NO_NODE | Obstacle.RESERVED:
             return _room_remedies(trial)
         case _:
@@ -470,6 +555,10 @@ def _room_remedies(trial: _Trial) -> list[str]:
 
 def _named(queues: Sequence[str]) -> str:
     return f"{'queue' if len(queues) == 1 else 'queues'} {' and '.join(queues)}"
+
+
+def _its(queues: Sequence[str]) -> str:
+    return "its capability" if len(queues) == 1 else "their capabilities"
 
 
 def _more(members: int) -> str:

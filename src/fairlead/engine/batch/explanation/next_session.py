@@ -58,7 +58,7 @@ def with_next_session(
         obstacle, changes = Obstacle.REFUSED, {"member": "", "nodes": ()}
     elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
-    elif found.obstacle is Obstacle.NO_NODE:
+    elif found.obstacle in (Obstacle.NO_NODE, Obstacle.QUEUE_IS_FULL):
         return replace(found, no_evictions=decided.no_evictions)
     else:
         return found

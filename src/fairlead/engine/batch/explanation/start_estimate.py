@@ -125,10 +125,10 @@ class _Simulation:
     def _may_have(self, waiter: _WaitingJob) -> bool:
         """Return whether the job's queue stays within its limits if the job starts.
 
-        The limits are the queue's deserved amounts, and the capabilities of the queue and of its
-        ancestors. With the defect `overshoot`, which is on by default, the queue may exceed its
-        deserved amounts if, before the job starts, it holds less than its deserved amount of at
-        least one resource.
+        The limits are the queue's deserved amounts, and the limits of the queue and of its
+        ancestors (`QueueShare.limits`). With the defect `overshoot`, which is on by default, the
+        queue may exceed its deserved amounts if, before the job starts, it holds less than its
+        deserved amount of at least one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
@@ -142,10 +142,10 @@ class _Simulation:
         return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in requested)
 
     def _is_within(self, found: QueueShare, waiter: _WaitingJob) -> bool:
-        assert self._proportion is not None
         held, more = self._held[found.queue.name], waiter.requested
-        limits = self._proportion.limits(found)
-        return all(not _of(more, c) or _of(held, c) + _of(more, c) <= most for c, most in limits)
+        return all(
+            not _of(more, c) or _of(held, c) + _of(more, c) <= most for c, most in found.limits
+        )
 
     def _lineage(self, queue: str) -> Sequence[QueueShare]:
         return () if self._proportion is None else self._proportion.lineage(queue)

@@ -40,19 +40,30 @@ _UNBOUND: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 class QueueShare(Struct):
     """The amounts of one queue in this session, by resource column.
 
-    `request` does not change after the session has opened. `expected` is the amount that admitted
+    `limits` are the amounts that the queue must not exceed (`QueueTree.limits`). `limits` and
+    `request` do not change after the session has opened. `expected` is the amount that admitted
     jobs will need in addition to the amount that is allocated to them.
     """
 
     queue: QueueInfo
     deserved: dict[int, float]
     request: dict[int, int]
+    limits: Amounts = ()
     allocated: list[int] = field(default_factory=list)
     expected: list[int] = field(default_factory=list)
 
     def allocated_of(self, column: int) -> int:
         """Return the amount of the resource in `column` that the queue's tasks have allocated."""
         return self.allocated[column] if column < len(self.allocated) else 0
+
+    def exceeded(self, requested: Amounts) -> Amounts:
+        """Return those of `limits` that the queue would exceed if it also held `requested`."""
+        limits = dict(self.limits)
+        return tuple(
+            (c, limits[c])
+            for c, amount in requested
+            if c in limits and self.allocated_of(c) + amount > limits[c]
+        )
 
     @property
     def share(self) -> float:
@@ -105,6 +116,8 @@ class Proportion:
         total = dict(cluster_total(session.room, session.rules))
         for name, deserved in divide(total, claims, self._slack, self._defects).items():
             self.shares[name].deserved = deserved
+        for name, limits in tree.limits(total).items():
+            self.shares[name].limits = limits
 
     def _sharing_queues(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
@@ -189,10 +202,6 @@ class Proportion:
         """Return the queue `queue` and its ancestors, the topmost ancestor first."""
         return self._lineages.get(queue, ())
 
-    def limits(self, found: QueueShare) -> Amounts:
-        """Return the capability of the queue; () if the defect `capability` is switched on."""
-        return () if self._defects.has(Defect.CAPABILITY) else found.queue.capability
-
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
         """Return the sort key of a queue: the shares of its ancestors, top first, then its own."""
         return tuple(found.share for found in self._lineages.get(queue.name, ()))
@@ -205,9 +214,10 @@ class Proportion:
     def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
-        The limits are the capabilities of the queue and its ancestors. The defect `capability`
-        removes these limits. Without the defect `overshoot`, the queue's deserved amounts are
-        limits, too. By default, `capability` is off and `overshoot` is on.
+        The limits are the capabilities of the queue and its ancestors, and the guarantees of other
+        queues. The defect `capability` removes the capabilities. Without the defect `overshoot`,
+        the queue's deserved amounts are limits, too. By default, `capability` is off and
+        `overshoot` is on.
         """
         requested = task.request.running
         return all(
@@ -235,7 +245,7 @@ class Proportion:
         ]
 
     def _may_hold(self, found: QueueShare, requested: Amounts, *, is_own: bool) -> bool:
-        if not _within(found, requested, self.limits(found)):
+        if found.exceeded(requested):
             return False
         is_free = not is_own or self._defects.has(Defect.OVERSHOOT)
         return is_free or self._within_deserved(found, requested)
@@ -316,10 +326,10 @@ class Proportion:
     # --- admission -------------------------------------------------------------------------
 
     def job_enqueueable(self, job: JobInfo) -> bool:
-        """Return whether the queue and its ancestors can admit `job` within their capabilities.
+        """Return whether the queue and its ancestors can admit `job` within their limits.
 
         For each resource in the job's minResources, three amounts together must not exceed the
-        capability: the amount that is allocated, the amount that already admitted jobs will still
+        limit: the amount that is allocated, the amount that already admitted jobs will still
         need, and the job's minResources.
         """
         if self._defects.has(Defect.CAPABILITY):
@@ -375,9 +385,7 @@ class Proportion:
 
 def _has_room(found: QueueShare, needs: Amounts) -> bool:
     expected = dict(enumerate(found.expected))
-    return _within(
-        found, tuple((c, expected.get(c, 0) + a) for c, a in needs), found.queue.capability
-    )
+    return not found.exceeded(tuple((c, expected.get(c, 0) + a) for c, a in needs))
 
 
 def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:
@@ -385,13 +393,6 @@ def _sum(amounts: Amounts, more: Sequence[int] | None) -> Amounts:
     if more is None:
         return amounts
     return tuple((c, amount + (more[c] if c < len(more) else 0)) for c, amount in amounts)
-
-
-def _within(found: QueueShare, requested: Amounts, bounds: Amounts) -> bool:
-    limits = dict(bounds)
-    return all(
-        c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in requested
-    )
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:

@@ -93,6 +93,34 @@ class QueueTree:
             path.append(above)
         return path[::-1]
 
+    def limits(self, total: Mapping[int, int]) -> dict[str, Amounts]:
+        """Return the amounts that each queue must not exceed, by column.
+
+        A queue must not exceed its capability, nor use the guarantees of its siblings: these are
+        subtracted from the limit of its parent, or from `total` if the parent has no limit.
+        upstream: proportion.go, capacity.go: realCapability
+        """
+        found: dict[str, Amounts] = {}
+        self._add_limits(ROOT, total, found)
+        return found
+
+    def _add_limits(self, above: str, pool: Mapping[int, int], found: dict[str, Amounts]) -> None:
+        children = self._children.get(above, ())
+        guaranteed: dict[int, int] = {}
+        for name in children:
+            for column, amount in self._claims[name].guarantee:
+                guaranteed[column] = guaranteed.get(column, 0) + amount
+        for name in children:
+            claim = self._claims[name]
+            own, limits = dict(claim.guarantee), dict(claim.bound)
+            for column, amount in guaranteed.items():
+                others = amount - own.get(column, 0)
+                if others and column in pool:
+                    rest = max(pool[column] - others, 0)
+                    limits[column] = min(rest, limits.get(column, rest))
+            found[name] = tuple(sorted(limits.items()))
+            self._add_limits(name, {**pool, **limits}, found)
+
     def divide(self, column: int, whole: float) -> dict[str, float]:
         """Return the part of `whole` that each queue deserves, for the resource in `column`."""
         wanted: dict[str, float] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.batch.defect import FIXED, Defect
 from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview, explain_group
 from fairlead.engine.batch.explanation.next_session import with_next_session
 from fairlead.engine.core.instant import seconds
@@ -292,7 +293,25 @@ def test_a_queue_at_its_capability_is_explained(harness):
     harness.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
     found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
     assert found.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.summary == "queue a would exceed its capability"
     assert found.remedies == ("a higher capability of queue a",)
+
+
+def test_a_queue_that_leaves_the_guarantee_of_another_queue_is_explained(harness):
+    harness.put(make_node("n1"), make_queue("b", guarantee={"resource": {"cpu": "3"}}))
+    found = explain(harness.put(make_queue("a"), make_gang("g", 2, queue="a")))
+    assert found.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.summary == "queue a would use the guarantees of other queues"
+    assert found.remedies == ("lower guarantees of other queues",)
+
+
+def test_without_overshoot_a_queue_that_deserves_too_little_is_explained(make_harness):
+    harness = make_harness("fairlead", defects=FIXED.without([Defect.OVERSHOOT]))
+    harness.put(make_node("n1"), make_queue("a"), make_queue("b"), make_gang("b", 4, queue="b"))
+    found = explain(harness.put(make_gang("g", 1, queue="a", cpu=3)))
+    assert found.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.summary == "queue a would exceed the share that it deserves"
+    assert found.remedies[0] == "more weight for queue a, now 1"
 
 
 @pytest.mark.parametrize(
