@@ -35,8 +35,19 @@ def shares(whole, **claims):
         ({"a": cpu(100, 0), "b": cpu(20)}, {"a": 0, "b": 20}),
         ({"a": cpu(100, bound=5), "b": cpu(100)}, {"a": 5, "b": 55}),
         ({"a": cpu(0, guarantee=40), "b": cpu(100)}, {"a": 0, "b": 20}),
-        ({"a": cpu(100, guarantee=40), "b": cpu(100)}, {"a": 50, "b": 10}),
-        ({"a": cpu(100, entitled=50), "b": cpu(100)}, {"a": 55, "b": 5}),
+        ({"a": cpu(100, guarantee=40), "b": cpu(100)}, {"a": 40, "b": 20}),
+        ({"a": cpu(100, guarantee=20), "b": cpu(100)}, {"a": 30, "b": 30}),
+        ({"a": cpu(100, guarantee=20), "b": cpu(10)}, {"a": 50, "b": 10}),
+        (
+            {"a": cpu(100, guarantee=40), "b": cpu(100), "c": cpu(5)},
+            {"a": 40, "b": 15, "c": 5},
+        ),
+        (
+            {"a": cpu(100, guarantee=30), "b": cpu(100, guarantee=18), "c": cpu(100)},
+            {"a": 30, "b": 18, "c": 12},
+        ),
+        ({"a": cpu(100, 0, guarantee=10), "b": cpu(100)}, {"a": 10, "b": 50}),
+        ({"a": cpu(100, entitled=50), "b": cpu(100)}, {"a": 50, "b": 10}),
         ({"a": cpu(10, entitled=50), "b": cpu(100)}, {"a": 10, "b": 50}),
         ({"a": cpu(100, entitled=40), "b": cpu(100, entitled=40)}, {"a": 30, "b": 30}),
     ],
@@ -54,6 +65,12 @@ def test_children_share_what_their_parent_gets():
         other=cpu(100, 1),
     )
     assert found == pytest.approx({"org": 30, "team1": 22.5, "team2": 7.5, "other": 30})
+
+
+def test_the_guarantee_of_a_child_is_guaranteed_to_its_parent():
+    """Without the guarantee, each of the two top queues would deserve 30."""
+    found = shares(60, org=cpu(0), team=cpu(100, guarantee=40, parent="org"), other=cpu(100))
+    assert found == pytest.approx({"org": 40, "team": 40, "other": 20})
 
 
 def test_the_demand_of_a_parent_is_that_of_its_children_up_to_its_bound():
@@ -79,7 +96,7 @@ def test_jobs_of_a_queue_with_children_share_its_resources_with_the_children():
         (
             {"org": cpu(0, bound=30), "a": cpu(9, guarantee=10, parent="org")}
             | {"b": cpu(9, parent="org"), "other": cpu(9)},
-            {"org": 30, "a": None, "b": 20, "other": None},
+            {"org": 30, "a": None, "b": 20, "other": 50},
         ),
     ],
 )

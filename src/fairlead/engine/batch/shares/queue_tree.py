@@ -5,13 +5,13 @@
     a queue is given     1  its guarantee, even if it wants less, because no other queue may use
                             the guarantee
                          2  amounts up to its spec.deserved
-                         3  a share, in proportion to its weight, of what remains of its parent's
-                            amount; at most what the queue wants
+                         3  a share of its parent's amount in proportion to its weight, at most what
+                            the queue wants; what it was given before is part of this share
     a queue deserves     the amount that it is given or the amount that it wants, whichever is
                          smaller
 
 In each of the stages 1 to 3, the amount that a queue cannot take is divided among the other queues
-by weight.
+by weight. As in Volcano, a guarantee raises only a share that is below it (proportion.go).
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
@@ -71,6 +71,22 @@ class QueueTree:
         self._children: dict[str, list[str]] = {}
         for name, parent in self._parents.items():
             self._children.setdefault(parent, []).append(name)
+        self._guarantees: dict[str, dict[int, int]] = {}
+        self._guarantee(ROOT)
+
+    def _guarantee(self, name: str) -> dict[int, int]:
+        """Return the guarantee of a queue, which is at least the sum of its children's guarantees.
+
+        Also adds the guarantees of the queue and of all queues below it to `_guarantees`.
+        """
+        found: dict[int, int] = {}
+        for child in self._children.get(name, ()):
+            for column, amount in self._guarantee(child).items():
+                found[column] = found.get(column, 0) + amount
+        for column, amount in self._claims[name].guarantee if name != ROOT else ():
+            found[column] = max(found.get(column, 0), amount)
+        self._guarantees[name] = found
+        return found
 
     def parent_of(self, name: str) -> str:
         """Return the name of the queue's parent, or ROOT if the queue has no parent."""
@@ -108,13 +124,12 @@ class QueueTree:
         children = self._children.get(above, ())
         guaranteed: dict[int, int] = {}
         for name in children:
-            for column, amount in self._claims[name].guarantee:
+            for column, amount in self._guarantees[name].items():
                 guaranteed[column] = guaranteed.get(column, 0) + amount
         for name in children:
-            claim = self._claims[name]
-            own, limits = dict(claim.guarantee), dict(claim.bound)
+            limits = dict(self._claims[name].bound)
             for column, amount in guaranteed.items():
-                others = amount - own.get(column, 0)
+                others = amount - self._guarantees[name].get(column, 0)
                 if others and column in pool:
                     rest = max(pool[column] - others, 0)
                     limits[column] = min(rest, limits.get(column, rest))
@@ -164,7 +179,7 @@ class QueueTree:
 
     def _part(self, name: str, column: int, wanted: float) -> _Part:
         claim = self._claims[name]
-        guarantee = float(_amount(claim.guarantee, column, 0))
+        guarantee = float(self._guarantees[name].get(column, 0))
         entitled = max(guarantee, min(wanted, _amount(claim.entitled, column, 0)))
         return _Part(name, claim.weight, (guarantee, entitled, max(entitled, wanted)))
 
@@ -177,17 +192,37 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
     All parts are filled up to `stages[0]`, then up to `stages[1]`, then up to `stages[2]`. A part
-    with weight 0 gets nothing in the last stage.
+    keeps what it got in an earlier stage, and gets more only if this is less than its proportion by
+    weight. A part with weight 0 gets nothing in the last stage.
     """
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
-        gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
         # The first two stages fill parts with weight 0, too; the last stage does not.
         weights = {part.name: part.weight or (1 if stage < 2 else 0) for part in parts}
-        for name, amount in _fill(pool, gaps, weights).items():
-            given[name] += amount
-            pool -= amount
+        limits = {part.name: max(part.stages[stage], given[part.name]) for part in parts}
+        given = _raise(pool, given, limits, weights)
     return given
+
+
+def _raise(
+    pool: float,
+    given: Mapping[str, float],
+    limits: Mapping[str, float],
+    weights: Mapping[str, int],
+) -> dict[str, float]:
+    """Divide `pool` in proportion to `weights`, so that each part gets at least its `given`.
+
+    A part gets at most its entry in `limits`. Parts with weight 0 keep their `given`.
+    """
+    kept = {name: given[name] for name, weight in weights.items() if weight <= 0}
+    while True:
+        others = {name: weight for name, weight in weights.items() if name not in kept}
+        filled = _fill(pool - sum(kept.values()), limits, others)
+        # Without these parts the others get less, so that none of these parts gets more later.
+        below = {name: given[name] for name, amount in filled.items() if amount < given[name]}
+        if not below:
+            return kept | filled
+        kept |= below
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
