@@ -13,6 +13,8 @@ Fairlead also reads these keys:
     rules             `kube-batch` or `fairlead` (`engine.batch.rules`)
     defects           `upstream` reproduces kube-batch's bugs, `fixed` does not
                       (`engine.batch.defect`)
+    overshoot         whether a queue may exceed its share by one task; the default is false if the
+                      configuration uses an action or plugin that only Volcano has
     victims           `gangs` allows evicting a gang as a whole if it cannot spare single members;
                       `pods` does not; the default depends on `rules`
     starvationBound   time after which a waiting gang gets a reservation; by default never
@@ -41,7 +43,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.batch.defect import DEFECTS, FIXED, BatchDefects
+from fairlead.engine.batch.defect import DEFECTS, FIXED, BatchDefects, Defect
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, BatchRules
@@ -118,6 +120,7 @@ _TOP: Final = (
     "defaultQueue",
     "defects",
     "name",
+    "overshoot",
     "rules",
     "schedulePeriod",
     "schedulerNames",
@@ -125,6 +128,8 @@ _TOP: Final = (
     "tiers",
     "victims",
 )
+# Actions and plugins of Volcano that kube-batch lacks, of those that Fairlead has.
+_OF_VOLCANO: Final = frozenset(("binpack", "enqueue", "overcommit"))
 SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
 # The limit of weights, so that sums of weights times scores fit 64 bits.
@@ -191,18 +196,31 @@ def configuration_from(raw: object) -> BatchConfig:
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")
     period = _duration(top.get("schedulePeriod"), "schedulePeriod")
+    actions = _actions(top.get("actions", ""))
+    tiers = tuple(
+        _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
+    )
     return BatchConfig(
         ownership=_ownership(top),
         schedule_period_s=SCHEDULE_PERIOD_S if period is None else period,
-        actions=_actions(top.get("actions", "")),
-        tiers=tuple(
-            _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
-        ),
+        actions=actions,
+        tiers=tiers,
         rules=_rules(top),
-        defects=DEFECTS[_choice(top, "defects", DEFECTS, "fixed")],
+        defects=_defects(top, {*actions, *(option.name for tier in tiers for option in tier)}),
         starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
         broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
     )
+
+
+def _defects(top: Json, names: Collection[str]) -> BatchDefects:
+    """Return the defects that `top` selects; `names` are its actions and plugins.
+
+    In Volcano, tasks must fit into the share of their queue, unlike in kube-batch.
+    upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go: AddAllocatableFn
+    """
+    defects = DEFECTS[_choice(top, "defects", DEFECTS, "fixed")]
+    overshoot = _switch(top.get("overshoot", _OF_VOLCANO.isdisjoint(names)), "overshoot")
+    return defects if overshoot else defects.without((Defect.OVERSHOOT,))
 
 
 def _ownership(top: Json) -> Ownership:

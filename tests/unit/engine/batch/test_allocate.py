@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.actions.allocate import Allocate
-from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT, shipped_configuration
 from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.engine.core.command import PatchObject
 from fairlead.testing.batch_builders import (
@@ -212,6 +212,18 @@ def test_the_guarantee_of_a_single_resource_is_reserved(make_harness, configurat
     containers = [{"name": "main", "image": "app", "resources": gpu}]
     harness.put(make_gang("g", 4, min_member=1, queue="a", spec={"containers": containers}))
     assert len(harness.run().bound) == 1
+
+
+@pytest.mark.parametrize(("configuration", "bound"), [("kube-batch", 4), ("volcano", 2)])
+def test_in_volcano_tasks_must_fit_into_the_share_of_their_queue(
+    make_harness, configuration, bound
+):
+    """Queue a has more than its share of memory left, and the gang of queue b does not fit."""
+    defects = shipped_configuration(configuration).defects
+    harness = make_harness(configuration, defects=defects).put(make_queue("a"), make_queue("b"))
+    harness.put(make_node("n1", memory="64Gi"), make_gang("large", 8, queue="b"))
+    harness.put(make_gang("g", 4, min_member=1, queue="a"))
+    assert len(harness.run().bound) == bound
 
 
 def test_a_queue_never_exceeds_its_capability(harness):

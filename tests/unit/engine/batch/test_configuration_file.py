@@ -11,7 +11,7 @@ from fairlead.engine.batch.configuration_file import (
     read_configuration,
     shipped_configuration,
 )
-from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect
 from fairlead.engine.batch.rules import FAIRLEAD_RULES, KUBE_BATCH_RULES
 from fairlead.engine.state.cluster import Cluster
 
@@ -49,6 +49,21 @@ def test_the_example_of_kube_batch_is_read_unchanged():
     assert config.tiers[1][1].arguments == {"predicate.MemoryPressureEnable": "true"}
     assert config.rules is KUBE_BATCH_RULES
     assert (config.starvation_bound_s, config.broken_gang_grace_s) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "may_exceed"),
+    [
+        ("actions: allocate", True),
+        ("{actions: allocate, overshoot: false}", False),
+        ("actions: 'enqueue, allocate'", False),
+        ("{actions: 'enqueue, allocate', overshoot: true}", True),
+        ("{actions: allocate, tiers: [{plugins: [{name: gang}, {name: binpack}]}]}", False),
+        ("{actions: allocate, defects: upstream}", True),
+    ],
+)
+def test_queues_may_exceed_their_share_except_in_volcano(text, may_exceed):
+    assert read_configuration(text).defects.has(Defect.OVERSHOOT) is may_exceed
 
 
 def test_volcanos_plugin_switches_and_action_configurations_are_read():

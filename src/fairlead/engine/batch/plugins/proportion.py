@@ -252,8 +252,9 @@ class Proportion:
 
     def _within_deserved(self, found: QueueShare, requested: Amounts) -> bool:
         return all(
-            found.allocated_of(c) + amount - found.deserved.get(c, 0.0) < self._slack.least_part(c)
+            found.allocated_of(c) + amount - found.deserved[c] < self._slack.least_part(c)
             for c, amount in requested
+            if c in found.deserved
         )
 
     def _covers(
