@@ -390,9 +390,9 @@ def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[Node
 
 def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo) -> NodeFact:
     view, names = session.view(task.job), session.table.resources.names
-    status = diagnosis.status_of(node.row)
-    lacking = {
-        names[column]: floor - view.idle(column, node.row)
+    status, starting = diagnosis.status_of(node.row), dict(task.request.starting)
+    lacking = {  # without the tolerance, which would let the amounts look odd
+        names[column]: starting[column] - view.idle(column, node.row)
         for column, floor in task.request.floors
         if view.idle(column, node.row) < floor
     }

@@ -225,6 +225,15 @@ def test_two_groups_with_room_for_one_do_not_both_start(harness, group, obstacle
     assert (found.obstacle, found.has_minimum) == (obstacle, group == "f")
 
 
+@pytest.mark.parametrize("configuration", ["fairlead", "volcano"])
+def test_lacking_amounts_are_those_of_the_request(make_harness, configuration):
+    """kube-batch's rules would accept 10m of cpu and 10Mi of memory less."""
+    harness = make_harness(configuration).put(make_node("n1", cpu="4", memory="4Gi"))
+    harness.put(make_queue("default"), make_gang("g", 1, cpu=6, memory="6Gi"))
+    found = explain(harness)
+    assert found.nodes[0].lacking == {"cpu": 2000, "memory": 2 << 30}
+
+
 def test_resources_reserved_for_another_group_are_the_obstacle(harness):
     harness.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("large", 2, cpu=2))
     harness.run(0)
