@@ -50,6 +50,11 @@ _LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
 ACTIONS: Final[Mapping[str, Action]] = {
     action.name: action for action in (Allocate(), Backfill(), Enqueue(), Preempt(), Reclaim())
 }
+# What to do about plugins of Volcano that are missing here.
+_INSTEAD: Final = {
+    "capacity": " (replace it by proportion, which here also reads spec.deserved, spec.guarantee, "
+    "spec.capability and spec.parent of Queues)"
+}
 
 
 class _PluginHandle:
@@ -135,8 +140,9 @@ def _plugins(
     for i, tier in enumerate(config.tiers):
         for option in tier:
             if option.name not in known:
+                instead = _INSTEAD.get(option.name, "")
                 raise BatchConfigurationError(
-                    f"tiers[{i}].plugins: no plugin {option.name!r}; {_known(known)}"
+                    f"tiers[{i}].plugins: no plugin {option.name!r}{instead}; {_known(known)}"
                 )
             context = PluginContext(config.rules, config.defects, option.arguments)
             try:

@@ -29,6 +29,7 @@ from fairlead.engine.core.command import CreateObject
 from fairlead.engine.framework.user_plugin.plugin_factory import may_delay_binding
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.configuration.batch.group_note import group_notes
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.stored_configuration import (
     BATCH,
@@ -92,11 +93,15 @@ def batch_notes(
     initial: Iterable[Manifest],
     scheduler: SchedulerConfig,
 ) -> Iterator[str]:
-    """Yield notes about pods that the real cluster may schedule by rules other than `config`."""
+    """Yield notes about pods that the real cluster may schedule by rules other than `config`.
+
+    Also yield the notes about PodGroups of Volcano (`group_notes`).
+    """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
     if options.source != SINGLE_PODS:
         yield from _single_pod_notes(config, initial, scheduler)
+        yield from group_notes(initial)
 
 
 def _single_pod_notes(

@@ -157,6 +157,51 @@ def test_an_unusable_configuration_in_a_config_map_is_refused(ask, make, gang, t
         ask(objects, batch="configmap/volcano-system/volcano")
 
 
+def test_the_plugin_to_use_instead_of_capacity_is_named(ask, make, gang):
+    text = "{actions: allocate, tiers: [{plugins: [{name: capacity}]}]}"
+    with pytest.raises(InputError, match=r"'capacity' \(replace it by proportion"):
+        ask(
+            [make.node("n"), *gang("a", 2), volcano_config_map(text)],
+            batch="configmap/volcano-system/volcano",
+        )
+
+
+# --- PodGroups of Volcano --------------------------------------------------------------------
+
+
+def test_a_note_names_groups_whose_pods_volcano_has_not_created(ask, make, gang):
+    running, waiting = group("running", 1), group("waiting", 1)
+    running["status"], waiting["status"] = {"phase": "Running"}, {"phase": "Pending"}
+    answer = ask([make.node("n"), *gang("a", 2), running, waiting], cordon=("n",))
+    assert (
+        "1 PodGroup has no pods yet (default/waiting). Volcano creates the pods of a Job after it "
+        "has admitted the Job's PodGroup, so the requests of these pods are not counted here."
+    ) in answer.changed.notes
+    answer = ask([make.node("n"), *gang("a", 2), running], cordon=("n",))
+    assert not any("no pods yet" in note for note in answer.changed.notes)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "field", "noted"),
+    [
+        (1, {"minTaskMember": {"worker": 1, "launcher": 1}}, "minTaskMember"),
+        (2, {"minTaskMember": {"worker": 1, "launcher": 1}}, ""),
+        (1, {"minTaskMember": {"worker": 1}}, ""),
+        (2, {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}, "networkTopology"),
+        (2, {"subGroupPolicy": [{"name": "a"}]}, "subGroupPolicy"),
+    ],
+)
+def test_a_note_names_the_fields_of_waiting_groups_that_have_no_effect(
+    ask, make, gang, minimum, field, noted
+):
+    objects = [make.node("n"), *gang("a", 2, minimum=minimum)]
+    next(one for one in objects if one["kind"] == "PodGroup")["spec"].update(field)
+    notes = [note for note in ask(objects, cordon=("n",)).changed.notes if "no effect" in note]
+    assert notes == (
+        [f"These fields of PodGroups have no effect here: {noted} (default/a)."] if noted else []
+    )
+
+
 # --- which configuration ---------------------------------------------------------------------
 
 

@@ -1,0 +1,77 @@
+"""Notes about Volcano's PodGroups in a dump: those without pods, and fields that have no effect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.api.json import Json, mapping
+from fairlead.api.text.name_list import joined, listed
+from fairlead.apiserver.kind import POD
+from fairlead.engine.batch.info.group import KIND, group_name
+from fairlead.engine.batch.info.job import INQUEUE
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+_VOLCANO: Final = "scheduling.volcano.sh"
+_BEFORE_START: Final = (None, "", "Pending", INQUEUE)
+_IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
+
+
+def group_notes(initial: Iterable[Manifest]) -> Iterator[str]:
+    """Yield notes about the PodGroups of Volcano in `initial` that have not started.
+
+    upstream: volcano: docs/design/delay-pod-creation.md
+    """
+    waiting = [one for one in initial if _is_of_volcano(one) and _phase(one) in _BEFORE_START]
+    if not waiting:
+        return
+    named = {
+        (one.ref.namespace, group_name(one.pod)) for one in samples(initial) if one.kind is POD
+    }
+    if empty := [one for one in waiting if (one.ref.namespace, one.ref.name) not in named]:
+        groups = "1 PodGroup has" if len(empty) == 1 else f"{len(empty)} PodGroups have"
+        yield (
+            f"{groups} no pods yet ({_listed(empty)}). Volcano creates the pods of a Job after it "
+            "has admitted the Job's PodGroup, so the requests of these pods are not counted here."
+        )
+    sizes = _sizes(initial) if any("minTaskMember" in _spec(one) for one in waiting) else Counter()
+    ignored = {
+        field: [one for one in waiting if _has_effect(field, one, sizes)] for field in _IGNORED
+    }
+    if fields := [f"{field} ({_listed(found)})" for field, found in ignored.items() if found]:
+        yield f"These fields of PodGroups have no effect here: {joined(fields)}."
+
+
+def _is_of_volcano(one: Manifest) -> bool:
+    return one.kind.kind == KIND and one.kind.group == _VOLCANO
+
+
+def _spec(one: Manifest) -> Json:
+    return mapping(one.value, "spec")
+
+
+def _phase(one: Manifest) -> object:
+    return mapping(one.value, "status").get("phase")
+
+
+def _sizes(initial: Iterable[Manifest]) -> Counter[tuple[str, str]]:
+    """Return the number of pods of each group, by namespace and name of the group."""
+    return Counter((one.ref.namespace, group_name(one.pod)) for one in initial if one.kind is POD)
+
+
+def _has_effect(field: str, group: Manifest, sizes: Counter[tuple[str, str]]) -> bool:
+    """Return whether `field` restricts the start of `group` in Volcano.
+
+    If a group starts only with all its pods, minTaskMember adds nothing to minMember.
+    """
+    found = _spec(group).get(field)
+    if field != "minTaskMember":
+        return bool(found)
+    size, minimum = sizes[group.ref.namespace, group.ref.name], _spec(group).get("minMember")
+    return len(mapping(found)) > 1 and isinstance(minimum, int) and size > minimum
+
+
+def _listed(groups: Iterable[Manifest]) -> str:
+    return listed([one.ref.key for one in groups], 2)
