@@ -107,6 +107,25 @@ def test_a_what_if_shows_waiting_groups_and_their_expected_start(busy, capsys):
     assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m00s"
 
 
+def test_a_gang_that_falls_below_its_minimum_is_named_first(dump, capsys):
+    """Without the change, only the gang `h` waits, which is expected to start earlier."""
+    running = gang("g", 2, cpu="3")
+    for one, name in zip(running[1:], ("n1", "n2"), strict=True):
+        one["spec"]["nodeName"], one["status"] = name, {"phase": "Running"}
+        one["metadata"]["ownerReferences"] = [
+            {"apiVersion": "example.com/v1", "kind": "Train", "name": "g", "uid": "u"}
+            | {"controller": True}
+        ]
+    snapshot = dump(queue("default"), node("n1"), node("n2"), running, gang("h", 3, cpu="2"))
+    command = ["whatif", snapshot, "--drain", "n2", "--no-report", "--batch-config", "volcano"]
+    run(command)
+    shown = lines(capsys)
+    text = words(" ".join(shown))
+    assert "Gang default/g (1 of 2 members) has fewer running members than the minimum." in text
+    at = shown.index("waiting groups (2, 1 because of the change)")
+    assert words(shown[at + 2]).startswith("default/g default 1 of 2")
+
+
 def test_an_unknown_runtime_gives_an_unknown_start(dump, capsys):
     run(["whatif", dump(node("n1"), gang("g", 3), gang("h", 3)), "--no-report"])
     assert any(line.split()[-1:] == ["unknown"] for line in lines(capsys))

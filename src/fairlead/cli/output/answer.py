@@ -129,8 +129,9 @@ def _sections(
     yield from _problems(answer)
     yield _notes(answer)
     has_start_times = answer.start_times is not None and bool(answer.start_times.rows)
-    yield waiting_groups(changed.jobs, start, has_start_times=has_start_times)
-    yield queues(changed.jobs, answer.without.jobs)
+    before = answer.without.jobs
+    yield waiting_groups(changed.jobs, start, before, has_start_times=has_start_times)
+    yield queues(changed.jobs, before)
     yield pod_autoscalers(changed)
     yield from autoscaling(changed, answer.without)
     yield _next_steps(answer.next_steps_if(conditions))

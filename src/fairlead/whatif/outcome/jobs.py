@@ -66,15 +66,22 @@ class CapacityChange(Struct, frozen=True):
 class JobsOutcome(Struct, frozen=True):
     """Queues over time, and the groups that wait at the end.
 
-    `queues` and `waiting` describe the end of the run; `samples` and `capacity` are ordered by
+    `queues` and `waiting` describe the end of the run. `waiting_count` is the number of all waiting
+    groups; `waiting` may have fewer. `samples` and `capacity` are ordered by
     time.
     """
 
     queues: tuple[QueueAllocation, ...] = ()
     waiting: tuple[GroupExplanation, ...] = ()
+    waiting_count: int = 0
     samples: tuple[QueueAllocation, ...] = ()
     capacity: tuple[CapacityChange, ...] = ()
     gangs: GangTally = field(default_factory=GangTally)
+
+    @property
+    def incomplete(self) -> tuple[GroupExplanation, ...]:
+        """The waiting groups of which some members run, but fewer than the minimum."""
+        return tuple(one for one in self.waiting if 0 < one.ready < one.min_member)
 
     def queue(self, name: str) -> QueueAllocation | None:
         """Return the queue `name` at the end of the run; None if it never had a job."""

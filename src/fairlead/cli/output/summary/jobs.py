@@ -95,23 +95,48 @@ def amounts_text(amounts: Mapping[str, float]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool = False) -> Section:
+def waiting_groups(
+    jobs: JobsOutcome,
+    start: Instant,
+    without: JobsOutcome | None = None,
+    *,
+    has_start_times: bool = False,
+) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    The expected start of a group is shown as a duration, counted from `start`. If
-    `has_start_times` is True, the expected starts are left out, because another section has the
-    simulated start times.
+    If `without`, the outcome without the change, is given, groups with more running members there
+    come first: they wait because of the change. The expected start of a group is shown as a
+    duration, counted from `start`. If `has_start_times` is True, the expected starts are left out,
+    because another section has the simulated start times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)
-    rows = [_group_row(group, start)[: len(columns)] for group in jobs.waiting]
-    title = f"waiting groups ({len(rows):,})"
+    harmed = _harmed(jobs, without)
+    others = [group for group in jobs.waiting if group not in harmed]
+    rows = [_group_row(group, start)[: len(columns)] for group in (*harmed, *others)]
+    facts = [f"{jobs.waiting_count:,}"]
+    if harmed:
+        facts.append(f"{len(harmed):,} because of the change")
+    if len(rows) < jobs.waiting_count:
+        facts.append(f"the first {len(rows):,} listed")
+    title = f"waiting groups ({', '.join(facts)})"
 
     def show(console: Console, count: int) -> None:
         print_table(console, title, columns, rows, rows_max=len(rows_of(rows, count)))
 
-    what = counted(len(rows), "waiting group")
+    what = counted(jobs.waiting_count, "waiting group")
     return Section(what, len(rows), show, Rank.PROBLEMS, most=GROUPS_MAX)
+
+
+def _harmed(jobs: JobsOutcome, without: JobsOutcome | None) -> list[GroupExplanation]:
+    """Return the waiting groups that have more running members in `without`.
+
+    Return [] if `without` is None or lists only some of its waiting groups.
+    """
+    if without is None or len(without.waiting) < without.waiting_count:
+        return []
+    ready = {group.group: group.ready for group in without.waiting}
+    return [g for g in jobs.waiting if g.group not in ready or g.ready < ready[g.group]]
 
 
 def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:

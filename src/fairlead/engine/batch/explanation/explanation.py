@@ -141,10 +141,14 @@ def explain_group(
 
 
 class BatchOverview(Struct, frozen=True):
-    """The usage of all queues, and the waiting groups in the order of their expected starts."""
+    """The usage of all queues, and the waiting groups in the order of their expected starts.
+
+    `waiting_count` is the number of all waiting groups; `waiting` may have fewer.
+    """
 
     queues: tuple[QueueUsage, ...]
     waiting: tuple[GroupExplanation, ...]
+    waiting_count: int
 
 
 def batch_overview(
@@ -152,8 +156,9 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. The field `starts_at` of these explanations comes
-    from a simulation of the first `groups_max` waiting jobs of each queue (`start_estimate`).
+    At most `groups_max` groups are explained; groups with running members are chosen first. The
+    field `starts_at` of these explanations comes from a simulation of the first `groups_max`
+    waiting jobs of each queue (`start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -162,9 +167,13 @@ def batch_overview(
         late = 1 << 62
         waiting = [job for job in session.jobs.values() if _waits(job)]
         waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
-        found = (_explain(session, job) for job in waiting[:groups_max])
+        chosen = sorted(waiting, key=lambda job: job.ready_count == 0)[:groups_max]
+        chosen_ids = {job.id for job in chosen}
+        found = (_explain(session, job, starts) for job in waiting if job.id in chosen_ids)
         return BatchOverview(
-            queues, tuple(_with_start(one, starts.get(one.group), now) for one in found)
+            queues,
+            tuple(_with_start(one, starts.get(one.group), now) for one in found),
+            len(waiting),
         )
     finally:
         session.revert_undispatched()
@@ -199,13 +208,16 @@ def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
 # --- one group -----------------------------------------------------------------------------
 
 
-def _explain(session: Session, job: JobInfo) -> GroupExplanation:
+def _explain(
+    session: Session, job: JobInfo, starts: Mapping[str, Instant] | None = None
+) -> GroupExplanation:
+    """Explain `job`; `starts` are the estimated starts of all jobs, if they are known already."""
     plugin = proportion_of(session)
     share = plugin.shares.get(job.queue) if plugin is not None else None
     own = None
     if plugin is not None and share is not None:
         own = queue_usage(session, plugin, share)
-    trial = _Trial(session, job)
+    trial = _Trial(session, job, starts)
     obstacle = trial.obstacle()
     return GroupExplanation(
         group=job.id,
@@ -237,9 +249,12 @@ def _title(job: JobInfo) -> str:
 class _Trial:
     """Places the group's tasks one by one, finds the obstacle, and reverts the placements."""
 
-    def __init__(self, session: Session, job: JobInfo) -> None:
+    def __init__(
+        self, session: Session, job: JobInfo, starts: Mapping[str, Instant] | None
+    ) -> None:
         self._session = session
         self._job = job
+        self._starts = starts
         self.has_minimum = job.is_ready
         self.ready = job.ready_count
         self.promised = job.waiting_count
@@ -300,8 +315,9 @@ class _Trial:
         if found is Obstacle.QUEUE_IS_FULL or self.limits:
             return found
         search = StartSearch(session)
-        reservation = search.plan(job)
-        self.starts_at = reservation.starts_at if reservation is not None else None
+        if self._starts is None:
+            reservation = search.plan(job)
+            self.starts_at = reservation.starts_at if reservation is not None else None
         lacking = {task.info.shape.id for task in lacking_tasks(session, job)}
         # Members with other requests may fit although these do not.
         self.is_too_large = len(lacking) == 1 and search.is_too_large(job)
@@ -309,7 +325,9 @@ class _Trial:
 
     def _start_within_limits(self) -> Instant | None:
         """Return the estimated start within the limits of all queues."""
-        return estimate_starts(self._session, len(self._session.jobs)).get(self._job.id)
+        if self._starts is None:
+            self._starts = estimate_starts(self._session, len(self._session.jobs))
+        return self._starts.get(self._job.id)
 
     def _try(self) -> Obstacle:
         session, job = self._session, self._job

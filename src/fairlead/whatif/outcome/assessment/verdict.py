@@ -310,7 +310,20 @@ def _pending(effect: Effect) -> str | None:
         acting = effect.changed.acting_autoscaler
         stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
-    return f"{_pods_of(pods)} {stay}: {why}{more}.{_later_pods(effect)}{rollouts}"
+    gangs = _incomplete_gangs(effect)
+    return f"{_pods_of(pods)} {stay}: {why}{more}.{gangs}{_later_pods(effect)}{rollouts}"
+
+
+def _incomplete_gangs(effect: Effect) -> str:
+    """Return a sentence about gangs of which too few members run at the end; "" if none."""
+    known = {group.group for group in effect.without.jobs.incomplete}
+    found = [group for group in effect.changed.jobs.incomplete if group.group not in known]
+    if not found:
+        return ""
+    names = _names([f"{one.title} ({one.ready} of {one.min_member} members)" for one in found])
+    gangs = "Gang" if len(found) == 1 else "Gangs"
+    verb = "has" if len(found) == 1 else "have"
+    return f" {gangs} {names} {verb} fewer running members than the minimum."
 
 
 def _later_pods(effect: Effect) -> str:

@@ -31,7 +31,7 @@ _QUEUE: Final = (
 )
 _DEFAULT: Final = "default"
 _NO_AMOUNTS: Final[Mapping[str, str]] = {}
-EXPLAINED_MAX: Final = 100
+EXPLAINED_MAX: Final = 300
 """The maximum number of waiting groups to explain; each explanation costs a trial session."""
 
 
@@ -120,6 +120,7 @@ class JobRecorder(Struct):
         return JobsOutcome(
             queues=tuple(by_name[name] for name in sorted(by_name)),
             waiting=found.waiting,
+            waiting_count=found.waiting_count,
             samples=tuple(self.samples),
             capacity=tuple(self.capacity.changes),
             gangs=gangs,

@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from fairlead.cli.output.summary.jobs import queues
+from fairlead.cli.output.summary.jobs import queues, waiting_groups
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
 from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.jobs import JobsOutcome
 
@@ -40,3 +41,20 @@ def test_a_weight_and_deserved_amounts_that_change_are_shown_before_and_after():
     assert "1 → 3" in lines[-2]
     assert "1 cpu → 2 cpu" in lines[-2]
     assert "→" not in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("known", "count", "title"),
+    [
+        (1, 2, "waiting groups (2, 1 because of the change)"),
+        (1, 3, "waiting groups (3, 1 because of the change, the first 2 listed)"),
+        (2, 2, "waiting groups (2)"),
+    ],
+)
+def test_the_title_counts_all_waiting_groups_and_those_of_the_change(known, count, title):
+    groups = tuple(GroupExplanation(name, Obstacle.NO_NODE, title=name) for name in "ab")
+    without = JobsOutcome(waiting=groups[:known], waiting_count=known)
+    screen = io.StringIO()
+    changed = JobsOutcome(waiting=groups, waiting_count=count)
+    waiting_groups(changed, 0, without).show(Console(file=screen, width=120), 2)
+    assert screen.getvalue().splitlines()[1] == title

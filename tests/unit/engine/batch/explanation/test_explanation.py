@@ -390,3 +390,10 @@ def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(harness)
 def test_the_overview_lists_no_queues_without_the_plugin_proportion(config, make_harness):
     harness = make_harness(config).put(make_node("n1"), make_gang("g", 1))
     assert batch_overview(harness.composition, harness.cluster, 0, 10).queues == ()
+
+
+def test_groups_with_running_members_are_explained_first(harness):
+    harness.put(make_node("n1", cpu="2"), make_gang("a", 3), make_gang("c", 4))
+    harness.put(make_gang("b", 2, node=["n1", ""], cpu=2))
+    found = batch_overview(harness.composition, harness.cluster, 0, 1)
+    assert ([one.title for one in found.waiting], found.waiting_count) == (["default/b"], 3)
