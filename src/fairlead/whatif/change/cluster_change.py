@@ -343,7 +343,7 @@ def script_of_change(
 
 
 def _add_notes_on_writes(collected: _Steps) -> None:
-    """Add a note about the written objects that Kueue would hold back at first."""
+    """Add notes about the written objects on which Kueue would act."""
     if collected.written:
         # Imported only if it is needed.
         from fairlead.whatif.snapshot.kueue import admission_notes  # noqa: PLC0415

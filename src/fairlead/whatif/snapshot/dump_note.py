@@ -115,6 +115,7 @@ _NAMED_MAX: Final = 3
 _SYSTEM: Final = "kube-system"
 _API_SERVER: Final = "kube-apiserver-"
 _WORKLOAD_REF: Final = "workloadRef"
+_KUEUE: Final = "kueue.x-k8s.io"
 
 
 class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -164,11 +165,16 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield the notes about the cluster of a dump: what is missing, and what is not simulated.
 
-    If all objects are hand-written, only notes about pods on missing nodes and nodes without
-    resources are possible.
+    If all objects are hand-written, only notes about pods on missing nodes, nodes without resources
+    and objects that Kueue has not admitted are possible.
     """
     manifests = snapshot.manifests
     objects = samples(manifests)  # all of them, but only one of many alike pods
+    if any(one.kind is JOB or one.kind.group == _KUEUE for one in objects):
+        # Imported only if it is needed.
+        from fairlead.whatif.snapshot.kueue import waiting_notes  # noqa: PLC0415
+
+        yield from waiting_notes(objects)
     has_uids = any(one.ref.uid for one in objects)  # hand-written objects have none
     if has_uids:
         yield from _missing(objects, snapshot.unreadable)

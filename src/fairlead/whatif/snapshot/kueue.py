@@ -10,12 +10,13 @@ apis/kueue/v1beta2/workload_types.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.text.count import counted
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -35,6 +36,7 @@ class _OwnerForm(Struct, rename="camel"):
 
 class _MetadataForm(Struct, rename="camel"):
     name: str
+    namespace: str = ""
     owner_references: tuple[_OwnerForm, ...] = ()
 
 
@@ -53,7 +55,7 @@ class _StatusForm(Struct):
 
 
 class _WorkloadForm(Struct):
-    """The fields of a Workload that `admission_sentence` reads; a dump may contain any values."""
+    """The fields of a Workload that this module reads; a dump may contain any values."""
 
     metadata: _MetadataForm
     spec: _SpecForm = field(default_factory=_SpecForm)
@@ -92,11 +94,8 @@ def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
     for manifest in (one for kind in kinds for one in inventory.of_kind(kind)):
         if manifest.ref.namespace != owner.ref.namespace:
             continue
-        try:
-            form = msgspec.convert(manifest.value, _WorkloadForm)
-        except msgspec.ValidationError:
-            continue
-        if any(
+        form = _workload_form(manifest)
+        if form is not None and any(
             owner.is_named_by(one.kind, one.api_version, one.name)
             for one in form.metadata.owner_references
         ):
@@ -104,27 +103,89 @@ def _workload_of(owner: Manifest, inventory: Inventory) -> _WorkloadForm | None:
     return None
 
 
+def _workload_form(one: Manifest) -> _WorkloadForm | None:
+    """Return the Workload of Kueue that `one` is; None for other objects, or if it is malformed."""
+    if (one.kind.group, one.kind.kind) != (_GROUP, "Workload"):
+        return None
+    try:
+        return msgspec.convert(one.value, _WorkloadForm)
+    except msgspec.ValidationError:
+        return None
+
+
+def waiting_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a note about the objects of a dump that Kueue has not admitted.
+
+    Without Workloads in the dump, only Jobs are known to wait.
+    """
+    workloads = [form for one in manifests if (form := _workload_form(one)) is not None]
+    waiting = [_title_of_owner(form) for form in workloads if _is_waiting(form)]
+    if not workloads:
+        waiting = [one.title for one in manifests if _waits_for_kueue(one)]
+    if waiting:
+        count, them = counted(len(waiting), "workload"), "it" if len(waiting) == 1 else "them"
+        yield (
+            f"Kueue has not admitted {count} of the dump: {listed(waiting, 2)}. Kueue is not "
+            f"simulated, so this answer does not start {them} even if there is enough quota."
+        )
+
+
 def admission_notes(writes: Iterable[tuple[Manifest | None, Manifest]]) -> Iterator[str]:
-    """Yield a note about new or resumed objects that Kueue would hold back at first.
+    """Yield notes about written objects on which Kueue, which is not simulated, would act.
 
     `writes` are pairs of an object before the change (None if it is new) and after the change.
     """
+    writes = list(writes)
+    if settings := [after.title for _, after in writes if after.kind.group == _GROUP]:
+        has = "has" if len(settings) == 1 else "have"
+        yield f"Kueue is not simulated, so {listed(settings, 2)} {has} no effect."
+    queued = [
+        (before, after)
+        for before, after in writes
+        # no pods are created for custom resources
+        if not is_custom(after.kind.api_version) and _queue_of(after)
+    ]
     held = [
         after
-        for before, after in writes
-        if not is_custom(after.kind.api_version)  # no pods are created for custom resources
-        and _queue_of(after)
-        and (before is None or (after.kind is JOB and _is_suspended(before)))
+        for before, after in queued
+        if (before is None or (after.kind is JOB and _is_suspended(before)))
         and not _is_suspended(after)
     ]
     if held:
-        queues = sorted({f"{one.ref.namespace}/{_queue_of(one)}" for one in held})
         start = "it starts" if len(held) == 1 else "they start"
         yield (
             f"Kueue starts {listed([one.title for one in held], 2)} only when the quota of "
-            f"LocalQueue {listed(queues, 2)} allows; here {start} at once, because Kueue is not "
+            f"LocalQueue {_queues_of(held)} allows; here {start} at once, because Kueue is not "
             "simulated."
         )
+    if suspended := [new for before, new in queued if before is None and _is_suspended(new)]:
+        stay = "stays" if len(suspended) == 1 else "stay"
+        yield (
+            f"{listed([one.title for one in suspended], 2)} {stay} suspended here, because Kueue, "
+            f"which starts Jobs of LocalQueue {_queues_of(suspended)}, is not simulated. Without "
+            "spec.suspend, the answer shows the start."
+        )
+
+
+def _queues_of(owners: Iterable[Manifest]) -> str:
+    return listed(sorted({f"{one.ref.namespace}/{_queue_of(one)}" for one in owners}), 2)
+
+
+def _is_waiting(workload: _WorkloadForm) -> bool:
+    true = {one.type for one in workload.status.conditions if one.status == "True"}
+    return true.isdisjoint(("Admitted", "Finished"))
+
+
+def _title_of_owner(workload: _WorkloadForm) -> str:
+    meta = workload.metadata
+    kind, name = "Workload", meta.name
+    if meta.owner_references:
+        kind, name = meta.owner_references[0].kind, meta.owner_references[0].name
+    return f"{kind} {meta.namespace}/{name}"
+
+
+def _waits_for_kueue(one: Manifest) -> bool:
+    return one.kind is JOB and bool(_queue_of(one)) and _is_suspended(one)
 
 
 def _queue_of(one: Manifest) -> str:

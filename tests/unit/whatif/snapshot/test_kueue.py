@@ -93,6 +93,41 @@ def test_a_new_custom_resource_is_not_said_to_start(snapshot, write, make):
     assert not any("Kueue" in one for one in created.changed.notes)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "waits"),
+    [([NO_QUOTA], True), ([], True), ([RESERVED, ADMITTED], False), (None, True)],
+)
+def test_a_note_names_what_kueue_has_not_admitted(snapshot, make, conditions, waits):
+    """The deletion may free quota, but only Kueue would start the Job then."""
+    held = job(make)
+    objects = [make.node("a"), make.pod("p", node_name="a"), held]
+    if conditions is not None:
+        objects.append(workload(held, *conditions))
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("pod/p",)))
+    note = (
+        "Kueue has not admitted 1 workload of the dump: Job default/train. Kueue is not simulated, "
+        "so this answer does not start it even if there is enough quota."
+    )
+    assert (note in answer.changed.notes) is waits
+
+
+def test_a_new_suspended_job_stays_suspended(snapshot, write, make):
+    new = job(make)
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(write("j.json", new),)))
+    assert answer.changed.notes[0].startswith(
+        "Job default/train stays suspended here, because Kueue, which starts Jobs of LocalQueue "
+        "default/lq, is not simulated."
+    )
+
+
+def test_changes_of_quotas_have_no_effect(snapshot, write, make):
+    meta = {"name": "cq"}
+    quota = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": meta}
+    change = ClusterChange(apply=(write("cq.json", quota | {"spec": {}}),))
+    notes = what_if(snapshot(make.node("a")), change).changed.notes
+    assert "Kueue is not simulated, so ClusterQueue cq has no effect." in notes
+
+
 def test_a_pod_with_the_gate_of_kueue_says_why_it_waits(snapshot, make):
     gated = make.pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     read = snapshot(make.node("a"), gated, workload(gated, NO_QUOTA))
