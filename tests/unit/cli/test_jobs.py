@@ -126,6 +126,18 @@ def test_a_gang_that_falls_below_its_minimum_is_named_first(dump, capsys):
     assert words(shown[at + 2]).startswith("default/g default 1 of 2")
 
 
+def test_size_counts_the_waiting_members_of_gangs(dump, capsys):
+    snapshot = dump(node("n1"), queue("default"), gang("g", 4), gang("h", 2))
+    run(["size", snapshot])
+    shown = words(" ".join(lines(capsys)))
+    assert shown.startswith("2 nodes run everything (today 1).")
+    assert (
+        "6 waiting pods of the batch scheduler count here, although the limits of queues may keep "
+        "them waiting." in shown
+    )
+    assert "are not placed here" not in shown
+
+
 def test_an_unknown_runtime_gives_an_unknown_start(dump, capsys):
     run(["whatif", dump(node("n1"), gang("g", 3), gang("h", 3)), "--no-report"])
     assert any(line.split()[-1:] == ["unknown"] for line in lines(capsys))

@@ -115,6 +115,7 @@ def size(
         parse_survival,
     )
     from fairlead.whatif.planner.node.drain_exemption import virtual_words
+    from fairlead.whatif.planner.plan_note import waiting_group_notes
     from fairlead.whatif.snapshot.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
@@ -155,7 +156,8 @@ def size(
             *spot_notes(replaced, offers, types),
             *later_pod_notes(model.objects),
             *read.idle_autoscaler(CHOOSES_NODES),
-            *read.notes,
+            *waiting_group_notes(model, are_placed=True),
+            *(one for one in read.notes if one not in set(waiting_group_notes(model))),
         )
         found = SizeSearch(
             model, offers, survival, progress, present.seed, read.images
@@ -165,9 +167,12 @@ def size(
             for pod in model.pods()
             if (name := model.cluster.node_of(pod)) in found.nodes
         )
-    limits = read.limit_lines(found.planned(model.node(name).node for name in kept))
     answer = size_answer(
-        question, found, read.snapshot.source, (*found.image_notes, *moved, *notes), limits
+        question,
+        found,
+        read.snapshot.source,
+        (*found.image_notes, *moved, *notes),
+        read.limit_lines(found.planned(model.node(name).node for name in kept)),
     )
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -349,10 +349,11 @@ class ClusterModel:
         others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
         return [*others, *(pod.pod for pod in self.pods())]
 
-    def waiting_pods(self) -> list[PodInfo]:
+    def waiting_pods(self, *, with_batch: bool = False) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 
-        Pods of the batch scheduler are left out, because they start only with their groups.
+        Pods of the batch scheduler are left out, because they start only with their groups, unless
+        `with_batch` is set.
         """
         pods = self.cluster.pods
         found = [
@@ -361,7 +362,7 @@ class ClusterModel:
             if pod is not None
             and not self.cluster.node_of(pod)
             and not pod.terminating
-            and not self.is_batch(pod)
+            and (with_batch or not self.is_batch(pod))
             and not self.missing_scheduler(pod)
             and self.profile_of(pod).framework.run_pre_enqueue(pod) is None
         ]

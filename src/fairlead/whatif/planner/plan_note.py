@@ -61,7 +61,7 @@ def plan_notes(
         *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *([rules_note(sorted(others))] if others else []),
         *_recommended(model.recommended_workloads),
-        *_waiting_groups(model),
+        *waiting_group_notes(model),
     )  # fmt: skip
 
 
@@ -85,15 +85,26 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
     )
 
 
-def _waiting_groups(model: ClusterModel) -> Iterator[str]:
-    """Yield a note that the plan does not place the batch scheduler's waiting pods, if any."""
+def waiting_group_notes(model: ClusterModel, *, are_placed: bool = False) -> Iterator[str]:
+    """Yield a note about the batch scheduler's waiting pods, if there are any.
+
+    `are_placed` says that the plan places them.
+    """
     waiting = [
         pod
         for pod in model.pods()
         if model.is_batch(pod) and not model.cluster.node_of(pod) and not pod.terminating
     ]
-    if waiting:
-        only = "it starts only with its group" if len(waiting) == 1 else "they start only in groups"
-        be = "is" if len(waiting) == 1 else "are"
-        pods = counted(len(waiting), "waiting pod")
+    if not waiting:
+        return
+    pods, is_one = counted(len(waiting), "waiting pod"), len(waiting) == 1
+    if are_placed:
+        them = "it" if is_one else "them"
+        yield (
+            f"{pods} of the batch scheduler {'counts' if is_one else 'count'} here, although the "
+            f"limits of queues may keep {them} waiting."
+        )
+    else:
+        only = "it starts only with its group" if is_one else "they start only in groups"
+        be = "is" if is_one else "are"
         yield f"{pods} of the batch scheduler {be} not placed here, because {only}."

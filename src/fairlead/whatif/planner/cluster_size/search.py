@@ -413,7 +413,8 @@ class SizeSearch:
         Return the pods that replace the removed pods, the largest first.
         """
         model = self._model
-        pods = [(pod, "") for pod in model.waiting_pods()]
+        # All pods get a node, so all gangs can start.
+        pods = [(pod, "") for pod in model.waiting_pods(with_batch=True)]
         self.result.waiting_today = len(pods)
         for pod, _ in pods:
             model.remove(pod)
