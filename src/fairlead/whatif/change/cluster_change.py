@@ -486,15 +486,12 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.manifest_note import kept_fields, manifest_notes  # noqa: PLC0415
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+    from fairlead.whatif.change.volcano_job import gang_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.namespace import refuse_absent_namespaces  # noqa: PLC0415
     from fairlead.whatif.snapshot.validation.unknown_field import refuse_malformed_fields  # noqa: PLC0415
 
-    namespace = change.namespace or DEFAULT_NAMESPACE
-    documents = [
-        one for place, given in enumerate(change.apply) for one in _documents(place, given)
-    ]
-    written = manifests_to_apply(documents, namespace)
+    written, gangs = _read_manifests(change, inventory)
     found = [manifest for manifest, _ in written]
     refuse_malformed_fields(found)
     refuse_excess(found)
@@ -517,13 +514,38 @@ def _apply(collected: _Steps) -> None:
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
     collected.notes += chain(
-        unsimulated_notes(found),
+        gang_notes(gangs),
+        unsimulated_notes(one for one in found if not any(one is gang for gang in gangs)),
         unknown_annotations(found),
         manifest_notes(written, kept, inventory),
         _kept_status(written, inventory),
     )
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
+
+
+def _read_manifests(
+    change: ClusterChange, inventory: Inventory
+) -> tuple[list[tuple[Manifest, Json]], list[Manifest]]:
+    """Return the objects of the files to apply, and those of them that are new Jobs of Volcano.
+
+    Each object comes with its value as in the file. The first list includes the objects that stand
+    for the Jobs of Volcano (`gang_of`).
+    """
+    from fairlead.whatif.change.volcano_job import gang_of  # noqa: PLC0415
+
+    namespace = change.namespace or DEFAULT_NAMESPACE
+    documents = [
+        one for place, given in enumerate(change.apply) for one in _documents(place, given)
+    ]
+    written = manifests_to_apply(documents, namespace)
+    gangs = [
+        (one, [Document(one.source, value) for value in gang_of(one)])
+        for one, _ in written
+        if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
+    ]
+    more = manifests_to_apply(chain.from_iterable(gang for _, gang in gangs), namespace)
+    return [*written, *more], [one for one, gang in gangs if gang]
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:

@@ -23,6 +23,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.change.edit.scale import owned_hint
+from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
@@ -36,7 +37,7 @@ from fairlead.whatif.explain.priority_class import (
     explain_priority_classes,
 )
 from fairlead.whatif.explain.workload import explain_workload
-from fairlead.whatif.input.document import read
+from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.baseline import activity_note, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -257,12 +258,14 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
 
 def _written(files: Sequence[str]) -> list[Manifest]:
-    """Return the objects of `files`.
+    """Return the objects of `files`, and those that stand for Jobs of Volcano (`gang_of`).
 
     Raises InputError, also for unknown fields, for fields of a wrong type, for invalid workloads
     and for too many pods.
     """
     found = manifests([document for path in files for document in read(path)])
+    gangs = [Document(one.source, value) for one in found for value in gang_of(one)]
+    found = [*found, *manifests(gangs)]
     refuse_excess(found)
     refuse_malformed_fields(found)
     refuse_invalid_workloads(found)

@@ -41,8 +41,8 @@ def notes(snapshot, make, write, *applied):
             id="a custom workload",
         ),
         pytest.param(
-            custom("Job", "batch.volcano.sh/v1alpha1", tasks=[{"name": "t", **TEMPLATE}]),
-            "Job default/x (batch.volcano.sh/v1alpha1)",
+            custom("Job", "example.com/v1alpha1", tasks=[{"name": "t", **TEMPLATE}]),
+            "Job default/x (example.com/v1alpha1)",
             id="a Job of another group, with a template for each task",
         ),
     ],

@@ -1,0 +1,89 @@
+"""An applied Job of Volcano creates a PodGroup, and Jobs whose pods are the members."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.volcano_job import gang_of
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.manifest import manifests
+
+
+def task(name, replicas, cpu="1", **fields):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container]}}
+    return {"name": name, "replicas": replicas, "template": template, **fields}
+
+
+def volcano_job(*tasks, name="train", **spec):
+    meta = {"name": name, "namespace": "default"}
+    body = {"tasks": list(tasks), **spec}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": meta,
+        "spec": body,
+    }
+
+
+def gang(value):
+    (one,) = manifests([Document("job.yaml", value)])
+    return list(gang_of(one))
+
+
+def test_the_group_and_the_templates_have_the_fields_of_the_job():
+    job = volcano_job(
+        task("worker", 4, minAvailable=3),
+        task("launcher", 1),
+        minAvailable=4,
+        queue="prod",
+        priorityClassName="high",
+    )
+    group, workers, launcher = gang(job)
+    assert group["spec"] == {
+        "minMember": 4,
+        "queue": "prod",
+        "priorityClassName": "high",
+        "minTaskMember": {"worker": 3},
+    }
+    names = [one["metadata"]["name"] for one in (group, workers, launcher)]
+    assert names == ["train", "train-worker", "train-launcher"]
+    assert (workers["spec"]["parallelism"], workers["spec"]["completions"]) == (4, 4)
+    template = workers["spec"]["template"]
+    assert template["metadata"]["annotations"]["scheduling.k8s.io/group-name"] == "train"
+    pod = template["spec"]
+    assert (pod["schedulerName"], pod["priorityClassName"]) == ("volcano", "high")
+    assert pod["restartPolicy"] == "OnFailure"
+
+
+def test_all_pods_are_needed_by_default():
+    group, *_ = gang(volcano_job(task("a", 2), task("b", 3)))
+    assert group["spec"] == {"minMember": 5, "queue": "default"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        volcano_job(),
+        volcano_job(task("a", "many")),
+        volcano_job(task("a", 1)) | {"apiVersion": "example.com/v1"},
+    ],
+)
+def test_other_objects_have_no_gang(value):
+    assert gang(value) == []
+
+
+@pytest.mark.parametrize(("replicas", "placed"), [(3, 4), (4, 0)])
+def test_the_pods_of_an_applied_job_start_together(snapshot, make, write, replicas, placed):
+    cluster = snapshot(make.node("a", cpu="4"))
+    path = write("job.json", volcano_job(task("w", replicas), task("l", 1)))
+    changed = what_if(cluster, ClusterChange(apply=(path,))).changed
+    assert len(list(changed.placed())) == placed
+    assert changed.notes[0] == (
+        "For Job default/train (batch.volcano.sh), a PodGroup and a Job of Kubernetes for each "
+        "task are created, because Volcano's controller is not simulated: its pods have other "
+        "names, and policies have no effect."
+    )
+    assert not any("No pods are created" in one for one in changed.notes)
