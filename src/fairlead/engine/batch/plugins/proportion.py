@@ -58,6 +58,8 @@ class QueueShare(Struct):
 
     def exceeded(self, requested: Amounts) -> Amounts:
         """Return those of `limits` that the queue would exceed if it also held `requested`."""
+        if not self.limits:
+            return ()
         limits = dict(self.limits)
         return tuple(
             (c, limits[c])
