@@ -80,7 +80,7 @@ def test_the_pods_of_an_applied_job_start_together(snapshot, make, write, replic
     cluster = snapshot(make.node("a", cpu="4"))
     path = write("job.json", volcano_job(task("w", replicas), task("l", 1)))
     changed = what_if(cluster, ClusterChange(apply=(path,))).changed
-    assert len(list(changed.placed())) == placed
+    assert len(list(changed.placed)) == placed
     assert changed.notes[0] == (
         "For Job default/train (batch.volcano.sh), a PodGroup and a Job of Kubernetes for each "
         "task are created, because Volcano's controller is not simulated: its pods have other "

@@ -10,12 +10,10 @@ from fairlead.api.json import Json, mapping
 from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.info.group import KIND, group_name
-from fairlead.engine.batch.info.job import INQUEUE
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 _VOLCANO: Final = "scheduling.volcano.sh"
-_BEFORE_START: Final = (None, "", "Pending", INQUEUE)
 _IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
 
 
@@ -24,7 +22,13 @@ def group_notes(initial: Iterable[Manifest]) -> Iterator[str]:
 
     upstream: volcano: docs/design/delay-pod-creation.md
     """
-    waiting = [one for one in initial if _is_of_volcano(one) and _phase(one) in _BEFORE_START]
+    of_volcano = [one for one in initial if _is_of_volcano(one)]
+    if not of_volcano:
+        return
+    # Imported only when needed, because most clusters have no Volcano.
+    from fairlead.engine.batch.info.job import INQUEUE  # noqa: PLC0415
+
+    waiting = [one for one in of_volcano if _phase(one) in (None, "", "Pending", INQUEUE)]
     if not waiting:
         return
     named = {
