@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from heapq import heapify, heapreplace
 from typing import Final
 
 from msgspec import Struct
@@ -218,7 +219,7 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
     is back, an empty node is assumed to be back after the time `away`. Return None if no node is
-    empty.
+    empty. No drain is assumed to have ended before the latest time in `drains`.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.
@@ -228,10 +229,17 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     lengths = lengths or [one.empty_at - at + away for one, at in times if one.empty_at is not None]
     if not lengths:
         return None
+    length = sum(lengths) // len(lengths)
     first = min(begun for _, begun in times)
     at_once = sum(begun == first for _, begun in times)
-    turns = -(-len(drains) // at_once)
-    return turns * sum(lengths) // len(lengths)
+    latest = max(one.back_at or one.empty_at or begun for one, begun in times)
+    # When each of the nodes that are out of service at the same time is back.
+    ends = [max(begun + length, latest) for one, begun in times if one.back_at is None]
+    ends += [latest] * (at_once - len(ends))
+    heapify(ends)
+    for _ in range(len(drains) - len(times)):
+        heapreplace(ends, ends[0] + length)
+    return max(ends) - first
 
 
 class Misconception(Struct, frozen=True, kw_only=True):

@@ -546,6 +546,14 @@ def test_an_unfinished_drain_says_how_long_it_takes():
     assert found.sentence.endswith("1 of 5 nodes is back; at this pace, it takes 2m00s.")
 
 
+def test_an_unfinished_drain_takes_longer_than_the_time_that_has_passed():
+    """Nodes that begin at 100 s and take 40 s are not back before 140 s."""
+    late = [replace(NOT_BACK, node=name, begun_at=seconds(100)) for name in "cd"]
+    with_drains = outcome(HERE, drains=(BACK, replace(BACK, node="a"), *late))
+    found = verdict_of(effect_of(outcome(HERE), with_drains, NO_DRAIN)).first
+    assert found.sentence.endswith("2 of 4 nodes are back; at this pace, it takes 2m20s.")
+
+
 @pytest.mark.parametrize(("pending", "end"), [(1, "pod is"), (2, "pods are")])
 def test_the_sentence_about_later_pods_counts_the_pending_pods(pending, end):
     """A StatefulSet can have several pending pods, for example if their nodes fail."""
