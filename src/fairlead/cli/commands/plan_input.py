@@ -10,6 +10,7 @@ from fairlead.apiserver.kind import NODE, POD
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
+from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -39,7 +40,6 @@ from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.pool_limit import group_size_lines, limit_lines
 from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.due_cron_job import due_cron_job_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -174,7 +174,7 @@ def read_plan_input(
     connection: ConnectionOptions,
     present: PresentOptions,
     release: ReleaseOptions,
-    progress: Progress,
+    progress: ProgressBar,
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
@@ -184,7 +184,7 @@ def read_plan_input(
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
     progress.begin("reading", 0)
-    snapshot = snapshot_of(source, connection, present.max_input)
+    snapshot = snapshot_of(source, connection, present.max_input, progress)
     scheduler = read_scheduler_config(
         present.config and chosen_configuration("--config", present.config, snapshot.manifests),
         plugins,

@@ -240,7 +240,9 @@ def _certainty(answer: WhatIfAnswer) -> Section:
         amounts = (one.least, one.median, one.p90, one.most)
         shown = [_amount(one.what, amount) for amount in amounts]
         rows.append((one.subject, one.what, f"{one.seeds:,}/{one.total:,}", *shown, one.words))
-    return table_section("outcomes by seed", columns, rows, Rank.PROBLEMS, most=WORKLOADS_MAX)
+    return table_section(
+        "outcomes by seed", columns, rows, Rank.PROBLEMS, most=WORKLOADS_MAX, is_urgent=True
+    )
 
 
 def _amount(what: str, amount: float | None) -> str:

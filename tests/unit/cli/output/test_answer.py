@@ -1,12 +1,14 @@
-"""The text of a what-if shows each resource that pods request in one of the two runs."""
+"""The text of a what-if: the table of nodes, and the sections that a small terminal shows."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from fairlead.cli.main import run
 
 GPU = "nvidia.com/gpu"
+STORE = Path(__file__).parents[4] / "examples/store/store.yaml"
 
 
 def test_the_node_table_has_resources_that_only_removed_pods_requested(tmp_path, capsys):
@@ -24,3 +26,11 @@ def test_the_node_table_has_resources_that_only_removed_pods_requested(tmp_path,
     (at,) = (at for at, line in enumerate(shown) if line.startswith("NODES "))
     assert shown[at].split()[-1] == GPU.upper()
     assert shown[at + 1].endswith("50.0% → 0.0%")
+
+
+def test_a_small_terminal_shows_the_outcomes_by_seed(monkeypatch, capsys):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("LINES", "24")
+    change = ["--drain", "topology.kubernetes.io/zone=west-1b", "--seeds", "3"]
+    run(["whatif", str(STORE), *change, "--no-report"])
+    assert "IN 3 SEEDS" in capsys.readouterr().out

@@ -105,10 +105,11 @@ def table_section(
     *,
     least: int = 1,
     most: int = 6,
+    is_urgent: bool = False,
 ) -> Section:
     """Return a section that prints a table, and below it the number of rows that are left out.
 
-    `title`, `rank`, `least` and `most` have the same meaning as in Section.
+    `title`, `rank`, `least`, `most` and `is_urgent` have the same meaning as in Section.
     """
 
     def show(console: Console, count: int) -> None:
@@ -117,7 +118,7 @@ def table_section(
         if rest := len(rows) - len(shown):
             print_line(console, f"... and {rest:,} more", "dim")
 
-    return Section(title, len(rows), show, rank, least, most)
+    return Section(title, len(rows), show, rank, least, most, is_urgent)
 
 
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
