@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -13,21 +14,24 @@ from fairlead.api.objects import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
-    PodAffinityTerm,
 )
 from fairlead.api.selector import requirement_matches
 from fairlead.api.well_known_label import MACHINE_FACTS, is_provider_label
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.inter_pod_affinity.affinity_terms import NamespaceLabels
 from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_class import PodLocations
+from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind
 from fairlead.engine.state.pod_info import PodInfo
 
 replace = msgspec.structs.replace
 _BLOCKERS_MAX = 200
+_ANTI_AFFINITY: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 
 def propose_for_node_affinity(
@@ -114,7 +118,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def delete_conflicting(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield deletions of pods that may violate required anti-affinity."""
+    """Yield deletions of pods that violate required anti-affinity."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
 
@@ -131,30 +135,34 @@ def drop_pod_affinity(
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
-    """Return the pods that may violate required anti-affinity, the least important pod first.
+    """Return the pods that violate required anti-affinity, the least important pod first.
 
-    These are the pods in the same topology domain as `node` for any anti-affinity term of `pod`,
-    and all pods that have required anti-affinity themselves.
+    These pods are in the same topology domain as `node`, and either an anti-affinity term of `pod`
+    matches them, or one of their anti-affinity terms matches `pod`.
     """
-    keys = {term.topology_key for term in _anti_terms(pod.pod)}
-    table = framework.cluster.table
-    found: list[PodInfo] = []
-    for other_node in table.nodes():
-        same = other_node is node or any(
-            other_node.labels.get(key) == node.labels.get(key, "") for key in keys
-        )
-        for other in other_node.pods.values():
-            repels = bool(_anti_terms(other.pod))
-            if (same and keys) or repels:
-                found.append(other)
-    return sorted(found, key=importance, reverse=True)[:_BLOCKERS_MAX]
+    cluster = framework.cluster
+    table, index = cluster.table, cluster.table.pod_index
+    namespaces = NamespaceLabels(cluster.related)
+    namespaces.refresh()
+    found: dict[str, PodInfo] = {}
 
+    def nearby(term: AffinityTerm, where: PodLocations) -> Iterator[PodInfo]:
+        """Yield all pods on those nodes of `where` that are in the domain of `node` for `term`."""
+        domain = node.labels.get(term.topology_key)
+        for row in where.rows if domain is not None else ():
+            other = table.at(row)
+            if other.labels.get(term.topology_key) == domain:
+                yield from other.pods.values()
 
-def _anti_terms(pod: Pod) -> tuple[PodAffinityTerm, ...]:
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.pod_anti_affinity is None:
-        return ()
-    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+    for term in (one.term for one in index.terms_of(pod) if one.term.kind is _ANTI_AFFINITY):
+        for pods in index.classes_matching(term, namespaces.of):
+            near = nearby(term, pods.where)
+            found |= {other.key: other for other in near if index.pod_class_of(other) is pods}
+    own = index.pod_class_of(pod)
+    for placed in index.terms_matching(own, (_ANTI_AFFINITY,), namespaces.of(pod.namespace)):
+        near = nearby(placed.term, placed.where)
+        found |= {other.key: other for other in near if placed in index.terms_of(other)}
+    return sorted(found.values(), key=importance, reverse=True)[:_BLOCKERS_MAX]
 
 
 def _drop_terms(pod: Pod) -> Iterator[RemedyChange]:

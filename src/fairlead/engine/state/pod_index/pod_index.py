@@ -15,7 +15,7 @@ their hypothetical changes are counted too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from msgspec import Struct
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import (
+    AffinityTerm,
     PlacedTerm,
     TermKind,
     affinity_terms,
@@ -224,6 +225,16 @@ class PodIndex:
             for placed in self._terms_by_kind[kind].candidates(pods.labels)
             if placed.term.matches(pods, namespace_labels)
         )
+
+    def classes_matching(
+        self, term: AffinityTerm, labels_of: Callable[[str], Mapping[str, str]]
+    ) -> Iterator[PodClass]:
+        """Yield the classes that `term` matches; `labels_of` returns the labels of a namespace."""
+        anchor = anchor_of(term.selector)
+        worth_trying: Iterable[PodClass] = self._pod_class.values()
+        if anchor is not None:
+            worth_trying = self._by_label.get(anchor, ())
+        return (one for one in worth_trying if term.matches(one, labels_of(one.namespace)))
 
     # --- cleanup ---------------------------------------------------------------------------
 

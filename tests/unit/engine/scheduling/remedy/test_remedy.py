@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 from pathlib import Path
@@ -277,6 +278,31 @@ def test_the_remedy_is_the_smallest_change(title):
     found = remedy(case)
     assert found is not None
     assert found.what == expected
+
+
+@pytest.mark.parametrize(
+    ("blocker", "pending"),
+    [
+        (bound("b", labels={"app": "q"}, priority=1), pod(cpu="10m", affinity=ANTI)),
+        (bound("b", affinity=ANTI, priority=1), pod(cpu="10m", labels={"app": "q"})),
+    ],
+    ids=["our anti-affinity", "the anti-affinity of the pod in the way"],
+)
+def test_pods_with_unrelated_anti_affinity_are_not_tried(blocker, pending):
+    """Hundreds of less important pods have anti-affinity: against other pods, or elsewhere."""
+    apart = copy.deepcopy(ANTI)
+    required = apart["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    required[0]["labelSelector"]["matchLabels"] = {"app": "other"}
+    others = [bound(f"o{i}", cpu="1m", memory="1Mi", affinity=apart) for i in range(300)]
+    hermits = [
+        bound(f"h{i}", to="n2", cpu="1m", memory="1Mi", affinity=ANTI, labels={"app": "q"})
+        for i in range(300)
+    ]
+    nodes = [node(labels={"zone": "a"}, pods="999"), node("n2", labels={"zone": "b"}, pods="999")]
+    case = {"nodes": nodes, "pods": [blocker, *others, *hermits], "pending": pending}
+    found = remedy(case)
+    assert found is not None
+    assert found.what == "delete pod ns/b on node n1"
 
 
 def test_protected_pods_are_not_deleted():
