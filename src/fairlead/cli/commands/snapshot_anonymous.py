@@ -11,6 +11,7 @@ import msgspec
 
 from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import print_empty_files, print_notice
 from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
@@ -20,7 +21,7 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymi
 from fairlead.whatif.snapshot.anonymization.kept_name import kept_names
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live.live_snapshot import LiveObjects
-from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import Snapshot, read_dump, snapshot_annotations
 
 _UNKNOWN_SHOWN: Final = 3
 
@@ -50,10 +51,12 @@ def rewrite(
     if anonymise is not None:
         write_anonymised(file, anonymise, source=source, as_list=as_list, max_input=max_input)
     else:
-        snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
-        texts = [manifest.text for manifest in snapshot.manifests]
-        annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
-        write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
+        with ProgressBar() as progress:
+            snapshot = _read(source, max_input, progress)
+            progress.begin("writing", 0)
+            texts = [manifest.text for manifest in snapshot.manifests]
+            annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+            write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
         print_notice(f"snapshot: {file} ({len(texts):,} objects of {source})")
         print_empty_files(snapshot.empty_files)
     return exit_code.SUCCESS
@@ -84,15 +87,18 @@ def write_anonymised(
     The snapshot contains the objects in `live`, or if `live` is None, the objects in the dump
     `source`. The key file must not exist yet. Raises InputError.
     """
-    objects, annotations = _objects(source, live, max_input)
-    found = anonymised(objects)
-    texts = [msgspec.json.encode(one) for one in found.objects]
-    encode = encode_list if as_list else encode_columns
-    with AtomicFile(file) as written:
-        written.write(encode(texts, {"annotations": annotations}))
-        # If the snapshot cannot be written, no key is written. If the key cannot be written, the
-        # `with` block discards the snapshot.
-        _write_key(key_file, found.pseudonyms)
+    with ProgressBar() as progress:
+        objects, annotations = _objects(source, live, max_input, progress)
+        progress.begin("anonymising", 0)
+        found = anonymised(objects)
+        progress.begin("writing", 0)
+        texts = [msgspec.json.encode(one) for one in found.objects]
+        encode = encode_list if as_list else encode_columns
+        with AtomicFile(file) as written:
+            written.write(encode(texts, {"annotations": annotations}))
+            # If the snapshot cannot be written, no key is written. If the key cannot be written,
+            # the `with` block discards the snapshot.
+            _write_key(key_file, found.pseudonyms)
     print_notice(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})")
     print_notice(PUBLISHED)
     for noun, names in kept_names(found.objects).items():
@@ -102,7 +108,7 @@ def write_anonymised(
 
 
 def _objects(
-    source: str, live: LiveObjects | None, max_input: int | None
+    source: str, live: LiveObjects | None, max_input: int | None, progress: ProgressBar
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
     """Return (objects, annotations of the snapshot).
 
@@ -111,12 +117,17 @@ def _objects(
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
-    snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
+    snapshot = _read(source, max_input, progress)
     print_empty_files(snapshot.empty_files)
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]
     return objects, snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
+
+
+def _read(source: str, max_input: int | None, progress: ProgressBar) -> Snapshot:
+    progress.begin("reading", 0)
+    return read_dump(source, None, max_input or BYTES_MAX, progress.read)
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -148,7 +149,8 @@ def snapshot_and_target(
 def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: bool) -> int:
     """Explain an object and print the explanation; return the exit code. Raises InputError."""
     release, target = read_release(request.release), request.target
-    snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
+    with _phase("reading") as progress:
+        snapshot = snapshot_of(request.snapshot, request.connection, request.max_input, progress)
     scheduler = _scheduler(request, snapshot, release)
     releases = Releases(release, release).with_gates(scheduler.gates)
     if not 1 <= request.seeds <= SEEDS_MAX:
@@ -161,20 +163,11 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
                 "start"
             )
             raise InputError(_starts_option(request), problem)
-        batch = BatchOptions(*request.batch)
-        gang = group_to_explain(snapshot, request.apply, target, scheduler, batch)
-        if gang is not None:
-            _print_unreadable(snapshot)
-            group = explain_group_of(*gang, scheduler, batch)
-            notes = (*group.notes, *refused_pods(snapshot, gang[0], scheduler))
-            return _print_group(replace(group, notes=notes), releases, output)
-        cluster, new = new_pod_to_explain(snapshot, request.apply, target)
-        explanation = explain_new_pod(cluster, new, scheduler)
-        _print_unreadable(snapshot)
-        return _print_pod(explanation, releases, output, all_nodes=all_nodes)
+        return _explain_new(request, snapshot, scheduler, releases, output, all_nodes=all_nodes)
     snapshot = with_absent_owners(snapshot, target)
     snapshot = _with_pods(snapshot, scheduler, request.release)
-    answer = explain_object(snapshot, target, scheduler, request.release)
+    with _phase("explaining"):
+        answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:
         if wants_starts:
             answer = _with_starts(answer, request, snapshot, release)
@@ -184,13 +177,48 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     _print_unreadable(snapshot)
     batch = BatchOptions(*request.batch)
     if not is_about_group(target, snapshot, scheduler, batch):
-        explanation = explain_pod(snapshot, target, scheduler)
+        with _phase("explaining"):
+            explanation = explain_pod(snapshot, target, scheduler)
         own = starts and starts.of([f"pod/{explanation.pod}"])
         return _print_pod(explanation, releases, output, all_nodes=all_nodes, starts=own)
-    group = explain_group_of(snapshot, target, scheduler, batch)
+    with _phase("explaining"):
+        group = explain_group_of(snapshot, target, scheduler, batch)
     title = group.found.title
     own = starts and starts.of([f"podgroup/{title}", title[:1].lower() + title[1:]])
     return _print_group(group, releases, output, own)
+
+
+def _explain_new(
+    request: ExplainRequest,
+    snapshot: Snapshot,
+    scheduler: SchedulerConfig,
+    releases: Releases,
+    output: AnswerFormat,
+    *,
+    all_nodes: bool,
+) -> int:
+    """Explain the new pod or pod group in the files of --apply. Raises InputError."""
+    batch = BatchOptions(*request.batch)
+    gang = group_to_explain(snapshot, request.apply, request.target, scheduler, batch)
+    if gang is not None:
+        _print_unreadable(snapshot)
+        with _phase("explaining"):
+            group = explain_group_of(*gang, scheduler, batch)
+        notes = (*group.notes, *refused_pods(snapshot, gang[0], scheduler))
+        return _print_group(replace(group, notes=notes), releases, output)
+    cluster, new = new_pod_to_explain(snapshot, request.apply, request.target)
+    with _phase("explaining"):
+        explanation = explain_new_pod(cluster, new, scheduler)
+    _print_unreadable(snapshot)
+    return _print_pod(explanation, releases, output, all_nodes=all_nodes)
+
+
+@contextmanager
+def _phase(name: str) -> Iterator[ProgressBar]:
+    """Show a bar for the phase `name` during the `with` block."""
+    with ProgressBar() as progress:
+        progress.begin(name, 0)
+        yield progress
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
@@ -536,7 +564,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     remedy_columns = ("would fit after",) if has_remedies else ()
     columns = ("refused by", "because", "preemption may help", *remedy_columns)
     print_refused(console, title, columns, rows, rows_max)
-    if explanation.exceeds_remedies_max:
+    if has_remedies and explanation.exceeds_remedies_max:
         note = f'"would fit after" was computed for the {REMEDIES_MAX:,} nodes that lack least.'
         print_line(console, note, "dim")
     if explanation.new_node is not None:
