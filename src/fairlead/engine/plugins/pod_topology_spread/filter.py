@@ -7,18 +7,20 @@ is reported. A node without the topology key never fits (podtopologyspread/filte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.domain_counts import HypotheticalCounts
+from fairlead.engine.state.pod_index.pod_index import PodIndex
 
 NAME: Final = "PodTopologySpread"
 SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
@@ -47,6 +49,10 @@ class _HypotheticalSpread:
 
     def clone(self) -> _HypotheticalSpread:
         return _HypotheticalSpread(self._live, self._counts.hypothetical(), self._own)
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        return self._live.constraint.selector
 
     def selects(self, pods: PodClass) -> bool:
         return selector_matches(self._live.constraint.selector, pods.labels)
@@ -121,12 +127,13 @@ class SpreadState:
         """Return whether adding or removing a pod of the class `pods` may change the counts."""
         return pods.namespace == self._namespace and any(self._selecting(pods))
 
-    def concerned(self, classes: Iterable[PodClass]) -> list[PodClass]:
-        """Return the classes in `classes` whose pods may change the counts if added or removed."""
-        namespace = self._namespace
-        return [
-            pods for pods in classes if pods.namespace == namespace and any(self._selecting(pods))
-        ]
+    def concerned(self, index: PodIndex) -> list[PodClass]:
+        """Return the classes in `index` whose pods may change the counts if added or removed."""
+        found: dict[PodClass, None] = {}
+        for one in self._constraints:
+            candidates = index.candidates(one.selector)
+            found |= dict.fromkeys(pods for pods in candidates if self.concerns(pods))
+        return list(found)
 
     def _selecting(self, pods: PodClass) -> tuple[bool, ...]:
         """Return, for each constraint, whether it selects pods of the class `pods`."""

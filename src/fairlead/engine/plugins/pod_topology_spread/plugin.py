@@ -187,7 +187,7 @@ class PodTopologySpread:
         two counts, which is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
-        locations = [pods.where for pods in found.concerned(index.classes())]
+        locations = [pods.where for pods in found.concerned(index)]
         return RemovalEffect(lambda pod: found.concerns(index.pod_class_of(pod)), locations)
 
     # --- queueing hint ---------------------------------------------------------------------

@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from fairlead.api.objects import LabelSelector
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import (
@@ -30,7 +31,7 @@ from fairlead.engine.state.pod_index.affinity_term import (
     has_pod_affinity,
 )
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts, NodeEpoch
-from fairlead.engine.state.pod_index.pod_selector import AnchorIndex, PodSelector, anchor_of
+from fairlead.engine.state.pod_index.pod_selector import Anchor, AnchorIndex, PodSelector, anchor_of
 from fairlead.engine.state.pod_info import PodInfo
 
 _SWEEP_MIN: Final = 4096
@@ -152,6 +153,16 @@ class PodIndex:
         """Return all indexed classes, including classes that have no pods any more."""
         return self._pod_class.values()
 
+    def candidates(self, selector: LabelSelector | None) -> Iterable[PodClass]:
+        """Return classes among which are all classes with labels that `selector` matches.
+
+        These are the classes with one of the labels that `selector` requires, or all classes.
+        """
+        return self._with_label(anchor_of(selector))
+
+    def _with_label(self, label: Anchor) -> Iterable[PodClass]:
+        return self._pod_class.values() if label is None else self._by_label.get(label, ())
+
     def _add_pod_class(self, key: PodClassKey, pod: PodInfo) -> PodClass:
         if len(self._pod_class) >= self._sweep_at:
             self._sweep()
@@ -172,11 +183,7 @@ class PodIndex:
         watch = _Watch(selector, counts, weight)
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)
-        anchor = selector.anchor
-        worth_trying: Iterable[PodClass] = self._pod_class.values()
-        if anchor is not None:
-            worth_trying = self._by_label.get(anchor, ())
-        for known in worth_trying:
+        for known in self._with_label(selector.anchor):
             if selector.matches(known):
                 counts.attach(known.where, weight)
 
@@ -230,11 +237,8 @@ class PodIndex:
         self, term: AffinityTerm, labels_of: Callable[[str], Mapping[str, str]]
     ) -> Iterator[PodClass]:
         """Yield the classes that `term` matches; `labels_of` returns the labels of a namespace."""
-        anchor = anchor_of(term.selector)
-        worth_trying: Iterable[PodClass] = self._pod_class.values()
-        if anchor is not None:
-            worth_trying = self._by_label.get(anchor, ())
-        return (one for one in worth_trying if term.matches(one, labels_of(one.namespace)))
+        candidates = self.candidates(term.selector)
+        return (one for one in candidates if term.matches(one, labels_of(one.namespace)))
 
     # --- cleanup ---------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod
 
 WEB, DB = {"app": "web"}, {"app": "db"}
+PAIR = (("w", WEB), ("d", DB))
 ZONE = "zone"
 ANTI = (TermKind.REQUIRED_ANTI_AFFINITY,)
 
@@ -233,6 +234,14 @@ def test_a_sweep_keeps_classes_and_terms_that_have_pods(town):
     assert town.pod_index.terms_of(stays) == term
     assert town.by_zone(town.watch()) == {"z1": 1}
     town.table.validate()
+
+
+def test_only_classes_with_a_required_label_are_candidates(town):
+    """A selector without a required label may match every class."""
+    web, db = (town.pod_index.pod_class_of(town.pod(n, "a", labels)) for n, labels in PAIR)
+    assert list(town.pod_index.candidates(LabelSelector(match_labels=DB))) == [db]
+    assert list(town.pod_index.candidates(LabelSelector(match_labels={"app": "no"}))) == []
+    assert list(town.pod_index.candidates(LabelSelector())) == [web, db]
 
 
 def test_terms_are_unchanged_after_an_overflow_of_their_cache(town):
