@@ -12,7 +12,8 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
-_GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
+# The most new replicas that a step suggests: 2 for each present one if they are few, else 1 for 2.
+_FEW: Final = 10
 
 
 def add_replicas(context: StepContext) -> Iterator[NextStep]:
@@ -82,7 +83,8 @@ def _unbreached(
     The replicas help if they avoid the breach of `budget` and do not increase the number of pending
     pods.
     """
-    if count > _GROWTH_MAX * one.readiness.wanted:
+    wanted = one.readiness.wanted
+    if count > max(min(2 * wanted, _FEW), wanted // 2):
         return
     tried = context.with_replicas(one, count)
     if tried is None or len(tried.difference.pending) > len(context.answer.difference.pending):
