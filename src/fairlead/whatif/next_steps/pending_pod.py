@@ -26,7 +26,7 @@ from fairlead.whatif.next_steps.volume_reach import VolumeReach
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.snapshot.samples import samples
 
 
@@ -55,9 +55,17 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     nodes = [one for one in answer.changed.nodes if one.name in suitable]
     if change.add_nodes is not None:
         yield from _more_nodes(context, pending, nodes, change.add_nodes)
-        return
+    else:
+        yield from _first_nodes(context, pending, nodes)
+
+
+def _first_nodes(
+    context: StepContext, pending: Sequence[PodEnd], nodes: Sequence[NodeEnd]
+) -> Iterator[NextStep]:
+    """Yield what-ifs with copies of some of `nodes`, on which the `pending` pods may run."""
+    answer, change = context.answer, context.answer.change
+    has_zones = len({node.zone for node in nodes}) > 1
     waiting = {pod.workload for pod in pending}
-    is_zonal = len({node.zone for node in nodes}) > 1 and _may_need_a_zone(waiting, context)
     kept = [one.pod for one in answer.changed.blocking if one.pod.workload in waiting]
     later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
     later += _created_later(pending, context)
@@ -83,10 +91,13 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
         if copies is None or old_node.is_tainted:
             copies = new_nodes_for(covered, [old_node], answer.without.nodes)
         else:
+            covered += near
             short = [pod for pod in short if not reach.reaches(pod, old_node)]
-        yield from _copies_of(copies, context, is_tried=is_zonal)
+        is_tried = has_zones and _may_need_a_zone(covered, context)
+        yield from _copies_of(copies, context, is_tried=is_tried)
     short, nodes = reach.most_reached(short, nodes)
-    yield from _room_for(short, nodes, context, is_tried=is_zonal)
+    is_tried = has_zones and _may_need_a_zone(short, context)
+    yield from _room_for(short, nodes, context, is_tried=is_tried)
     bound = [pod for pod in pending if pod.key in left and pod not in movable]
     if bound and change.drain and change.max_unavailable is None:
         yield NextStep(
@@ -106,15 +117,16 @@ def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[
         yield from [pod] * missing.get(ref, 0)
 
 
-def _may_need_a_zone(workloads: Collection[WorkloadRef], context: StepContext) -> bool:
-    """Return whether rules or volumes of pods of `workloads` may keep the pods off a zone.
+def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
+    """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
     The rules of a workload that is not in the snapshot are those of its pods there. The result is
     also True for a workload of which the snapshot has no pods either, or which the question may
     change.
     """
+    workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
-    absent = set(workloads).difference(found)
+    absent = workloads.difference(found)
     specs = {
         workload: one.value["spec"]
         for one in (samples(context.manifests) if absent else ())

@@ -660,6 +660,25 @@ def test_new_nodes_are_tried_only_for_pods_that_may_need_a_zone(make, snapshot, 
     assert len(asked) == tries
 
 
+def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
+    """The StatefulSet may need a zone, but waits for a label; the ReplicaSet has no such rule."""
+    db = make.workload("StatefulSet", "db", replicas=0, nodeSelector={"disk": "ssd"})
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"]["volumeClaimTemplates"] = [template]
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="2")
+    nodes = [make.node(name, cpu="2", **{ZONE: name}) for name in "ab"]
+    full = [make.pod(f"full-{name}", cpu="1", node_name=name) for name in "ab"]
+    cluster = snapshot(*nodes, *full, db, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=1", "sts/db=1")))
+    assert {pod.workload.name for pod in answer.difference.pending} == {"db", "web"}
+    asked = []
+    found = next_steps(
+        answer, cluster.manifests, lambda _: asked.append, NoProgress(), in_one_process=True
+    )
+    assert not asked
+    assert found.steps[0].words == "ask again with at least one more node like a"
+
+
 def test_a_note_says_that_no_zone_helps(make, snapshot):
     """The volume of the new pod is in a zone without nodes."""
     db = make.workload("StatefulSet", "db", replicas=0, cpu="2")
@@ -867,6 +886,23 @@ def test_more_replicas_help_a_percentage_above_the_share_of_failed_nodes(snapsho
     )
     followed = ClusterChange(failures=failures, scale=("rs/default/web=6",))
     assert not what_if(cluster, followed).changed.pdb_breaches
+
+
+def test_no_step_suggests_hundreds_of_replicas(snapshot, make):
+    """Half of 200 replicas fail; with 400, as many as the budget needs would be left."""
+    web = make.workload("ReplicaSet", "web", replicas=200, cpu="10m")
+    web["metadata"]["uid"] = "web"
+    pods = [make.pod(f"w{n}", cpu="10m", node_name="ab"[n % 2], owner="web") for n in range(200)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    nodes = [make.node(name, cpu="16") for name in "abcd"]
+    for node in nodes:
+        node["status"]["allocatable"]["pods"] = "400"
+    cluster = snapshot(*nodes, web, *pods, budget(minAvailable=200))
+    answer = what_if(cluster, ClusterChange(failures=Failures(fail_node=("a",))))
+    assert answer.changed.pdb_breaches
+    assert not any("--scale" in where for _, where in steps_of(answer))
 
 
 def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
