@@ -138,7 +138,7 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield notes about a dump, each a sentence.
+    """Yield notes about a dump for what-ifs and planners, each a sentence.
 
     If all objects are hand-written, only some notes are possible: about pods on missing nodes,
     nodes without resources, and unknown annotations, fields, kinds, quota scopes and limit types.
@@ -163,7 +163,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the notes about the cluster of a dump: what is missing, and what is not simulated.
+    """Yield the notes about a cluster that scenarios show, too: what is missing or not simulated.
 
     If all objects are hand-written, only notes about pods on missing nodes, nodes without resources
     and objects that Kueue has not admitted are possible.

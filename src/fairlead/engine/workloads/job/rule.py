@@ -202,10 +202,10 @@ class JobRule:
             pods.terminating + len(pods.deletions_expected) if replaces_failed_only(self.job) else 0
         )
         if missing <= awaited:
-            return Plan(again_at=self.deadline, is_waiting=missing > 0)
+            return Plan(again_at=self.deadline, awaits_creation=missing > 0)
         wait_until = 0 if is_by_index(self.job) else self.progress.backoff.until
         if wait_until > now:
-            return Plan(again_at=_first(wait_until, self.deadline), is_waiting=True)
+            return Plan(again_at=_first(wait_until, self.deadline), awaits_creation=True)
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
@@ -267,7 +267,7 @@ class JobRule:
         return Plan(
             create=tuple(self._indexed(template, index) for index in ready),
             again_at=self.deadline if due is None else _first(due, self.deadline),
-            is_waiting=not ready and due is not None,
+            awaits_creation=not ready and due is not None,
         )
 
     def _index_due(self, index: int) -> Instant:

@@ -235,7 +235,7 @@ class PodSets(Struct):
             self.run_at(pods.key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan, now)
-        if not plan.create and not pods.creations_expected and not plan.is_waiting:
+        if not plan.create and not pods.creations_expected and not plan.awaits_creation:
             # no pod is missing, so pods that were lost earlier need no replacement
             pods.replacements.pop("", None)
         return commands

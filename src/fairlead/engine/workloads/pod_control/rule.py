@@ -38,14 +38,14 @@ class Plan(Struct, frozen=True):
     """Pods to create, in the order of `create`, and pods to delete.
 
     `why` is the reason of the deletions. `again_at` is the time of the next run of the rule if no
-    object changes. `is_waiting` is set if pods are missing but cannot be created yet.
+    object changes. `awaits_creation` is set if pods are missing but cannot be created yet.
     """
 
     create: tuple[DesiredPod, ...] = ()
     delete: tuple[Pod, ...] = ()
     why: str = ""
     again_at: Instant | None = None
-    is_waiting: bool = False
+    awaits_creation: bool = False
 
 
 NOTHING: Plan = Plan()
