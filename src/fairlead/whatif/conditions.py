@@ -52,6 +52,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     - `instance_types`: the file with the types of new nodes
     - `load`: the file with the CPU and memory that workloads use over time
     - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs
+    - `next_steps`: whether the answer gets next steps, some of which are tried in simulations
     - `startup`: the time (ns) that every pod takes to start; None takes the times from the dump
     - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot
     - `runtimes`: the file with the runtimes of pods, in addition to those that the dump shows
@@ -59,6 +60,7 @@ class Conditions(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     seed: int = 0
     seeds: int = 1
+    next_steps: bool = True
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
     releases: Releases = CURRENT_RELEASES

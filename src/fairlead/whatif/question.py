@@ -143,7 +143,7 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
-    if effect.is_none and not effect.drain.nodes:
+    if not conditions.next_steps or (effect.is_none and not effect.drain.nodes):
         return answer
     from fairlead.whatif.next_steps.next_steps import next_steps  # noqa: PLC0415 - after an effect
 

@@ -1469,3 +1469,13 @@ def test_the_steps_do_not_depend_on_the_number_of_processes(
     assert found.steps == answer.next_steps
     assert {one.outcome for one in found.steps} >= {OutcomeKind.PENDING, OutcomeKind.UNAVAILABLE}
     assert bool(here) is (cores == 1 or in_one_process)
+
+
+def test_an_answer_can_do_without_next_steps(snapshot, make, database):
+    cluster = snapshot(make.node("b", disk="ssd"), *database)
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    full = what_if(cluster, change)
+    short = what_if(cluster, change, Conditions(next_steps=False))
+    assert full.next_steps
+    assert not short.next_steps
+    assert short.verdict == full.verdict

@@ -263,6 +263,14 @@ class RunOptions:
             converter=integer,
         ),
     ] = 1
+    no_next_steps: Annotated[
+        bool,
+        Parameter(
+            help="Do not look for next steps. After large changes, the simulations that try them "
+            "can take longer than the answer.",
+            negative=(),
+        ),
+    ] = False
     startup_time: Annotated[
         str,
         named(

@@ -162,6 +162,7 @@ def _conditions(
         startup_time=options.startup_time,
         seed=options.seed,
         seeds=options.seeds,
+        next_steps=not options.no_next_steps,
         config=options.config,
         plugin=options.plugin,
         allow_extenders=options.allow_extenders,
