@@ -5,7 +5,8 @@ controller is not simulated. Instead, the change also creates the PodGroup, and 
 of Kubernetes, whose controller creates the pods and replaces preempted ones.
 
 upstream: volcano: pkg/controllers/job/job_controller_actions.go: createOrUpdatePodGroup,
-pkg/controllers/job/job_controller_util.go: createJobPod
+pkg/controllers/job/job_controller_util.go: createJobPod; defaults of fields:
+pkg/webhooks/admission/jobs/mutate/mutate_job.go: createPatch
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
@@ -26,13 +28,19 @@ from fairlead.whatif.snapshot.manifest import Manifest
 GROUP: Final = "batch.volcano.sh"
 _POD_GROUP_API: Final = "scheduling.volcano.sh/v1beta1"
 _TASK: Final = "volcano.sh/task-spec"
+_UNNAMED: Final = "default"  # the name of a task without a name is this and its index
 
 
 class _Task(Struct, rename="camel"):
-    name: str
     template: Json
+    name: str = ""
     replicas: int = 1
     min_available: int | None = None
+
+    @property
+    def minimum(self) -> int:
+        """The number of pods of the task that count for the default of the Job's minAvailable."""
+        return self.replicas if self.min_available is None else self.min_available
 
 
 class _Spec(Struct, rename="camel"):
@@ -53,9 +61,13 @@ def gang_of(one: Manifest) -> Iterator[Json]:
     if form is None:
         return
     meta = {"namespace": one.ref.namespace, "labels": dict(one.labels)}
-    spec, tasks = form.spec, form.spec.tasks
+    spec = form.spec
+    tasks = [
+        task if task.name else replace(task, name=f"{_UNNAMED}{index}")
+        for index, task in enumerate(spec.tasks)
+    ]
     group = {
-        "minMember": spec.min_available or sum(task.replicas for task in tasks),
+        "minMember": spec.min_available or sum(task.minimum for task in tasks),
         "queue": spec.queue or "default",
     }
     minima = {task.name: task.min_available for task in tasks if task.min_available is not None}
@@ -78,7 +90,7 @@ def gang_of(one: Manifest) -> Iterator[Json]:
 
 def _template(task: _Task, group: str, spec: _Spec) -> Json:
     pod, meta = dict(task.template.get("spec") or {}), dict(task.template.get("metadata") or {})
-    pod["schedulerName"] = spec.scheduler_name or VOLCANO
+    pod.setdefault("schedulerName", spec.scheduler_name or VOLCANO)
     if spec.priority_class_name:
         pod.setdefault("priorityClassName", spec.priority_class_name)
     if pod.get("restartPolicy") != "Never":  # Jobs of Kubernetes do not allow Always
@@ -101,10 +113,10 @@ def _form(one: Manifest) -> _VolcanoJob | None:
 def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:
     """Yield a note about the `jobs` of Volcano for which the change creates gangs."""
     if jobs:
-        names = listed([f"{one.ref.key}" for one in jobs], 2)
-        one = len(jobs) == 1
+        names = listed([one.ref.key for one in jobs], 2)
+        is_one = len(jobs) == 1
         yield (
-            f"For {'Job' if one else 'Jobs'} {names} ({GROUP}), a PodGroup and a Job of "
+            f"For {'Job' if is_one else 'Jobs'} {names} ({GROUP}), a PodGroup and a Job of "
             f"Kubernetes for each task are created, because Volcano's controller is not simulated: "
-            f"{'its' if one else 'their'} pods have other names, and policies have no effect."
+            f"{'its' if is_one else 'their'} pods have other names, and policies have no effect."
         )

@@ -63,6 +63,25 @@ def test_all_pods_are_needed_by_default():
     assert group["spec"] == {"minMember": 5, "queue": "default"}
 
 
+def test_the_default_minimum_is_the_sum_of_the_minima_of_the_tasks():
+    group, *_ = gang(volcano_job(task("a", 4, minAvailable=2), task("b", 3)))
+    assert group["spec"]["minMember"] == 5
+
+
+def test_tasks_without_names_are_named_after_their_index():
+    unnamed = [{key: value for key, value in task("", 1).items() if key != "name"}] * 2
+    _, *jobs = gang(volcano_job(*unnamed))
+    assert [one["metadata"]["name"] for one in jobs] == ["train-default0", "train-default1"]
+
+
+def test_the_scheduler_name_of_a_pod_takes_precedence_over_that_of_its_job():
+    own = task("a", 1)
+    own["template"]["spec"]["schedulerName"] = "own"
+    _, first, second = gang(volcano_job(own, task("b", 1), schedulerName="batch"))
+    specs = [one["spec"]["template"]["spec"] for one in (first, second)]
+    assert [spec["schedulerName"] for spec in specs] == ["own", "batch"]
+
+
 @pytest.mark.parametrize(
     "value",
     [
