@@ -92,7 +92,7 @@ def test_jobs_of_a_queue_with_children_share_its_resources_with_the_children():
         ({"a": cpu(9, guarantee=40), "b": cpu(9, bound=30)}, {"a": None, "b": 20}),
         ({"a": cpu(9, guarantee=40), "b": cpu(9, bound=5)}, {"a": None, "b": 5}),
         ({"a": cpu(9, guarantee=40), "b": cpu(9, guarantee=10)}, {"a": 50, "b": 20}),
-        ({"a": cpu(9, guarantee=40), "b": cpu(9, guarantee=70)}, {"a": 0, "b": 20}),
+        ({"a": cpu(9, guarantee=40), "b": cpu(9, guarantee=70)}, {"a": 40, "b": 70}),
         (
             {"org": cpu(0, bound=30), "a": cpu(9, guarantee=10, parent="org")}
             | {"b": cpu(9, parent="org"), "other": cpu(9)},

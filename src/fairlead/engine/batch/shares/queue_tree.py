@@ -113,8 +113,10 @@ class QueueTree:
         """Return the amounts that each queue must not exceed, by column.
 
         A queue must not exceed its capability, nor use the guarantees of its siblings: these are
-        subtracted from the limit of its parent, or from `total` if the parent has no limit.
-        upstream: proportion.go, capacity.go: realCapability
+        subtracted from the limit of its parent, or from `total` if the parent has no limit. If all
+        guarantees together exceed that amount, each queue may use its own guarantee.
+        upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
+        pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """
         found: dict[str, Amounts] = {}
         self._add_limits(ROOT, total, found)
@@ -129,9 +131,9 @@ class QueueTree:
         for name in children:
             limits = dict(self._claims[name].bound)
             for column, amount in guaranteed.items():
-                others = amount - self._guarantees[name].get(column, 0)
-                if others and column in pool:
-                    rest = max(pool[column] - others, 0)
+                own = self._guarantees[name].get(column, 0)
+                if own < amount and column in pool:
+                    rest = max(pool[column] - amount, 0) + own
                     limits[column] = min(rest, limits.get(column, rest))
             found[name] = tuple(sorted(limits.items()))
             self._add_limits(name, {**pool, **limits}, found)
