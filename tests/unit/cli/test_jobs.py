@@ -138,6 +138,20 @@ def test_size_counts_the_waiting_members_of_gangs(dump, capsys):
     assert "are not placed here" not in shown
 
 
+def test_size_counts_the_pods_that_a_gang_lacks_in_the_dump(dump, capsys):
+    """Before it plans, size creates the second pod of the Job."""
+    template = {"spec": gang("g", 1)[1]["spec"]}
+    spec = {"parallelism": 2, "completions": 2, "template": template}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "uid": "j"}}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}
+    pods = gang("g", 1)
+    pods[1]["metadata"] |= {"ownerReferences": [owner]}
+    run(["size", dump(node("n1"), queue("default"), job | {"spec": spec}, pods)])
+    shown = words(" ".join(lines(capsys)))
+    assert "of the batch scheduler counts here" in shown
+    assert "not placed here" not in shown
+
+
 def test_an_unknown_runtime_gives_an_unknown_start(dump, capsys):
     run(["whatif", dump(node("n1"), gang("g", 3), gang("h", 3)), "--no-report"])
     assert any(line.split()[-1:] == ["unknown"] for line in lines(capsys))

@@ -176,10 +176,13 @@ def read_plan_input(
     release: ReleaseOptions,
     progress: ProgressBar,
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
+    *,
+    places_gangs: bool = False,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError.
 
-    `autoscale` selects the autoscaler that acts in the plan, if any.
+    `autoscale` selects the autoscaler that acts in the plan, if any. `places_gangs` is set if the
+    plan places the pods of the batch scheduler.
     """
     version = read_release(release.choice)
     plugins = UserPlugins(present.plugin)
@@ -193,7 +196,13 @@ def read_plan_input(
     )
     progress.begin("loading", 0)
     base = read_baseline(
-        snapshot, scheduler, release.choice, progress, seed=present.seed, autoscale=autoscale
+        snapshot,
+        scheduler,
+        release.choice,
+        progress,
+        seed=present.seed,
+        autoscale=autoscale,
+        places_gangs=places_gangs,
     )
     return PlanInput(
         base.snapshot,

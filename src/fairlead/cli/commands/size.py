@@ -115,13 +115,12 @@ def size(
         parse_survival,
     )
     from fairlead.whatif.planner.node.drain_exemption import virtual_words
-    from fairlead.whatif.planner.plan_note import waiting_group_notes
     from fairlead.whatif.snapshot.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
     check_effort(effort)
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress)
+        read = read_plan_input(snapshot, connection, present, release, progress, places_gangs=True)
         types, model = read.instance_types(instance_types), read.model
         virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
         kept = {*read.nodes("--keep", keep), *virtual}
@@ -156,8 +155,7 @@ def size(
             *spot_notes(replaced, offers, types),
             *later_pod_notes(model.objects),
             *read.idle_autoscaler(CHOOSES_NODES),
-            *waiting_group_notes(model, are_placed=True),
-            *(one for one in read.notes if one not in set(waiting_group_notes(model))),
+            *read.notes,
         )
         found = SizeSearch(
             model, offers, survival, progress, present.seed, read.images

@@ -72,6 +72,7 @@ class Baseline(Struct, frozen=True):
 def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make it twice
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
     seed: int = 0, autoscale: AutoscaleOptions = NO_AUTOSCALING, model: ClusterModel | None = None,
+    places_gangs: bool = False,
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
@@ -79,12 +80,12 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
     snapshot is simulated first, and the baseline is the end of this simulation. Otherwise, or if
     the simulation completes none of these, the baseline is the snapshot as it is.
 
-    `autoscale` is used only for the notes (`plan_notes`). `model` is the model of `snapshot` with
-    `scheduler` and `seed`, if the caller has made it.
+    `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
+    of `snapshot` with `scheduler` and `seed`, if the caller has made it.
     """
     if model is None:
         model = ClusterModel(snapshot, scheduler, seed=seed)
-    notes = plan_notes(snapshot, model, choice, autoscale)
+    notes = plan_notes(snapshot, model, choice, autoscale, places_gangs=places_gangs)
     before, activity = _pods_by_workload(model), activity_of(model)
     lacking = _lacking(model, before)
     if not (lacking or activity):

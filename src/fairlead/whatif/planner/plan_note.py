@@ -34,11 +34,13 @@ def plan_notes(
     model: ClusterModel,
     choice: ReleaseChoice,
     autoscale: AutoscaleOptions = NO_AUTOSCALING,
+    *,
+    places_gangs: bool = False,
 ) -> tuple[str, ...]:
     """Return the notes about a plan for `snapshot`, each a sentence.
 
     If `autoscale` selects an autoscaler, the plan is a simulation in which the autoscaler acts and
-    extenders are called.
+    extenders are called. `places_gangs` is set if the plan places the pods of the batch scheduler.
     """
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
@@ -61,7 +63,7 @@ def plan_notes(
         *([_NO_EXTENDERS] if model.has_extenders and autoscale.autoscale == OFF else []),
         *([rules_note(sorted(others))] if others else []),
         *_recommended(model.recommended_workloads),
-        *waiting_group_notes(model),
+        *_waiting_groups(model, are_placed=places_gangs),
     )  # fmt: skip
 
 
@@ -85,7 +87,7 @@ def _leaving(snapshot: Snapshot, autoscale: AutoscaleOptions) -> list[str]:
     )
 
 
-def waiting_group_notes(model: ClusterModel, *, are_placed: bool = False) -> Iterator[str]:
+def _waiting_groups(model: ClusterModel, *, are_placed: bool) -> Iterator[str]:
     """Yield a note about the batch scheduler's waiting pods, if there are any.
 
     `are_placed` says that the plan places them.
