@@ -143,6 +143,11 @@ def test_conditions_are_made_from_the_values_of_options():
     ("options", "problem"),
     [
         ({"autoscale": True}, "conditions_of: autoscale: expected str, got bool True"),
+        ({"horizon": 5}, "conditions_of: horizon: expected str, got int 5"),
+        ({"horizon": None}, "conditions_of: horizon: expected str, got NoneType None"),
+        ({"startup_time": 30}, "conditions_of: startup_time: expected str, got int 30"),
+        ({"node_groups": 3}, "conditions_of: node_groups: expected str, got int 3"),
+        ({"flags": ["a"]}, "conditions_of: flags: expected Mapping, got list ['a']"),
         ({"provision_time": "3m"}, "conditions_of: provision_time: expected tuple, got str '3m'"),
         ({"flags": {"a": 2}}, "conditions_of: flags['a']: expected str, got int 2"),
         ({"horizon": "x"}, "--horizon: 'x' is not a duration such as 90s, 1h30m or 500ms"),

@@ -110,8 +110,17 @@ def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
     without dashes at the beginning: `{"node-monitor-grace-period": "20s"}`. `fields` are further
     fields of Conditions. Raises InputError.
     """
-    require_type("conditions_of", "autoscale", autoscale, str)
+    texts = {
+        "behave_like": behave_like,
+        "autoscale": autoscale,
+        "node_groups": node_groups,
+        "horizon": horizon,
+        "startup_time": startup_time,
+    }
+    for name, text in texts.items():
+        require_type("conditions_of", name, text, str)
     require_type("conditions_of", "provision_time", provision_time, tuple)
+    require_type("conditions_of", "flags", flags, Mapping)
     for name, text in flags.items():
         require_type("conditions_of", f"flags[{name!r}]", text, str)
     release = read_release(ReleaseChoice(behave_like, feature_gates))
