@@ -255,9 +255,14 @@ class Scheduler:
         """
         if self._cycle is not None:
             return self._cycle.ends
-        if self._blocked_by is not None or self._preempting is not None:
+        if self._is_blocked:
             return None
         return self.queue.next_deadline()
+
+    @property
+    def _is_blocked(self) -> bool:
+        """Whether the last cycle waits for the outcome of a command."""
+        return self._blocked_by is not None or self._preempting is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle."""
@@ -269,9 +274,7 @@ class Scheduler:
         ends = self._cycle.ends if self._cycle is not None else None
         if ends is not None and ends <= now:
             return self._end_cycle(now)
-        # The last cycle may wait for the outcome of a command.
-        is_blocked = self._blocked_by is not None or self._preempting is not None
-        if self._cycle is not None or is_blocked:
+        if self._cycle is not None or self._is_blocked:
             return []
         queued = self.queue.pop(now)
         if queued is None:
