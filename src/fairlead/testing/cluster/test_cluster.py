@@ -25,7 +25,7 @@ from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
-from fairlead.testing.cluster.api_client import ApiClient, path_of
+from fairlead.testing.cluster.api_client import ApiClient, Body, path_of
 from fairlead.testing.cluster.cluster_thread import ClusterThread
 from fairlead.testing.cluster.wait import (
     PATIENCE_S_DEFAULT,
@@ -42,7 +42,6 @@ from fairlead.testing.refusal import hides_traceback
 from fairlead.worlds.local.server.runner import Runner
 
 Objects = list[Json]
-Body = Mapping[str, Any] | list[Any]
 Duration = str | timedelta
 Found = TypeVar("Found")
 
