@@ -704,7 +704,7 @@ def _models(change: ClusterChange, inventory: Inventory) -> list[Manifest]:
                 raise InputError(option, "needs --add-nodes")
     names = list(filter(None, change.like.split(",")))
     if change.instance_type and len(names) > 1:
-        raise InputError("--like", "names only one node if --instance-type is given")
+        raise InputError("--like", "can name only one node with --instance-type")
     return [inventory.find("--like", f"node/{name}") for name in names]
 
 
