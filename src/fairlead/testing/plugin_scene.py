@@ -85,7 +85,7 @@ class PluginScene:
         self.add(*nodes)
 
     def _keeping(self, name: str, factory: Factory) -> Factory:
-        """Return `factory`, which also stores the plugin that it makes in `plugins`."""
+        """Return a factory that also stores in `plugins` the plugin that `factory` makes."""
 
         def make(handle: Handle, args: Mapping[str, Any]) -> Plugin:
             made = self.plugins[name] = factory(handle, args)

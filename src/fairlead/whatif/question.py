@@ -185,6 +185,7 @@ class _AskAgain(Struct, frozen=True):
             if changed.steps_begin is None:
                 changed = replace(changed, steps_begin=self.before.rest.after or 0)
             changed = replace(changed, known_failures=self.before.failed_nodes)
+            # `next_steps` names the phase that is shown.
             outcome = run_experiment(changed, "", self.progress).outcome
         except InputError:
             return None

@@ -108,12 +108,10 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
         `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata, and
         ApiError 413 if the defaults are too large.
         """
-        path, schema = (
-            FieldLocation(FieldLocation(), "metadata"),
-            schemas().of_definition(_METADATA),
-        )
-        with_metadata = {**obj, "metadata": read(schema, obj.get("metadata") or {}, path, notes)}
-        return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
+        path = FieldLocation(FieldLocation(), "metadata")
+        schema = schemas().of_definition(_METADATA)
+        metadata = read(schema, obj.get("metadata") or {}, path, notes)
+        return pruned_and_defaulted(self.schema, {**obj, "metadata": metadata}, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
         """Yield the validation errors of `obj`; `old` is the object that an update replaces."""

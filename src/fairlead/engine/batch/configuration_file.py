@@ -13,8 +13,9 @@ Fairlead also reads these keys:
     rules             `kube-batch` or `fairlead` (`engine.batch.rules`)
     defects           `upstream` reproduces kube-batch's bugs, `fixed` does not
                       (`engine.batch.defect`)
-    overshoot         whether a queue may exceed its share by one task; the default is false if the
-                      configuration uses an action or plugin that only Volcano has
+    overshoot         whether a queue below its share of one resource may exceed its share of
+                      others; the default is false if the configuration uses an action or plugin
+                      that only Volcano has
     victims           `gangs` allows evicting a gang as a whole if it cannot spare single members;
                       `pods` does not; the default depends on `rules`
     starvationBound   time after which a waiting gang gets a reservation; by default never
@@ -128,7 +129,7 @@ _TOP: Final = (
     "tiers",
     "victims",
 )
-# Actions and plugins of Volcano that kube-batch lacks, of those that Fairlead has.
+# The actions and plugins of Fairlead that Volcano has and kube-batch lacks.
 _OF_VOLCANO: Final = frozenset(("binpack", "enqueue", "overcommit"))
 SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}

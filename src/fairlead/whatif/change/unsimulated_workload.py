@@ -1,8 +1,8 @@
 """Finds objects in a change that have no effect because their controllers are not simulated.
 
-For a CronJob, an Argo Rollout or a Knative Service, no pods are created. An object
-with an unknown API group has no effect either. This may be harmless, or the API group may be wrong:
-for example, `policy.k8s.io` instead of `policy` for a PodDisruptionBudget.
+For a CronJob, an Argo Rollout or a Knative Service, no pods are created. An object with an unknown
+API group has no effect either. This may be harmless, or the API group may be wrong: for example,
+`policy.k8s.io` instead of `policy` for a PodDisruptionBudget.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
     is back, an empty node is assumed to be back after the time `away`. Return None if no node is
-    empty. No drain is assumed to have ended before the latest time in `drains`.
+    empty. Drains that have not ended are assumed to end at the latest time in `drains` or later.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.
@@ -233,7 +233,7 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     first = min(begun for _, begun in times)
     at_once = sum(begun == first for _, begun in times)
     latest = max(one.back_at or one.empty_at or begun for one, begun in times)
-    # When each of the nodes that are out of service at the same time is back.
+    # For each of the nodes that are drained at a time: when it is back, and the next drain begins.
     ends = [max(begun + length, latest) for one, begun in times if one.back_at is None]
     ends += [latest] * (at_once - len(ends))
     heapify(ends)

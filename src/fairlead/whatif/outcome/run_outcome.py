@@ -102,12 +102,12 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node, is not held up and has not completed."""
+        """Whether the pod has a node, does not wait for a volume and has not completed."""
         return self.occupies_node and not self.awaits_volume_detachment
 
     @property
     def is_pending(self) -> bool:
-        """Whether the pod has no node or is held up, and has not completed."""
+        """Whether the pod has no node or waits for a volume, and has not completed."""
         return (self.node == "" or self.awaits_volume_detachment) and not self.is_completed
 
     @property
@@ -563,7 +563,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def completed(self) -> list[PodEnd]:
         """The pods that succeeded or failed during the run, sorted by key.
 
-        The result includes pods that have been deleted since.
+        The list includes pods that have been deleted since.
         """
         ended = (*self.pods.values(), *self.completed_and_deleted)
         found = (pod for pod in ended if pod.is_completed and pod.ended_at is not None)

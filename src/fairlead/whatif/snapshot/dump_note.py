@@ -169,7 +169,7 @@ def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     and objects that Kueue has not admitted are possible.
     """
     manifests = snapshot.manifests
-    objects = samples(manifests)  # all of them, but only one of many alike pods
+    objects = samples(manifests)  # of pods that are alike, only one
     if any(one.kind is JOB or one.kind.group == _KUEUE for one in objects):
         # Imported only if it is needed.
         from fairlead.whatif.snapshot.kueue import waiting_notes  # noqa: PLC0415

@@ -452,7 +452,8 @@ def refuse_invalid_annotations(manifest: Manifest) -> None:
 
 def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note for each of Fairlead's annotations in `found` that has no effect."""
-    # Only objects without Fairlead's annotations are loaded as they are in the dump, with a view.
+    # An object with a view was loaded as it is in the dump. Objects with Fairlead's annotations are
+    # never loaded in this way.
     own = ((one.title, one.value) for one in found if one.view is None)
     return unknown_annotation_notes(own)
 

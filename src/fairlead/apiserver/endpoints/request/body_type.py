@@ -82,7 +82,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
     name = stated_kind or kind.kind
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
-    if not version and group in ("", kind.group):
+    if not version and group in ("", kind.group):  # no apiVersion, or only the group of `kind`
         group, version = kind.group, kind.version
     api_version = f"{group}/{version}" if group else version
     api_version = _READ_AS.get((api_version, name), api_version)

@@ -104,10 +104,10 @@ def waiting_groups(
 ) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    If `without`, the outcome without the change, is given, groups with more running members there
-    come first: they wait because of the change. The expected start of a group is shown as a
-    duration, counted from `start`. If `has_start_times` is True, the expected starts are left out,
-    because another section has the simulated start times.
+    `without` is the outcome without the change, if there is one. Groups that wait because of the
+    change come first: there, they do not wait, or have more running members. The expected start of
+    a group is shown as a duration, counted from `start`. If `has_start_times` is True, the expected
+    starts are left out, because another section has the simulated start times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)
@@ -129,14 +129,18 @@ def waiting_groups(
 
 
 def _harmed(jobs: JobsOutcome, without: JobsOutcome | None) -> list[GroupExplanation]:
-    """Return the waiting groups that have more running members in `without`.
+    """Return the waiting groups that do not wait in `without`, or have more running members there.
 
     Return [] if `without` is None or lists only some of its waiting groups.
     """
     if without is None or len(without.waiting) < without.waiting_count:
         return []
     ready = {group.group: group.ready for group in without.waiting}
-    return [g for g in jobs.waiting if g.group not in ready or g.ready < ready[g.group]]
+    return [
+        group
+        for group in jobs.waiting
+        if group.group not in ready or group.ready < ready[group.group]
+    ]
 
 
 def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:

@@ -256,7 +256,7 @@ class EvictionSearch:
     def _is_within_limits(self, task: TaskInfo, victims: Iterable[TaskInfo]) -> bool:
         """Return whether the queue of `task` stays within its limits if `task` replaces `victims`.
 
-        upstream: actions/preempt/preempt.go: normalPreempt (ssn.Allocatable)
+        upstream: volcano: pkg/scheduler/actions/preempt/preempt.go: normalPreempt
         """
         changes: dict[str, list[int]] = {}
         for victim in victims:

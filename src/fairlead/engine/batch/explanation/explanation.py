@@ -211,7 +211,7 @@ def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
 def _explain(
     session: Session, job: JobInfo, starts: Mapping[str, Instant] | None = None
 ) -> GroupExplanation:
-    """Explain `job`; `starts` are the estimated starts of all jobs, if they are known already."""
+    """Explain `job`; `starts` is the result of `estimate_starts`, if it is known already."""
     plugin = proportion_of(session)
     share = plugin.shares.get(job.queue) if plugin is not None else None
     own = None

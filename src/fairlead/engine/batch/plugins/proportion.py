@@ -218,8 +218,8 @@ class Proportion:
 
         The limits are the capabilities of the queue and its ancestors, and the guarantees of other
         queues. The defect `capability` removes the capabilities. Without the defect `overshoot`,
-        the queue's deserved amounts are limits, too. By default, `capability` is off and
-        `overshoot` is on.
+        the queue's deserved amounts are limits, too. `capability` is off by default;
+        `overshoot` is on by default, except in configurations of Volcano.
         """
         requested = task.request.running
         return all(

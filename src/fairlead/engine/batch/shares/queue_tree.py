@@ -11,7 +11,7 @@
                          smaller
 
 In each of the stages 1 to 3, the amount that a queue cannot take is divided among the other queues
-by weight. As in Volcano, a guarantee raises only a share that is below it (proportion.go).
+by weight. As in Volcano, a guarantee raises only a share that is below it.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
@@ -220,27 +220,29 @@ def _raise(
     while True:
         others = {name: weight for name, weight in weights.items() if name not in kept}
         filled = _fill(pool - sum(kept.values()), limits, others)
-        # Without these parts the others get less, so that none of these parts gets more later.
+        # These parts keep their `given`, which is more than their proportion. So the other parts
+        # get less than now. None of the kept parts would get more in a later round, and each round
+        # keeps at least one part.
         below = {name: given[name] for name, amount in filled.items() if amount < given[name]}
         if not below:
             return kept | filled
         kept |= below
 
 
-def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
+def _fill(pool: float, limits: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
     """Divide `pool` in proportion to `weights`; return the amount that each part gets.
 
-    A part gets at most its entry in `gaps`. The parts with the smallest gap ÷ weight are filled
+    A part gets at most its entry in `limits`. The parts with the smallest limit ÷ weight are filled
     first. What they leave is divided between the other parts. A part with weight 0 gets nothing
     and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
-        key=lambda name: (gaps[name] / weights[name], name),
+        key=lambda name: (limits[name] / weights[name], name),
     )
     filled, weight = {}, sum(weights[name] for name in order)
     for name in order:
-        filled[name] = min(gaps[name], max(pool, 0.0) * weights[name] / weight)
+        filled[name] = min(limits[name], max(pool, 0.0) * weights[name] / weight)
         pool -= filled[name]
         weight -= weights[name]
     return filled

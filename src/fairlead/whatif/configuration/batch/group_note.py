@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.json import Json, mapping
@@ -17,7 +17,7 @@ _VOLCANO: Final = "scheduling.volcano.sh"
 _IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
 
 
-def group_notes(initial: Iterable[Manifest]) -> Iterator[str]:
+def group_notes(initial: Collection[Manifest]) -> Iterator[str]:
     """Yield notes about the PodGroups of Volcano in `initial` that have not started.
 
     upstream: volcano: docs/design/delay-pod-creation.md
@@ -42,7 +42,7 @@ def group_notes(initial: Iterable[Manifest]) -> Iterator[str]:
         )
     sizes = _sizes(initial) if any("minTaskMember" in _spec(one) for one in waiting) else Counter()
     ignored = {
-        field: [one for one in waiting if _has_effect(field, one, sizes)] for field in _IGNORED
+        field: [one for one in waiting if _restricts(field, one, sizes)] for field in _IGNORED
     }
     if fields := [f"{field} ({_listed(found)})" for field, found in ignored.items() if found]:
         yield f"These fields of PodGroups have no effect here: {joined(fields)}."
@@ -65,7 +65,7 @@ def _sizes(initial: Iterable[Manifest]) -> Counter[tuple[str, str]]:
     return Counter((one.ref.namespace, group_name(one.pod)) for one in initial if one.kind is POD)
 
 
-def _has_effect(field: str, group: Manifest, sizes: Counter[tuple[str, str]]) -> bool:
+def _restricts(field: str, group: Manifest, sizes: Counter[tuple[str, str]]) -> bool:
     """Return whether `field` restricts the start of `group` in Volcano.
 
     If a group starts only with all its pods, minTaskMember adds nothing to minMember.
