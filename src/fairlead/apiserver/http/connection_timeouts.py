@@ -127,9 +127,11 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """Schedule the abort of a closing connection if its request body is incomplete.
+        """Schedule the abort of a closing connection.
 
-        The abort follows after LINGER_SECONDS_MAX, so that the client can receive the refusal.
+        If the server stops, the abort follows soon (`shutdown`). Otherwise, the connection is
+        aborted only if the request body is incomplete. The abort then follows after
+        LINGER_SECONDS_MAX, so that the client can receive the refusal.
         """
         super().on_response_complete()
         if self._is_stopping:

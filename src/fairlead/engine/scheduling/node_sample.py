@@ -1,4 +1,4 @@
-"""NodeRotation: limits the search for feasible nodes (percentageOfNodesToScore).
+"""NodeRotation and NodeOrder: limit the search for feasible nodes (percentageOfNodesToScore).
 
 Upstream stops a search when it has found enough feasible nodes, and starts the next search at the
 node where it stopped. Fairlead evaluates every node unless percentageOfNodesToScore is set. If it

@@ -51,8 +51,8 @@ def in_children(
     As many processes run at the same time as this process may use cores. If the caller closes the
     iterator early, the running processes are killed. Results are as in `in_child`.
     """
-    # Before the fork: in the forked process, counting a reference to each object would copy their
-    # memory.
+    # The index is made before the fork. In the forked process, counting a reference to each object
+    # would copy the memory of all objects.
     index = {id(one): at for at, one in enumerate(shared)}
     waiting, running = deque(calls), deque[_ForkedCalls[Result]]()
     try:

@@ -205,8 +205,8 @@ class DaemonSetRule:
         If `slot` is None and no node needs a change, return the next step of a rolling update.
         """
         if slot is not None:
-            # An outdated pod may have been adopted, or have appeared after its creation was in
-            # flight, since the update began.
+            # `stale` contains the outdated pods that existed when the update began. Later, outdated
+            # pods may be adopted, or appear because their creation was in flight.
             for name in pods.by_slot.get(slot, ()):
                 if name not in self.stale and self._is_outdated(pods.pods[name]):
                     self.stale[name] = None

@@ -180,7 +180,7 @@ class VictimColumns:
         def by_row(order: Ints) -> Ints:
             """Sort the pods in `order` by row, then by importance; pods with ties stay in order."""
             order = order[np.lexsort((start[order], -priority[order]))]
-            rows = row[order].astype(np.min_scalar_type(capacity))  # the type that sorts fastest
+            rows = row[order].astype(np.min_scalar_type(capacity))  # small integers sort fastest
             return order[np.argsort(rows, kind="stable")]
 
         order = by_row(np.arange(len(row)))
