@@ -47,6 +47,7 @@ def shares(whole, **claims):
             {"a": 30, "b": 18, "c": 12},
         ),
         ({"a": cpu(100, 0, guarantee=10), "b": cpu(100)}, {"a": 10, "b": 50}),
+        ({"a": cpu(100, guarantee=50), "b": cpu(100, guarantee=40)}, {"a": 50, "b": 40}),
         ({"a": cpu(100, entitled=50), "b": cpu(100)}, {"a": 50, "b": 10}),
         ({"a": cpu(10, entitled=50), "b": cpu(100)}, {"a": 10, "b": 50}),
         ({"a": cpu(100, entitled=40), "b": cpu(100, entitled=40)}, {"a": 30, "b": 30}),
@@ -81,6 +82,13 @@ def test_the_demand_of_a_parent_is_that_of_its_children_up_to_its_bound():
 def test_jobs_of_a_queue_with_children_share_its_resources_with_the_children():
     found = shares(60, org=cpu(100, 1), team=cpu(100, 1, parent="org"))
     assert found == pytest.approx({"org": 60, "team": 30})
+
+
+def test_the_guarantee_of_an_idle_sibling_takes_nothing_from_a_guarantee():
+    """The parent deserves what its children want, which is less than their guarantees."""
+    org = {"org": cpu(0), "a": cpu(20, guarantee=20, parent="org")}
+    found = shares(60, **org, b=cpu(0, guarantee=20, parent="org"), other=cpu(100))
+    assert found["a"] == pytest.approx(20)
 
 
 @pytest.mark.parametrize(

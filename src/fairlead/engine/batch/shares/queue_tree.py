@@ -10,8 +10,8 @@
     a queue deserves     the amount that it is given or the amount that it wants, whichever is
                          smaller
 
-In each of the stages 1 to 3, the amount that a queue cannot take is divided among the other queues
-by weight. As in Volcano, a guarantee raises only a share that is below it.
+In the stages 2 and 3, the amount that a queue cannot take is divided among the other queues by
+weight. As in Volcano, a guarantee raises only a share that is below it.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
@@ -50,8 +50,8 @@ class Claim(Struct, frozen=True):
 class _Part(Struct, frozen=True):
     """The share that one queue gets when an amount is divided among the children of a queue.
 
-    `name` and `weight` are those of the queue. The amount is divided in three stages; `stages` are
-    the limits up to which the share grows in the first, second and third stage.
+    `name` and `weight` are those of the queue. The amount is divided in three stages. `stages` are
+    the guaranteed amount, and the limits up to which the share grows in the next two stages.
     """
 
     name: str
@@ -193,13 +193,14 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
-    All parts are filled up to `stages[0]`, then up to `stages[1]`, then up to `stages[2]`. A part
-    keeps what it got in an earlier stage, and gets more only if this is less than its proportion by
-    weight. A part with weight 0 gets nothing in the last stage.
+    All parts get `stages[0]`, even if `pool` is smaller than their sum. Then they are filled up to
+    `stages[1]`, and then up to `stages[2]`. A part keeps what it got in an earlier stage, and gets
+    more only if this is less than its proportion by weight. A part with weight 0 gets nothing in
+    the last stage.
     """
-    given = {part.name: 0.0 for part in parts}
-    for stage in range(3):
-        # The first two stages fill parts with weight 0, too; the last stage does not.
+    given = {part.name: part.stages[0] for part in parts}
+    for stage in (1, 2):
+        # Stage 1 fills parts with weight 0, too; the last stage does not.
         weights = {part.name: part.weight or (1 if stage < 2 else 0) for part in parts}
         limits = {part.name: max(part.stages[stage], given[part.name]) for part in parts}
         given = _raise(pool, given, limits, weights)
