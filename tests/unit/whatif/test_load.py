@@ -73,3 +73,15 @@ def test_a_run_of_a_cluster_that_never_settles_covers_the_end_of_the_other_run(s
     assert found.without.rest.after
     assert not found.without.settled
     assert found.without.ended_at == found.changed.ended_at
+
+
+def test_a_rollout_that_is_complete_before_the_size_changes_has_no_deadline(snapshot, make, write):
+    """The new pods are ready within a minute; the autoscaler changes their number after 30m."""
+    load = "- workload: deploy/web\n  cpu: {steps: {0s: 1, 30m: 2}}\n"
+    nodes = [make.node(name, cpu="64") for name in "ab"]
+    cluster = snapshot(*nodes, make.workload(cpu="1", replicas=2), AUTOSCALER)
+    change = ClusterChange(set=("deploy/web:spec.template.spec.containers[c].image=new",))
+    answer = what_if(cluster, change, Conditions(load=str(write("load.yaml", load))))
+    [web] = [one for one in answer.effect.workloads if one.workload.name == "web"]
+    assert web.readiness.at_end > 2
+    assert not [note for note in answer.changed.notes if "progressDeadlineSeconds" in note]

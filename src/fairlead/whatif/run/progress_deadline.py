@@ -156,6 +156,11 @@ class _Replay(Struct):
     new: int = 0
     ready: int = 0
 
+    @property
+    def has_only_ready(self) -> bool:
+        """Whether all pods are of the new revision and ready."""
+        return not self.old and self.new == self.ready
+
     def add(self, one: PodTransition, revision: str) -> bool:
         """Add a transition; return whether the rollout makes progress."""
         is_new = one.revision == revision
@@ -169,12 +174,22 @@ class _Replay(Struct):
 def _time_of_excess(
     run: RolloutHistory, ref: WorkloadRef, revision: str, deployment: Deployment
 ) -> Instant | None:
-    """Return when the rollout has made no progress for its deadline; None if this never happens."""
+    """Return when the rollout has made no progress for its deadline; None if this never happens.
+
+    The rollout may be complete with another number of replicas than at the end of the run, because
+    an autoscaler or a user may have changed it since. The controllers create all missing pods at
+    once, so at the end of an instant, no pod is missing unless pods were refused.
+    """
     spec, wanted = deployment.spec, deployment.spec.replicas
+    has_all = not any(one.workload == ref and one.missing for one in run.errors)
     late, available_after = seconds(spec.progress_deadline_seconds), seconds(spec.min_ready_seconds)
     replay = _Replay(_initial_pods(run, ref, revision)[1])
     last: Instant | None = None
+    before = run.since
     for one in run.transitions.get(ref, ()):
+        if has_all and one.at > before and replay.has_only_ready:
+            return None
+        before = one.at
         makes_progress = replay.add(one, revision)
         if last is None:
             if one.step is not Step.CREATED or one.revision != revision:
@@ -184,7 +199,9 @@ def _time_of_excess(
             return last + late
         if makes_progress:
             last = max(last, one.at + available_after * (one.step is Step.READY))
-        if not replay.old and replay.new == replay.ready == wanted:
+        if replay.has_only_ready and replay.new == wanted:
             return None
+    if has_all and replay.has_only_ready:
+        return None
     last = run.since if last is None else last
     return last + late if run.settled or run.until - last > late else None
