@@ -12,7 +12,8 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
-# The most new replicas that a step suggests: 2 for each present one if they are few, else 1 for 2.
+# A step suggests at most 2 new replicas for each present one if they are at most this many in all,
+# and 1 for 2 otherwise.
 _FEW: Final = 10
 
 
@@ -31,7 +32,7 @@ def add_replicas(context: StepContext) -> Iterator[NextStep]:
             count = _lacking_replicas(budget, covered[0].readiness.wanted, effect)
             if count is None:
                 hopeless.append(f"{budget.pdb} ({budget.rule})")
-            elif context.can_scale(covered[0]):
+            elif count <= _growth_max(covered[0]) and context.can_scale(covered[0]):
                 possible.append((budget, covered[0], count))
     if hopeless and effect.changed.outage is not None:
         budgets = "the budget allows" if len(hopeless) == 1 else "these budgets allow"
@@ -41,6 +42,12 @@ def add_replicas(context: StepContext) -> Iterator[NextStep]:
         )
     for budget, one, count in possible[:1]:  # trying a step takes another run
         yield from _unbreached(budget, one, count, context)
+
+
+def _growth_max(one: WorkloadEffect) -> int:
+    """Return the most new replicas of the workload `one` that a step suggests."""
+    wanted = one.readiness.wanted
+    return max(min(2 * wanted, _FEW), wanted // 2)
 
 
 def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
@@ -83,9 +90,6 @@ def _unbreached(
     The replicas help if they avoid the breach of `budget` and do not increase the number of pending
     pods.
     """
-    wanted = one.readiness.wanted
-    if count > max(min(2 * wanted, _FEW), wanted // 2):
-        return
     tried = context.with_replicas(one, count)
     if tried is None or len(tried.difference.pending) > len(context.answer.difference.pending):
         return

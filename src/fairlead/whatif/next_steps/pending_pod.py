@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, at, items, mapping
+from fairlead.api.text.count import counted
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
@@ -248,9 +249,9 @@ def _lacking_nodes(context: StepContext) -> list[PodEnd]:
     """Return the pending pods that a new node may help.
 
     Pods that have a node but wait for a volume are left out, and so are pods that topology spread
-    keeps pending because of failed zones. Of the first waiting gang, as many
-    members are left out as the nodes have room for. Members of other gangs are kept, because the
-    same room may be counted for several gangs.
+    keeps pending because of failed zones. Of the first waiting gang, as many members are left out
+    as the nodes have room for. Members of other gangs are kept, because the same room may be
+    counted for several gangs.
     """
     answer = context.answer
     pending = [pod for pod in answer.difference.pending if not pod.awaits_volume_detachment]
@@ -298,14 +299,15 @@ def _best_nodes(
     """
     waiting = _waiting(context.answer.effect)
     found: list[_TriedNodes] = []
-    left = list(candidates[:TRIES_MAX])
+    left = deque(candidates[:TRIES_MAX])
+    may_mix = waiting >= len(candidates) > 1
     while left:
-        found += _tried_nodes(left.pop(0), added, context)
+        found += _tried_nodes(left.popleft(), added, context)
         if found and 2 * found[-1].gain > waiting:
             break
-        is_spread = len(found) == 1 and _is_spread(found[0])
-        if is_spread and waiting >= len(candidates) > 1:
-            left.insert(0, _of_each_zone(candidates))
+        if may_mix and found and _is_spread(found[0]):
+            left.appendleft(_of_each_zone(candidates))
+            may_mix = False
     best = max(found, key=lambda one: one.gain, default=None)
     if best is None:
         return
@@ -374,7 +376,8 @@ def _no_help(
     first = tried[0]
     pending = first.effect.difference.pending
     is_one = len(context.answer.difference.pending) == 1
-    pods = "the pod stays" if is_one else f"{len(pending):,} pods stay"
+    pods = f"{counted(len(pending), 'pod')} {'stays' if len(pending) == 1 else 'stay'}"
+    pods = "the pod stays" if is_one else pods
     why = "." if first.unused else ": other pods are placed on the new nodes first."
     if _is_spread(first):
         why = f", because of topology spread constraints.{_other_zones(candidates, context)}"

@@ -679,6 +679,29 @@ def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
     assert found.steps[0].words == "ask again with at least one more node like a"
 
 
+def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
+    rule = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[rule])
+    sizes = {"a": "6", "b": "2", "c": "2"}
+    nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
+    change = ClusterChange(apply=(str(write("web.json", web)),))
+    cluster = snapshot(*nodes)
+    answer = what_if(cluster, change)
+    asked = []
+
+    def ask(change):
+        asked.append(change.like)
+        return None if "," in change.like else what_if(cluster, change).effect
+
+    next_steps(answer, cluster.manifests, lambda _: ask, NoProgress(), in_one_process=True)
+    assert asked.count("a,b,c") == 1
+
+
 def test_a_note_says_that_no_zone_helps(make, snapshot):
     """The volume of the new pod is in a zone without nodes."""
     db = make.workload("StatefulSet", "db", replicas=0, cpu="2")
