@@ -545,6 +545,11 @@ def _read_manifests(
         if inventory.get(one.kind, one.ref.namespace, one.ref.name) is None
     ]
     more = manifests_to_apply(chain.from_iterable(gang for _, gang in gangs), namespace)
+    taken = {one.ref for one, _ in written}
+    for one, _ in more:
+        kind, ref = one.kind, one.ref
+        if ref in taken or inventory.get(kind, ref.namespace, ref.name) is not None:
+            raise one.refuse("exists already; the applied Job of Volcano needs one of this name")
     return [*written, *more], [one for one, gang in gangs if gang]
 
 

@@ -12,10 +12,9 @@ pkg/webhooks/admission/jobs/mutate/mutate_job.go: createPatch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
@@ -23,6 +22,9 @@ from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.scheduler_name import VOLCANO
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.snapshot.manifest import Manifest
 
 GROUP: Final = "batch.volcano.sh"
@@ -31,11 +33,24 @@ _TASK: Final = "volcano.sh/task-spec"
 _UNNAMED: Final = "default"  # the name of a task without a name is this and its index
 
 
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _Metadata(Struct):
+    annotations: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class _Template(Struct):
+    spec: Json
+    metadata: _Metadata = field(default_factory=_Metadata)
+
+
 class _Task(Struct, rename="camel"):
-    template: Json
+    template: _Template
     name: str = ""
-    replicas: int = 1
-    min_available: int | None = None
+    replicas: _Count = 0
+    min_available: _Count | None = None
 
     @property
     def minimum(self) -> int:
@@ -44,8 +59,8 @@ class _Task(Struct, rename="camel"):
 
 
 class _Spec(Struct, rename="camel"):
-    tasks: tuple[_Task, ...]
-    min_available: int = 0
+    tasks: Annotated[tuple[_Task, ...], Meta(min_length=1)]
+    min_available: _Count = 0
     queue: str = ""
     scheduler_name: str = ""
     priority_class_name: str = ""
@@ -56,28 +71,28 @@ class _VolcanoJob(Struct):
 
 
 def gang_of(one: Manifest) -> Iterator[Json]:
-    """Yield the PodGroup and the Jobs that stand for the Job `one` of Volcano, if it is one."""
-    form = _form(one)
-    if form is None:
+    """Yield the PodGroup and the Jobs that stand for the Job `one` of Volcano, if it is one.
+
+    Raises InputError for a Job that Volcano's admission webhooks refuse.
+    """
+    if (one.kind.group, one.kind.kind) != (GROUP, JOB.kind):
         return
+    spec = _valid_spec(one)
     meta = {"namespace": one.ref.namespace, "labels": dict(one.labels)}
-    spec = form.spec
-    tasks = [
-        task if task.name else replace(task, name=f"{_UNNAMED}{index}")
-        for index, task in enumerate(spec.tasks)
-    ]
     group = {
-        "minMember": spec.min_available or sum(task.minimum for task in tasks),
+        "minMember": spec.min_available or sum(task.minimum for task in spec.tasks),
         "queue": spec.queue or "default",
     }
-    minima = {task.name: task.min_available for task in tasks if task.min_available is not None}
+    minima = {
+        task.name: task.min_available for task in spec.tasks if task.min_available is not None
+    }
     if minima:
         group["minTaskMember"] = minima
     if spec.priority_class_name:
         group["priorityClassName"] = spec.priority_class_name
     named = meta | {"name": one.ref.name}
     yield {"apiVersion": _POD_GROUP_API, "kind": "PodGroup", "metadata": named, "spec": group}
-    for task in tasks:
+    for task in spec.tasks:
         template = _template(task, one.ref.name, spec)
         count = {"parallelism": task.replicas, "completions": task.replicas}
         yield {
@@ -89,25 +104,41 @@ def gang_of(one: Manifest) -> Iterator[Json]:
 
 
 def _template(task: _Task, group: str, spec: _Spec) -> Json:
-    pod, meta = dict(task.template.get("spec") or {}), dict(task.template.get("metadata") or {})
+    pod, meta = dict(task.template.spec), task.template.metadata
     pod.setdefault("schedulerName", spec.scheduler_name or VOLCANO)
     if spec.priority_class_name:
         pod.setdefault("priorityClassName", spec.priority_class_name)
-    if pod.get("restartPolicy") != "Never":  # Jobs of Kubernetes do not allow Always
+    if pod.get("restartPolicy", "Always") == "Always":  # Jobs of Kubernetes do not allow it
         pod["restartPolicy"] = "OnFailure"
     marks = {GROUP_NAME_ANNOTATION: group, _TASK: task.name}
-    meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
-    return {"metadata": meta, "spec": pod}
+    annotations = {**meta.annotations, **marks}
+    return {"metadata": {"annotations": annotations, "labels": meta.labels}, "spec": pod}
 
 
-def _form(one: Manifest) -> _VolcanoJob | None:
-    if (one.kind.group, one.kind.kind) != (GROUP, JOB.kind):
-        return None
+def _valid_spec(one: Manifest) -> _Spec:
+    """Return the spec of `one`; a task without a name has Volcano's default name.
+
+    upstream: pkg/webhooks/admission/jobs/validate/admit_job.go: validateJobCreate
+    """
     try:
-        form = msgspec.convert(one.value, _VolcanoJob)
-    except msgspec.ValidationError:
-        return None
-    return form if form.spec.tasks else None
+        spec = decode_strictly(Document(one.source, one.value), _VolcanoJob).spec
+    except InputError as cause:
+        raise one.refuse(cause.problem, field=cause.field) from None
+    tasks: dict[str, _Task] = {}
+    for index, given in enumerate(spec.tasks):
+        path = f"spec.tasks[{index}]"
+        task = given if given.name else replace(given, name=f"{_UNNAMED}{index}")
+        if task.name in tasks:
+            raise one.refuse(f"{task.name!r} appears twice", field=f"{path}.name")
+        if task.minimum > task.replicas:
+            problem = f"{task.minimum} is more than the {task.replicas} replicas of the task"
+            raise one.refuse(problem, field=f"{path}.minAvailable")
+        tasks[task.name] = task
+    total = sum(task.replicas for task in spec.tasks)
+    if spec.min_available > total:
+        problem = f"{spec.min_available} is more than the {total} replicas of all tasks"
+        raise one.refuse(problem, field="spec.minAvailable")
+    return replace(spec, tasks=tuple(tasks.values()))
 
 
 def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:
@@ -118,5 +149,6 @@ def gang_notes(jobs: Sequence[Manifest]) -> Iterator[str]:
         yield (
             f"For {'Job' if is_one else 'Jobs'} {names} ({GROUP}), a PodGroup and a Job of "
             f"Kubernetes for each task are created, because Volcano's controller is not simulated: "
-            f"{'its' if is_one else 'their'} pods have other names, and policies have no effect."
+            f"{'its' if is_one else 'their'} pods have other names, and policies, plugins, "
+            "volumes, dependsOn and the minAvailable of single tasks have no effect."
         )

@@ -46,7 +46,7 @@ def test_a_note_names_manifests_with_a_version_that_is_not_served(notes, version
 
 def test_custom_resources_and_other_groups_have_no_note(notes):
     metadata = {"name": "web", "namespace": "default"}
-    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata}
+    job = {"apiVersion": "batch.example.com/v1alpha1", "kind": "Job", "metadata": metadata}
     assert not any("does not serve" in note for note in notes(job))
 
 

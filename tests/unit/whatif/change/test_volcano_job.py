@@ -7,6 +7,7 @@ import pytest
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.manifest import manifests
 
@@ -82,16 +83,62 @@ def test_the_scheduler_name_of_a_pod_takes_precedence_over_that_of_its_job():
     assert [spec["schedulerName"] for spec in specs] == ["own", "batch"]
 
 
+def test_a_task_has_no_pods_by_default():
+    unnumbered = {key: value for key, value in task("b", 0).items() if key != "replicas"}
+    *_, second = gang(volcano_job(task("a", 2), unnumbered))
+    assert second["spec"]["completions"] == 0
+
+
+def test_other_objects_have_no_gang():
+    assert gang(volcano_job(task("a", 1)) | {"apiVersion": "example.com/v1"}) == []
+
+
 @pytest.mark.parametrize(
-    "value",
+    ("value", "problem"),
     [
-        volcano_job(),
-        volcano_job(task("a", "many")),
-        volcano_job(task("a", 1)) | {"apiVersion": "example.com/v1"},
+        (volcano_job(), "spec.tasks: expected array of length >= 1"),
+        (volcano_job(task("a", "many")), "spec.tasks[0].replicas: expected int, got str"),
+        (volcano_job(task("a", -1)), "spec.tasks[0].replicas: expected int >= 0"),
+        (
+            volcano_job(task("a", 1) | {"template": {"spec": "abc"}}),
+            "spec.tasks[0].template.spec: expected object, got str",
+        ),
+        (
+            volcano_job(
+                task("a", 1) | {"template": {"spec": {}, "metadata": {"annotations": [1]}}}
+            ),
+            "spec.tasks[0].template.metadata.annotations: expected object, got array",
+        ),
+        (volcano_job(task("a", 1), task("a", 1)), "spec.tasks[1].name: 'a' appears twice"),
+        (
+            volcano_job(task("a", 1, minAvailable=2)),
+            "spec.tasks[0].minAvailable: 2 is more than the 1 replicas of the task",
+        ),
+        (
+            volcano_job(task("a", 2), minAvailable=3),
+            "spec.minAvailable: 3 is more than the 2 replicas of all tasks",
+        ),
     ],
 )
-def test_other_objects_have_no_gang(value):
-    assert gang(value) == []
+def test_jobs_that_volcano_refuses_are_errors(value, problem):
+    with pytest.raises(InputError) as caught:
+        gang(value)
+    assert str(caught.value) == f"job.yaml: Job.batch.volcano.sh default/train: {problem}"
+
+
+def test_an_object_with_the_name_of_a_part_of_the_gang_is_an_error(snapshot, make):
+    meta = {"name": "train", "namespace": "default"}
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": meta,
+        "spec": {"minMember": 1},
+    }
+    job = volcano_job(task("a", 1))
+    cases = [(snapshot(make.node("a"), group), (job,)), (snapshot(make.node("a")), (group, job))]
+    for cluster, applied in cases:
+        with pytest.raises(InputError, match="PodGroup default/train: exists already"):
+            what_if(cluster, ClusterChange(apply=applied))
 
 
 @pytest.mark.parametrize(("replicas", "placed"), [(3, 4), (4, 0)])
@@ -103,6 +150,7 @@ def test_the_pods_of_an_applied_job_start_together(snapshot, make, write, replic
     assert changed.notes[0] == (
         "For Job default/train (batch.volcano.sh), a PodGroup and a Job of Kubernetes for each "
         "task are created, because Volcano's controller is not simulated: its pods have other "
-        "names, and policies have no effect."
+        "names, and policies, plugins, volumes, dependsOn and the minAvailable of single tasks "
+        "have no effect."
     )
     assert not any("No pods are created" in one for one in changed.notes)
