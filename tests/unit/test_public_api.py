@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -212,6 +213,27 @@ def test_an_object_is_applied_without_a_file():
     assert str(refusal.value) == (
         "ClusterChange.apply[0]: Pod default/big: spec.containers[0].zone: unknown field"
     )
+
+
+def test_an_object_to_apply_contains_what_json_can_contain():
+    snapshot = whatif.read_snapshot(PAGE.parents[1] / "examples" / "store" / "store.yaml")
+    spec = MappingProxyType({"containers": [{"name": "c", "image": "i"}]})
+    pod = MappingProxyType(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    )
+    answer = whatif.what_if(snapshot, whatif.ClusterChange(apply=(pod,)))
+    assert "default/a" in answer.changed.pods
+    own_parent = {}
+    own_parent["spec"] = own_parent
+    for value, problem in (
+        ({"spec": object()}, "it contains an object of the class object"),
+        (own_parent, "it is nested too deeply"),
+        ({"kind": "\ud800"}, "'utf-8' codec can't encode"),
+    ):
+        with pytest.raises(whatif.InputError) as refusal:
+            whatif.what_if(snapshot, whatif.ClusterChange(apply=(value,)))
+        said = "ClusterChange.apply[0]: cannot be written as JSON: "
+        assert str(refusal.value).startswith(said + problem)
 
 
 def test_the_values_of_a_session_have_a_short_repr():

@@ -18,7 +18,7 @@ from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from fairlead.api.json import Json, mapping
@@ -459,10 +459,25 @@ def _delete(collected: _Steps) -> None:
 
 
 def _documents(place: int, given: str | PathLike[str] | Mapping[str, Any]) -> list[Document]:
-    """Return the documents of `given`, the value at `place` in `ClusterChange.apply`."""
-    if isinstance(given, Mapping):
-        return [Document(f"ClusterChange.apply[{place}]", to_builtins(given))]
-    return read(str(given))
+    """Return the documents of `given`, the value at `place` in `ClusterChange.apply`.
+
+    Raises InputError for a file that cannot be read, and for an object with values that JSON lacks.
+    """
+    if not isinstance(given, Mapping):
+        return read(str(given))
+    source = f"ClusterChange.apply[{place}]"
+    try:
+        return [Document(source, json.decode(json.encode(given, enc_hook=_as_dict)))]
+    except (TypeError, ValueError) as cause:
+        raise InputError(source, f"cannot be written as JSON: {cause}") from None
+    except RecursionError:
+        raise InputError(source, "cannot be written as JSON: it is nested too deeply") from None
+
+
+def _as_dict(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"it contains an object of the class {type(value).__name__}")
 
 
 def _applied_text(given: str | PathLike[str] | Mapping[str, Any]) -> str:
