@@ -26,7 +26,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def __init__(self, console: Console | None = None) -> None:
         """The bars appear on `console` if it is given (for tests), else on stderr.
 
-        If stderr is not a terminal, no bars appear on it.
+        If stderr is not a terminal, or a dumb one, no bars appear on it.
         """
         self._progress = _progress(console) if console or may_be_terminal() else None
         self._phase: TaskID | None = None
@@ -111,6 +111,6 @@ def _progress(console: Console | None) -> Progress:
         TextColumn("{task.fields[detail]}"),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not console.is_interactive,  # a dumb terminal would show an empty line per bar
         auto_refresh=False,  # Automatic refresh would need a thread, which makes forking unsafe.
     )

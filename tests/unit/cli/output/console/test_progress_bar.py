@@ -9,9 +9,9 @@ from rich.console import Console
 from fairlead.cli.output.console.progress_bar import ProgressBar
 
 
-def shown(*, terminal):
+def shown(*, terminal, kind="xterm"):
     screen = io.StringIO()
-    console = Console(file=screen, force_terminal=terminal, width=80)
+    console = Console(file=screen, force_terminal=terminal, width=80, _environ={"TERM": kind})
     with ProgressBar(console) as progress:
         progress.begin("with the change", 10)
         progress.reach(5, 90.0)
@@ -28,3 +28,7 @@ def test_a_terminal_shows_phase_and_virtual_time():
 
 def test_without_a_terminal_nothing_is_written():
     assert shown(terminal=False) == ""
+
+
+def test_a_dumb_terminal_shows_nothing():
+    assert shown(terminal=True, kind="dumb") == ""
