@@ -42,8 +42,10 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")
     if not SPEED_MIN <= speed <= SPEED_MAX:
         raise ValueError(f"speed {SPEED_RANGE}, not {speed}")
-    if patience_s < 0:
-        raise ValueError(f"patience_s {patience_s} is negative")
+    if not isinstance(patience_s, int | float):
+        raise TypeError(f"patience_s {patience_s!r} is not a number")
+    if not patience_s >= 0:
+        raise ValueError(f"patience_s {patience_s} is not a number of at least 0")
     if isinstance(without, str):  # otherwise, each character would be a part
         raise TypeError(f"without takes a list such as [{without!r}], not the text {without!r}")
     for part in without:

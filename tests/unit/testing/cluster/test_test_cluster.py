@@ -163,6 +163,14 @@ def test_the_failure_names_the_finalizers_of_a_terminating_object(cluster) -> No
         cluster.expect_gone("cm", "c")
 
 
+@pytest.mark.parametrize(
+    ("patience", "kind"), [(-1, ValueError), (float("nan"), ValueError), ("3", TypeError)]
+)
+def test_the_patience_is_a_number_of_at_least_zero(tmp_path, patience, kind) -> None:
+    with pytest.raises(kind, match=r"patience_s .* is not a number"):
+        start_cluster(tmp_path, patience_s=patience)
+
+
 def test_webhooks_admit_the_objects_of_a_test(cluster) -> None:
     """Nothing listens at the webhook's URL, so failurePolicy Fail refuses the pod."""
     hook = {
