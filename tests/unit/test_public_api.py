@@ -150,7 +150,10 @@ def test_conditions_are_made_from_the_values_of_options():
         ({"node_groups": 3}, "conditions_of: node_groups: expected str, got int 3"),
         ({"flags": ["a"]}, "conditions_of: flags: expected Mapping, got list ['a']"),
         ({"provision_time": "3m"}, "conditions_of: provision_time: expected tuple, got str '3m'"),
+        ({"provision_time": (3,)}, "conditions_of: provision_time[0]: expected str, got int 3"),
         ({"flags": {"a": 2}}, "conditions_of: flags['a']: expected str, got int 2"),
+        ({"flags": "a=2"}, "conditions_of: flags: expected Mapping, got str 'a=2'"),
+        ({"feature_gates": 3}, "conditions_of: feature_gates: expected str or Mapping, got int 3"),
         ({"horizon": "x"}, "--horizon: 'x' is not a duration such as 90s, 1h30m or 500ms"),
     ],
 )
@@ -158,6 +161,15 @@ def test_a_wrong_value_of_an_option_is_refused(options, problem):
     with pytest.raises(whatif.InputError) as refusal:
         whatif.conditions_of(**options)
     assert str(refusal.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("plugins", "problem"), [([3], "[0]: expected str or type"), (3, ": expected Iterable")]
+)
+def test_plugins_of_a_wrong_type_are_refused(plugins, problem):
+    with pytest.raises(whatif.InputError) as refusal:
+        whatif.read_scheduler_config(None, plugins=plugins)
+    assert str(refusal.value) == f"read_scheduler_config: plugins{problem}, got int 3"
 
 
 NOTHING = whatif.Snapshot("dump.json", (), 0)

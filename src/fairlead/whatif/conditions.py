@@ -121,6 +121,9 @@ def conditions_of(  # noqa: PLR0913 - the options of fairlead whatif
         require_type("conditions_of", name, text, str)
     require_type("conditions_of", "provision_time", provision_time, tuple)
     require_type("conditions_of", "flags", flags, Mapping)
+    require_type("conditions_of", "feature_gates", feature_gates, str | Mapping)
+    for place, text in enumerate(provision_time):
+        require_type("conditions_of", f"provision_time[{place}]", text, str)
     for name, text in flags.items():
         require_type("conditions_of", f"flags[{name!r}]", text, str)
     release = read_release(ReleaseChoice(behave_like, feature_gates))

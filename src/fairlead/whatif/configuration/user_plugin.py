@@ -26,6 +26,7 @@ from fairlead.whatif.configuration.plugin_source import (
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.given_plugin import PluginSource, plugin_text
+from fairlead.whatif.input.option_type import require_type
 
 OPTION: Final = "--plugin"
 NEW_OPTION: Final = "--new-plugin"
@@ -103,7 +104,12 @@ def user_plugins(
     if isinstance(plugins, str | type):
         problem = f"takes a tuple such as ({plugin_text(plugins)!r},), not a single plugin"
         raise InputError(function, problem, field="plugins")
-    return UserPlugins(plugins or ())
+    given = () if plugins is None else plugins
+    require_type(function, "plugins", given, Iterable)
+    given = tuple(given)
+    for place, one in enumerate(given):
+        require_type(function, f"plugins[{place}]", one, PluginSource)
+    return UserPlugins(given)
 
 
 def _named(text: str) -> UserPlugin:

@@ -36,9 +36,12 @@ def refuse_wrong_types(options: Struct) -> None:
             raise InputError(type(options).__name__, problem, field=name)
 
 
-def require_type(function: str, argument: str, value: object, kind: type) -> None:
-    """Raise InputError if `value`, the value of an argument of `function`, is not a `kind`."""
-    if not isinstance(value, kind):
+def require_type(function: str, argument: str, value: object, kind: Any) -> None:
+    """Raise InputError if `value`, the value of an argument of `function`, is not a `kind`.
+
+    `kind` is a class or a union of classes.
+    """
+    if not _is(value, kind):
         raise InputError(function, _mismatch(value, kind), field=argument)
 
 
