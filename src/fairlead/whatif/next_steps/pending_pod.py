@@ -162,8 +162,11 @@ def _has_zonal_rule(spec: Json) -> bool:
 def _copies_of(
     more: NewNodes | None, context: StepContext, *, is_tried: bool
 ) -> Iterator[NextStep]:
-    """Yield a what-if with the new nodes `more`; if `is_tried` is set, it is tried first."""
-    if more is not None and is_tried:
+    """Yield a what-if with the new nodes `more`.
+
+    If `is_tried` is set, or if other pods may take the room first, it is tried first.
+    """
+    if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
     else:
         yield from _new_nodes("ask again with", more)
@@ -175,14 +178,22 @@ def _room_for(
     """Yield a what-if with new nodes for the `short` pods.
 
     If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, the
-    what-if is tried first, with nodes of up to TRIES_MAX zones.
+    what-if is tried first, with nodes of up to TRIES_MAX zones. If other pods may take the room
+    first, it is tried with the nodes that seem best.
     """
     more = new_nodes_for(short, nodes, context.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
-    if is_tried or is_spread:
+    if more is not None and _others_lack_room(context) and not (is_tried or is_spread):
+        yield from _best_nodes([more], 0, context)
+    elif is_tried or is_spread:
         yield from _best_nodes(_by_zone(more, short, nodes, context), 0, context)
     else:
         yield from _new_nodes("ask again with", more)
+
+
+def _others_lack_room(context: StepContext) -> bool:
+    """Return whether pods lack room without the change; they may take the room of new nodes."""
+    return any(map(lacks_room, context.answer.without.pending))
 
 
 def _by_zone(

@@ -702,6 +702,18 @@ def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
     assert asked.count("a,b,c") == 1
 
 
+def test_new_nodes_are_tried_if_other_pods_may_take_them(make, snapshot):
+    """`old` waits before the change, too, has a higher priority, and takes the new node."""
+    web = make.workload("ReplicaSet", "web", replicas=0, cpu="2")
+    old = make.pod("old", cpu="2", priority=1000)
+    full = make.pod("full", cpu="2", node_name="a", priority=2000)
+    cluster = snapshot(make.node("a", cpu="2"), full, old, web)
+    answer = what_if(cluster, ClusterChange(scale=("rs/web=1",)))
+    assert not [step for step in answer.next_steps if "--add-nodes" in step.code]
+    note = "With one more node like a, the pod stays pending, too: other pods are placed on the"
+    assert any(one.startswith(note) for one in answer.changed.notes)
+
+
 def test_a_note_says_that_no_zone_helps(make, snapshot):
     """The volume of the new pod is in a zone without nodes."""
     db = make.workload("StatefulSet", "db", replicas=0, cpu="2")
