@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from fairlead.cli import main
 
 ROOT: Final = Path(__file__).parent.parent
 GUIDE: Final = (ROOT / "docs" / "descheduler.md").read_text()
-YAML: Final = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE: Final = re.compile(r"^```console\n\$ fairlead (.+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,9 +21,9 @@ def test_the_answer_has_every_line_that_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The lines are in the page's order; `[...]` stands for any lines."""
-    [policy] = YAML.findall(GUIDE)
+    [write_policy] = SHELL.findall(GUIDE)
     [(command, shown)] = CONSOLE.findall(GUIDE)
-    (tmp_path / "policy.yaml").write_text(policy)
+    subprocess.run(["/bin/sh", "-c", write_policy], cwd=tmp_path, check=True)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     main.run([*command.split(), "--no-report"])
