@@ -262,13 +262,30 @@ def test_the_explanation_of_a_group_states_its_expected_start(dump, capsys):
     assert "It may start after 30m00s, unless other jobs start first." in lines(capsys)
 
 
+@pytest.mark.parametrize(
+    ("bound", "sentence"),
+    [
+        (1, "Not blocked: it starts with the next session."),
+        (2, "Not blocked: it runs, and its next members start with the next session."),
+        (3, "Not blocked: it runs."),
+    ],
+)
+def test_the_explanation_of_a_group_says_whether_it_runs(dump, capsys, bound, sentence):
+    one = gang("g", 3)
+    one[0]["spec"]["minMember"] = 2
+    for pod in one[1 : bound + 1]:
+        pod["spec"]["nodeName"], pod["status"] = "n1", {"phase": "Running"}
+    run(["explain", "podgroup/g", "--snapshot", dump(node("n1"), one)])
+    assert lines(capsys)[1] == sentence
+
+
 def test_a_pod_without_a_group_is_explained_as_a_group_of_one_pod(dump, capsys):
     alone = gang("alone", 1)[1]
     del alone["metadata"]["annotations"]
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
     assert lines(capsys)[:2] == [
         "Pod/default/alone-0: needs 1 of its 1 member, 0 are on nodes, nodes have room for 1 more",
-        "Not blocked: it runs, or starts with the next session.",
+        "Not blocked: it starts with the next session.",
     ]
 
 

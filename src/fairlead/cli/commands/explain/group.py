@@ -20,6 +20,7 @@ from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 # The end of running pods removes none of these obstacles, so no start time is estimated.
 _WITHOUT_ESTIMATE: Final = (
     Obstacle.NOTHING,
+    Obstacle.NEXT_SESSION,
     Obstacle.NO_GROUP,
     Obstacle.NO_QUEUE,
     Obstacle.TOO_FEW_MEMBERS,
@@ -79,7 +80,11 @@ def _members(found: GroupExplanation) -> str:
 
 def _obstacle(found: GroupExplanation) -> str:
     if found.obstacle is Obstacle.NOTHING:
-        return "Not blocked: it runs, or starts with the next session."
+        return "Not blocked: it runs."
+    if found.obstacle is Obstacle.NEXT_SESSION:
+        if found.ready >= found.min_member:
+            return "Not blocked: it runs, and its next members start with the next session."
+        return "Not blocked: it starts with the next session."
     if found.victims:
         return _evictions(found)
     who = f"{found.member}: " if found.member else ""

@@ -46,9 +46,14 @@ _NODES_SHOWN: Final = 10
 
 
 class Obstacle(StrEnum):
-    """The first obstacle that keeps a group from running."""
+    """The first obstacle that keeps a group from running.
 
-    NOTHING = "nothing: it runs, or starts with the next session"
+    NOTHING is for a group without pending members, and NEXT_SESSION for a group all of whose
+    pending members start with the next session.
+    """
+
+    NOTHING = "nothing blocks it: it runs"
+    NEXT_SESSION = "nothing blocks it: it starts with the next session"
     NO_GROUP = "no such group"
     NO_QUEUE = "its queue does not exist"
     CLOSED_QUEUE = "its queue is closed"
@@ -186,7 +191,7 @@ def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) ->
     If only other groups delay the start, the obstacle becomes OTHERS_FIRST.
     """
     is_later = start is not None and start > now
-    others_first = is_later and found.obstacle is Obstacle.NOTHING
+    others_first = is_later and found.obstacle is Obstacle.NEXT_SESSION
     obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle
     return replace(found, obstacle=obstacle, starts_at=start)
 
@@ -342,7 +347,7 @@ class _Trial:
         self.placeable = len(statement)
         self.has_minimum = job.is_ready
         is_complete = job.is_ready and self.member is None
-        found = Obstacle.NOTHING if is_complete else self._why_not(self.member)
+        found = Obstacle.NEXT_SESSION if is_complete else self._why_not(self.member)
         statement.discard()
         return found
 

@@ -24,6 +24,7 @@ from fairlead.engine.state.cluster import Cluster
 
 # A task that is still allocated at the end of the session was not dispatched.
 _WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
+_NOT_BLOCKED: Final = (Obstacle.NOTHING, Obstacle.NEXT_SESSION)
 _BEFORE_ANY_SESSION: Final = (
     Obstacle.NO_GROUP,
     Obstacle.NO_QUEUE,
@@ -53,10 +54,12 @@ def with_next_session(
         obstacle, victims = Obstacle.VICTIMS, tuple(decided.victims)
         changes = {"victims": victims, "rule": decided.rule}
     elif not decided.is_waiting:
-        obstacle, changes = Obstacle.NOTHING, {"member": "", "nodes": ()}
+        runs = found.obstacle is Obstacle.NOTHING
+        obstacle = Obstacle.NOTHING if runs else Obstacle.NEXT_SESSION
+        changes = {"member": "", "nodes": ()}
     elif decided.refusal:
         obstacle, changes = Obstacle.REFUSED, {"member": "", "nodes": ()}
-    elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
+    elif found.obstacle in _NOT_BLOCKED or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
     elif found.obstacle in (Obstacle.NO_NODE, Obstacle.QUEUE_IS_FULL):
         return replace(found, no_evictions=decided.no_evictions)

@@ -58,12 +58,12 @@ tiers:
     harness.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
     assert explain(harness).obstacle is Obstacle.NOT_LET_IN
     harness.put(make_queue("small", capability={"cpu": "4"}))
-    assert explain(harness).obstacle is Obstacle.NOTHING
+    assert explain(harness).obstacle is Obstacle.NEXT_SESSION
 
 
-def test_a_group_that_fits_has_no_obstacle(harness):
+def test_a_group_that_fits_starts_with_the_next_session(harness):
     found = explain(harness.put(make_node("n1"), make_gang("g", 2)))
-    assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NOTHING, 2, ())
+    assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NEXT_SESSION, 2, ())
 
 
 def test_a_missing_queue_is_explained(harness):
@@ -218,7 +218,7 @@ def test_an_explanation_says_why_no_pods_are_evicted(make_harness, more, put, wh
 
 
 @pytest.mark.parametrize(
-    ("group", "obstacle"), [("f", Obstacle.NOTHING), ("g", Obstacle.OTHERS_FIRST)]
+    ("group", "obstacle"), [("f", Obstacle.NEXT_SESSION), ("g", Obstacle.OTHERS_FIRST)]
 )
 def test_two_groups_with_room_for_one_do_not_both_start(harness, group, obstacle):
     found = next_session(harness.put(make_node("n1"), make_gang("f", 3), make_gang("g", 3)), group)

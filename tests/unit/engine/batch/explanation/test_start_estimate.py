@@ -121,9 +121,15 @@ def test_a_group_for_which_earlier_groups_leave_no_room_waits_for_them(harness):
     harness.put(make_node("n1"), make_gang("a", 3, **lasting("30s")), make_gang("b", 3))
     found = batch_overview(harness.composition, harness.cluster, seconds(1), 10).waiting
     assert [(one.obstacle, one.starts_at) for one in found] == [
-        (Obstacle.NOTHING, seconds(1)),
+        (Obstacle.NEXT_SESSION, seconds(1)),
         (Obstacle.OTHERS_FIRST, seconds(31)),
     ]
+
+
+def test_a_waiting_group_that_nothing_blocks_is_not_said_to_run(harness):
+    harness.put(make_node("n1"), make_gang("a", 2))
+    (found,) = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
+    assert str(found.obstacle) == "nothing blocks it: it starts with the next session"
 
 
 def test_each_waiting_group_has_its_obstacle(harness):
