@@ -69,7 +69,8 @@ def _cluster(kubeconfig: Path) -> Iterator[str]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own
     assert process.stdout is not None
     try:
-        found = re.search(r"http://[^;]+", process.stdout.readline())
+        process.stdout.readline()
+        found = re.search(r"http://\S+", process.stdout.readline())
         assert found is not None
         yield found[0]
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,14 @@ def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fai
     assert not list(tmp_path.glob("fairlead-up-*"))
     assert "no cluster runs in the background" in fairlead("down").stderr
     assert not list(tmp_path.glob("fairlead-up-*"))
+
+
+def test_the_link_to_the_dashboard_is_on_a_line_of_its_own(fairlead):
+    started = fairlead("up", "--detach", "--nodes", "1", "--dashboard")
+    assert fairlead("down").returncode == 0
+    first, second = started.stdout.splitlines()
+    assert first.endswith("  # 1 node in 1 zone; fairlead down ends it")
+    assert re.fullmatch(r"# dashboard: http://127\.0\.0\.1:\d+/login\?code=[\w-]+", second)
 
 
 def test_a_log_with_content_is_kept(fairlead, tmp_path):

@@ -48,8 +48,8 @@ SNAPSHOT_HELP: Final = (
     "Cannot be combined with --nodes or --zones."
 )
 DASHBOARD_HELP: Final = (
-    "Also serve a dashboard to browsers on this machine. The first line of output contains a link"
-    " that works once. Run `fairlead dashboard` to get a new link."
+    "Also serve a dashboard to browsers on this machine. The second line of output ends with a"
+    " link that works once. Run `fairlead dashboard` to get a new link."
 )
 JOB_HELP: Final = (
     "Run time of pods with restartPolicy Never or OnFailure, such as pods of Jobs: a duration "

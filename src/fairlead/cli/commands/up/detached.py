@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
 Each user can have one such cluster. A state file contains the id of the cluster's process, and the
-line that `fairlead up --detach` prints. The process holds a lock on the state file while it runs.
-If no process holds the lock, the cluster in the state file has ended.
+first line that `fairlead up --detach` prints. The process holds a lock on the state file while it
+runs. If no process holds the lock, the cluster in the state file has ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DETACH: Final = "--detach"
 
 
 class DetachedCluster(Struct, frozen=True):
-    """The content of the state file: the process id and the line that `--detach` prints."""
+    """The content of the state file: the process id and the first line that `--detach` prints."""
 
     pid: int
     line: str
@@ -73,9 +73,10 @@ def start_detached(options: UpOptions) -> int:
             sys.stderr.write(os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"))
             _remove_files()
             return code
+        link = process.stdout.readline().decode() if options.dashboard else ""
         os.ftruncate(state, 0)
         os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
-    print(line)
+    print(f"{line}\n{link}", end="")
     return exit_code.SUCCESS
 
 

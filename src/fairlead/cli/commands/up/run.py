@@ -106,9 +106,11 @@ def serve(options: UpOptions) -> int:
             about = _about(cluster)
             if options.release != CURRENT:
                 about = f"{about}; {Releases(options.release, options.release).words.rstrip('.')}"
+            lines = [f"export KUBECONFIG={path}  # {about}; Ctrl-C ends it"]
             if dashboard is not None:
-                about = f"{about}; dashboard: {dashboard.new_link()}"
-            print(f"export KUBECONFIG={path}  # {about}; Ctrl-C ends it", flush=True)
+                # A comment, because users pass the output to eval.
+                lines.append(f"# dashboard: {dashboard.new_link()}")
+            print("\n".join(lines), flush=True)
 
         pair = new_server(data_dir.authority, host_names(options.host), real_now)
         serve_options = ServeOptions(
