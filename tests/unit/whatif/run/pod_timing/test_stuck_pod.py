@@ -82,7 +82,7 @@ def test_a_drain_waits_for_a_stuck_pod(dump):
 
 def test_a_stuck_pod_ends_with_its_machine(dump):
     """The StatefulSet then creates the pod again."""
-    failures = Failures(fail_node=("a",), lasts="10m")
+    failures = Failures(fail_node=("a",))
     changed = what_if(dump(), ClusterChange(failures=failures, lasts="10m")).changed
     pod = changed.pods["default/db-0"]
     assert not pod.is_terminating
