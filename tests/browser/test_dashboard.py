@@ -25,7 +25,8 @@ def link(tmp_path):
     command += ["--snapshot", str(STORE), "--kubeconfig", kubeconfig]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        yield re.search(r"http://[^;]+", process.stdout.readline())[0]
+        process.stdout.readline()  # the path of the kubeconfig
+        yield re.search(r"http://\S+", process.stdout.readline())[0]
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
