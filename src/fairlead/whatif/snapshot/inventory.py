@@ -237,7 +237,7 @@ class Inventory:
         return found
 
     def nodes(self, source: str, text: str) -> list[str]:
-        """Return the sorted names of the nodes that match `text`, a name or a selector.
+        """Return the names of the nodes that match `text`, which is a name or a selector.
 
         A selector matches only nodes that exist before the change. Raises InputError, with `source`
         in its message, if no node matches or `text` is malformed.
@@ -262,11 +262,11 @@ class Inventory:
             raise InputError(
                 source, f"{text!r} is neither a node name nor a selector: {cause}"
             ) from None
-        found = sorted(
+        found = [
             manifest.ref.name
             for manifest in nodes.values()
             if selector_matches(selector, manifest.labels)
-        )
+        ]
         chosen = [name for name in found if name not in self._new_nodes]
         if not chosen and any(resource == NODE.resource for resource, _ in self._deleted):
             which = "no node that remains" if not found else "only nodes that the change creates"

@@ -107,11 +107,6 @@ def test_nodes_are_named_or_selected(inventory, text, names):
     assert inventory.nodes("--drain", text) == names
 
 
-def test_selected_nodes_are_in_the_order_of_their_names(make, found):
-    inventory = Inventory(found(*(make.node(name, x="y") for name in "bca")))
-    assert inventory.nodes("--drain", "x=y") == ["a", "b", "c"]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

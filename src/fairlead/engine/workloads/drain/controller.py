@@ -266,7 +266,7 @@ class Drain:
         if not node.spec.unschedulable:
             self._to_cordon.add(name)
             commands.append(PatchObject(node_ref(node), CORDONED))
-        for _, pod in sorted(self._pods_on(name).items()):  # as the API server lists them
+        for pod in self._pods_on(name).values():
             commands += self._evict(drain, pod)
         return commands + self._finish_if_empty(drain)
 

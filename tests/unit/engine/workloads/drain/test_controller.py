@@ -74,13 +74,6 @@ def test_the_node_is_cordoned_and_its_pods_are_evicted(world, build, drain, reco
     assert drain.draining == ()
 
 
-def test_pods_are_evicted_in_the_order_of_their_names(world, build):
-    """As kubectl lists them, and not in the order in which a dump names them."""
-    world.load(build.node("n1"), build.pod("b"), build.pod("c"), build.pod("a"))
-    request(world)
-    assert evicted(world) == ["a", "b", "c"]
-
-
 def test_a_cordoned_node_is_not_cordoned_again(world, build):
     world.load(build.node("n1") | {"spec": {"unschedulable": True}}, build.pod("a"))
     request(world)
