@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,10 +70,10 @@ def next_steps(
     def found_by(number: int, progress: Progress) -> NextSteps:
         row = rows[number]
         context = StepContext(answer, manifests, ask(progress), [], [])
-        steps = tuple(replace(step, outcome=kinds[row]) for step in row(context))
+        steps = tuple(replace(step, outcome=kinds[row]) for step in row.steps(context))
         return NextSteps(steps, tuple(context.notes), tuple(context.causes))
 
-    trying = [number for number, row in enumerate(rows) if row in _TRYING]
+    trying = [number for number, row in enumerate(rows) if row.tries]
     trials = independent_runs(
         lambda index, progress: found_by(trying[index], progress),
         [_PHASE] * len(trying),
@@ -112,30 +112,26 @@ def _keep_volumes(context: StepContext) -> Iterator[NextStep]:
         )
 
 
-_Row = Callable[[StepContext], Iterable[NextStep]]
+class _Row(NamedTuple):
+    """A function that yields steps; `tries` means that it may try them, each in a simulation."""
+
+    steps: Callable[[StepContext], Iterable[NextStep]]
+    tries: bool = False
+
+
+_KEEP_AVAILABLE: Final = _Row(keep_available, tries=True)
 _STEPS: Final[Mapping[OutcomeKind, tuple[_Row, ...]]] = {
-    OutcomeKind.REFUSED: (add_flags,),
-    OutcomeKind.UNDRAINED: (allow_evictions,),
-    OutcomeKind.UNFINISHED: (simulate_to_the_end,),
-    OutcomeKind.DATA_DELETED: (_keep_volumes,),
-    OutcomeKind.PENDING: (add_nodes, relax_spread),
-    OutcomeKind.DOWN: (replace_pods_of_failed_nodes,),
-    OutcomeKind.BREACHED: (add_replicas,),
-    OutcomeKind.UNAVAILABLE: (keep_available,),
-    OutcomeKind.BRIEFLY_UNAVAILABLE: (keep_available,),
-    OutcomeKind.DISPLACED: (ignore_failed_nodes,),
+    OutcomeKind.REFUSED: (_Row(add_flags),),
+    OutcomeKind.UNDRAINED: (_Row(allow_evictions, tries=True),),
+    OutcomeKind.UNFINISHED: (_Row(simulate_to_the_end),),
+    OutcomeKind.DATA_DELETED: (_Row(_keep_volumes),),
+    OutcomeKind.PENDING: (_Row(add_nodes, tries=True), _Row(relax_spread, tries=True)),
+    OutcomeKind.DOWN: (_Row(replace_pods_of_failed_nodes, tries=True),),
+    OutcomeKind.BREACHED: (_Row(add_replicas, tries=True),),
+    OutcomeKind.UNAVAILABLE: (_KEEP_AVAILABLE,),
+    OutcomeKind.BRIEFLY_UNAVAILABLE: (_KEEP_AVAILABLE,),
+    OutcomeKind.DISPLACED: (_Row(ignore_failed_nodes),),
 }
-# The rows that try steps, each in a simulation.
-_TRYING: Final[frozenset[_Row]] = frozenset(
-    {
-        allow_evictions,
-        add_nodes,
-        relax_spread,
-        replace_pods_of_failed_nodes,
-        add_replicas,
-        keep_available,
-    }
-)
 
 
 # --- steps of every answer -----------------------------------------------------------------------
