@@ -22,6 +22,12 @@ from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 
 ZONE = "topology.kubernetes.io/zone"
+SPREAD_BY_ZONE = {
+    "maxSkew": 1,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
 
 
 def steps_of(answer):
@@ -552,21 +558,19 @@ def test_new_nodes_are_in_a_zone_in_which_topology_spread_admits_pods(
     make, snapshot, places, full, step
 ):
     """All nodes are full, so the scheduler's message has no word about the constraint."""
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
     web = make.workload(
-        "ReplicaSet", "web", replicas=len(places), cpu="1", topologySpreadConstraints=[rule]
+        "ReplicaSet",
+        "web",
+        replicas=len(places),
+        cpu="1",
+        topologySpreadConstraints=[SPREAD_BY_ZONE],
     )
     web["metadata"]["uid"] = "web"
     cluster = [web, *(make.node(name, cpu="2", **{ZONE: name}) for name in "abc")]
     for number, node in enumerate(places):
         pod = make.pod(f"web-{number}", cpu="1", node_name=node, owner="web")
         pod["metadata"]["labels"] = {"app": "web"}
-        pod["spec"]["topologySpreadConstraints"] = [rule]
+        pod["spec"]["topologySpreadConstraints"] = [SPREAD_BY_ZONE]
         cluster.append(pod)
     cluster += [make.pod("full", cpu="1", node_name=full)] if full else []
     more = 6 if full else 9
@@ -583,13 +587,7 @@ def test_new_nodes_are_in_a_zone_in_which_topology_spread_admits_pods(
 
 def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot, write):
     """Zone c is full with 2 pods, so new nodes in zone b alone would get only a third pod."""
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[rule])
+    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
     sizes = {"a": "6", "b": "2", "c": "2"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     answer = what_if(snapshot(*nodes), ClusterChange(apply=(str(write("web.json", web)),)))
@@ -602,13 +600,7 @@ def test_new_nodes_are_in_all_zones_between_which_pods_are_spread(make, snapshot
 
 def test_no_more_new_nodes_are_suggested_than_topology_spread_admits_pods(make, snapshot, write):
     """Zones a and b have room for 6 pods each, so zone c gets at most 7, on as many nodes."""
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[rule])
+    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
     sizes = {"a": "6", "b": "6", "c": "1"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     change = ClusterChange(apply=(str(write("web.json", web)),), add_nodes=1, like="c")
@@ -680,13 +672,7 @@ def test_rules_of_pods_that_no_new_node_helps_cause_no_trial(make, snapshot):
 
 
 def test_an_invalid_mixture_of_nodes_is_tried_once(make, snapshot, write):
-    rule = {
-        "maxSkew": 1,
-        "topologyKey": ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[rule])
+    web = make.workload(replicas=30, cpu="1", topologySpreadConstraints=[SPREAD_BY_ZONE])
     sizes = {"a": "6", "b": "2", "c": "2"}
     nodes = [make.node(name, cpu=cpu, **{ZONE: name}) for name, cpu in sizes.items()]
     change = ClusterChange(apply=(str(write("web.json", web)),))
