@@ -52,7 +52,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
 from fairlead.whatif.snapshot.installed_autoscaler import deployments_of
-from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.samples import matching_pods, samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
@@ -314,14 +314,12 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     gone = (without.touched or frozenset()) - without.pods.keys()
     if not gone:
         return []
-    lost = [
-        one.ref.key
-        for one in snapshot.manifests
-        if one.kind is POD
-        and one.ref.key in gone
-        and controller_of(one.pod.metadata) is None
-        and not is_terminating(one.pod)  # a user deleted it before the simulation
-    ]
+    # A user deleted the terminating pods before the simulation.
+    lone = matching_pods(
+        snapshot.manifests,
+        lambda pod: controller_of(pod.metadata) is None and not is_terminating(pod),
+    )
+    lost = [one.ref.key for one in lone if one.ref.key in gone]
     if not lost:
         return []
     verb = "is" if len(lost) == 1 else "are"

@@ -23,6 +23,7 @@ from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import seconds
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     AutoscaleOptions,
@@ -33,6 +34,7 @@ from fairlead.whatif.configuration.autoscaling.karpenter.config import karpenter
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
+from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -454,6 +456,13 @@ def test_notes_about_a_dump_do_not_make_the_replicas():
     assert "_all" not in vars(snapshot.manifests)
     assert snapshot.manifests[0].ref.name
     assert "_all" in vars(snapshot.manifests)
+
+
+def test_a_what_if_does_not_make_the_replicas():
+    snapshot = snapshot_of_texts("c", texts_of([*pods_of_a_workload(), node()]), {})
+    what_if(snapshot, ClusterChange(drain=("n",)))
+    assert len(snapshot.manifests.samples) < len(snapshot.manifests)
+    assert "_all" not in vars(snapshot.manifests)
 
 
 @pytest.mark.parametrize("autoscale", ["off", "auto", "cluster-autoscaler"])

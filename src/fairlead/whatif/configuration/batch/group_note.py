@@ -22,7 +22,7 @@ def group_notes(initial: Collection[Manifest]) -> Iterator[str]:
 
     upstream: volcano: docs/design/delay-pod-creation.md
     """
-    of_volcano = [one for one in initial if _is_of_volcano(one)]
+    of_volcano = [one for one in samples(initial) if _is_of_volcano(one)]
     if not of_volcano:
         return
     # Imported only when needed, because most clusters have no Volcano.
