@@ -19,10 +19,10 @@ class Measurement(Struct, frozen=True):
     peak resident set size of the process. `virtual_seconds_per_second` is the ratio of simulated to
     real time, for workloads that simulate a day.
 
-    The last three fields are None for Outage, WhatIf and autoscaling workloads. `growth_mib` is
-    the part of `peak_mib` that the measured pods added. `first_cycle_ms` is the CPU time of the
-    first scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of the CPU times
-    of all later measured cycles or sessions.
+    `growth_mib` is the part of `peak_mib` that the measured pods added. `first_cycle_ms` is the CPU
+    time of the first scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of
+    the CPU times of all later measured cycles or sessions. These three fields are None for Outage,
+    WhatIf and autoscaling workloads.
     """
 
     workload: str

@@ -114,8 +114,9 @@ class ChangeOptions:
         str,
         named(
             "NODE",
-            "With --add-nodes: give the new nodes the labels, taints and size of this node. Of "
-            "several nodes (NODE,NODE), such as one of each zone, each is copied in turn.",
+            "With --add-nodes: give the new nodes the labels, taints and size of this node. If "
+            "you name several nodes (NODE,NODE), for example one of each zone, the new nodes are "
+            "copies of them in turn.",
         ),
     ] = ""
     instance_type: Annotated[

@@ -2,7 +2,8 @@
 
     being deleted            the Node has a deletionTimestamp
     by Cluster Autoscaler    a taint with the time at which the removal began
-    by Karpenter             the taint karpenter.sh/disrupted, until the NodeClaim is deleted
+    by Karpenter             the taint karpenter.sh/disrupted. When Karpenter deletes the NodeClaim,
+                             the Node is being deleted, too (first line)
     by the cloud provider    a taint that announces the end of the machine, for example the
                              interruption of a spot machine (STOPPED_BY_PROVIDER)
 
