@@ -135,7 +135,7 @@ def experiments_of(
         else with_batch(changed, new, changed.steps),
         script.drain,
         (
-            *batch_notes(new, without.batch, snapshot.manifests, without.scheduler),
+            *batch_notes(new, without.batch, snapshot.manifests, without.scheduler, changed.steps),
             *script.notes,
             *failed_notes,
             *about_new_nodes,

@@ -255,9 +255,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         with named_by(path, "settings.batch"):
             batch = replace(batch, source=_path_in(folder, settings.batch, *SHIPPED, SINGLE_PODS))
             found = with_batch(experiment, batch, experiment.steps)
-    return replace(
-        found, notes=(*batch_notes(batch, found.batch, initial, scheduler), *found.notes)
-    )
+    notes = batch_notes(batch, found.batch, initial, scheduler, experiment.steps)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:

@@ -92,16 +92,18 @@ def batch_notes(
     config: BatchConfig | None,
     initial: Iterable[Manifest],
     scheduler: SchedulerConfig,
+    steps: Iterable[ScriptedStep] = (),
 ) -> Iterator[str]:
     """Yield notes about pods that the real cluster may schedule by rules other than `config`.
 
-    Also yield the notes about PodGroups of Volcano (`group_notes`).
+    Also yield the notes about PodGroups of Volcano (`group_notes`). `steps` create the later pods
+    of these groups.
     """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
     if options.source != SINGLE_PODS:
         yield from _single_pod_notes(config, initial, scheduler)
-        yield from group_notes(initial)
+        yield from group_notes(initial, _created(steps))
 
 
 def _single_pod_notes(

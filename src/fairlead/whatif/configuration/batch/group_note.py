@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from fairlead.api.json import Json, mapping
+from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import joined, listed
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.validation.core.pod.spec import template_view
 from fairlead.engine.batch.info.group import KIND, group_name
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -17,8 +19,12 @@ _VOLCANO: Final = "scheduling.volcano.sh"
 _IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
 
 
-def group_notes(initial: Collection[Manifest]) -> Iterator[str]:
+def group_notes(
+    initial: Collection[Manifest], created: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[str]:
     """Yield notes about the PodGroups of Volcano in `initial` that have not started.
+
+    `created` are the objects that are created during the simulation, among them pods of groups.
 
     upstream: volcano: docs/design/delay-pod-creation.md
     """
@@ -34,6 +40,7 @@ def group_notes(initial: Collection[Manifest]) -> Iterator[str]:
     named = {
         (one.ref.namespace, group_name(one.pod)) for one in samples(initial) if one.kind is POD
     }
+    named.update(_groups_of(created))
     if empty := [one for one in waiting if (one.ref.namespace, one.ref.name) not in named]:
         groups = "1 PodGroup has" if len(empty) == 1 else f"{len(empty)} PodGroups have"
         yield (
@@ -46,6 +53,20 @@ def group_notes(initial: Collection[Manifest]) -> Iterator[str]:
     }
     if fields := [f"{field} ({_listed(found)})" for field, found in ignored.items() if found]:
         yield f"These fields of PodGroups have no effect here: {joined(fields)}."
+
+
+def _groups_of(created: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield (namespace, group) for each pod, and for each pod template, in `created`."""
+    for one in created:
+        template = mapping(one, "spec").get("template")
+        if isinstance(template, dict):
+            pod = template_view("", template)
+        elif one.get("kind") == POD.kind:
+            pod = template_view("", dict(one))
+        else:
+            continue
+        if isinstance(pod, Pod):
+            yield mapping(one, "metadata").get("namespace", ""), group_name(pod)
 
 
 def _is_of_volcano(one: Manifest) -> bool:

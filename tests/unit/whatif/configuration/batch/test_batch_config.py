@@ -181,6 +181,19 @@ def test_a_note_names_groups_whose_pods_volcano_has_not_created(ask, make, gang)
     assert not any("no pods yet" in note for note in answer.changed.notes)
 
 
+def test_groups_whose_pods_the_change_creates_are_not_said_to_lack_pods(ask, make, gang):
+    (_, pod), (_, template) = gang("one", 1), gang("two", 1)
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
+    template["spec"]["restartPolicy"] = "Never"
+    job["spec"] = {"template": {field: template[field] for field in ("metadata", "spec")}}
+    job["spec"]["template"]["metadata"].pop("uid", None)
+    waiting = [
+        {**group(name, 1), "status": {"phase": "Pending"}} for name in ("one", "two", "three")
+    ]
+    answer = ask([make.node("n"), *waiting], apply=(pod, job))
+    assert [note for note in answer.changed.notes if "no pods yet (default/three)" in note]
+
+
 @pytest.mark.parametrize(
     ("minimum", "field", "noted"),
     [
