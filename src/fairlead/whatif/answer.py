@@ -34,8 +34,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     ran once with each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds
     with which it occurs; it is () for one seed. `start_times` are the simulated start times of pods
     that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
-    suggestions for the user, the most important first. `causes` are the first notes of the answer
-    if they explain why pods wait or stay pending.
+    suggestions for the user, the most important first. `causes` are the notes that explain why pods
+    wait or stay pending; they come before all other notes of the answer.
     """
 
     source: str
@@ -79,8 +79,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_labels(self) -> tuple[str, ...]:
         """The label keys that divide the nodes into pools; () if there are none.
 
-        These are the label by which the change selects nodes, else the labels of managed node
-        pools, else the zone label if the cluster loses a zone.
+        The label by which the change selects nodes is used. If there is none, the labels of
+        managed node pools are used; without these, the zone label if the cluster loses a zone.
         """
         if self.change.node_label:
             return (self.change.node_label,)

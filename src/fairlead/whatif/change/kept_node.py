@@ -23,10 +23,11 @@ from fairlead.whatif.snapshot.samples import samples
 def named_nodes(
     change: ClusterChange, script: ChangeScript, initial: Iterable[Manifest]
 ) -> list[str]:
-    """Return the nodes in `initial` that `change` names, sorted. `script` are its steps.
+    """Return the nodes in `initial` that `change` names, sorted.
 
-    These are the nodes that it edits, applies, drains, cordons, fails or deletes. A label selector
-    names a node only if it has the form `kubernetes.io/hostname=NODE`.
+    A change names the nodes that it edits, applies, drains, cordons, fails or deletes. A label
+    selector names a node only if it has the form `kubernetes.io/hostname=NODE`. `script` contains
+    the steps of `change`.
     """
     failures, deleted = change.failures, deleted_nodes(change.delete)
     stated = [*change.drain, *change.cordon, *failures.fail_node, *deleted]

@@ -71,9 +71,10 @@ class _VolcanoJob(Struct):
 
 
 def gang_of(one: Manifest) -> Iterator[Json]:
-    """Yield the PodGroup and the Jobs that stand for the Job `one` of Volcano, if it is one.
+    """Yield the PodGroup and the Jobs that stand for `one`, a Job of Volcano.
 
-    Raises InputError for a Job that Volcano's admission webhooks refuse.
+    Yields nothing if `one` is another object. Raises InputError for a Job that Volcano's admission
+    webhooks refuse.
     """
     if (one.kind.group, one.kind.kind) != (GROUP, JOB.kind):
         return

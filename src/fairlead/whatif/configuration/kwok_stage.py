@@ -16,7 +16,7 @@ The key of a selector's requirement is a path, in jq's syntax, to a field of the
 spec or status. The status is the one that the pod has before the stage takes effect.
 
 If a stage has a jitter duration that is longer than its duration, its delay is a random time
-between the two, all equally likely. A shorter jitter duration is itself the delay.
+between the two; all these times are equally likely. A shorter jitter duration is itself the delay.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """

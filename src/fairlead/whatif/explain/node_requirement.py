@@ -1,4 +1,4 @@
-"""Explains which required labels no node has, and which taints keep a pod off the other nodes.
+"""Explains which required labels no node has, or which taints keep a pod off suitable nodes.
 
 The scheduler says only how many nodes do not match the pod's node affinity, or have untolerated
 taints. It names neither the label or taint, nor the values that the label has.
@@ -31,11 +31,11 @@ Labels = Mapping[str, str]
 
 
 def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
-    """Yield sentences about labels and tolerations without which `pod` fits no node.
+    """Yield sentences about the labels or taints because of which `pod` fits no node.
 
-    `pod` fits no node. If no node matches its nodeSelector and required node affinity, the
-    sentences name the labels that no node has. Otherwise, if the pod would fit nodes that are in
-    service without their taints, a sentence names these taints.
+    If no node matches its nodeSelector and required node affinity, the sentences name the labels
+    that no node has. Otherwise, if nodes in service would fit if they had no taints, a sentence
+    names these taints. `pod` must be a pod that fits no node.
     """
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
     spec = pod.pod.spec

@@ -108,9 +108,10 @@ class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
-    not Ready and nodes that an extender rejected have no remedy. Remedies are searched for at most
-    REMEDIES_MAX of the other infeasible nodes; `exceeds_remedies_max` is set if there are more.
-    `too_small` explains, by node, why nodes are too small for the pod even without other pods.
+    not Ready and nodes that an extender rejected have no remedy. The search for remedies covers at
+    most REMEDIES_MAX of the other infeasible nodes; `exceeds_remedies_max` is set if there are
+    more. `too_small` explains, by node, why nodes are too small for the pod even without other
+    pods.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is None
@@ -424,9 +425,9 @@ def _remedies(
 ) -> tuple[dict[str, Remedy], bool]:
     """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
-    The smallest remedies come first. Remedies are searched for at most REMEDIES_MAX nodes: those
-    that lack the smallest part of the pod's requests. No remedy drops an entry of `selector` from
-    the pod's nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
+    The smallest remedies come first. The search covers at most REMEDIES_MAX nodes: those that lack
+    the smallest part of the pod's requests. No remedy drops an entry of `selector` from the pod's
+    nodeSelector. The pod of a DaemonSet has a remedy only for its own node.
     """
     table, found = built.framework.cluster.table, {}
     own = target_node(pod.pod) if is_daemon_pod(pod.pod) else ""

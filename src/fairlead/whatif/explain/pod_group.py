@@ -24,7 +24,7 @@ class PodGroupTrial(Struct, frozen=True):
     """Whether the PodGroup `group` can start; `note` says so in sentences.
 
     `waiting` is the number of the group's unscheduled pods. `fitting` is the number of those pods
-    that fit together. `victims` are the pods that the group would preempt, as a whole, to start.
+    that fit together. `victims` are the pods that the group as a whole would preempt to start.
     """
 
     group: str

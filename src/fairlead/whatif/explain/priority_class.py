@@ -1,8 +1,8 @@
 """Explains PriorityClasses: which pods use them, and which pods may preempt which.
 
-A pod may preempt the pods on nodes that have a lower priority, unless its preemptionPolicy is
-Never. Preemption avoids victims whose removal violates a PodDisruptionBudget, but does not spare
-them if there is no other way.
+A pod may preempt bound pods of a lower priority, unless its preemptionPolicy is Never. Preemption
+avoids victims whose removal violates a PodDisruptionBudget, but does not spare them if there is no
+other way.
 
 Admission sets the priority of a pod when the pod is created. So existing pods can have another
 priority than their class, which may have been deleted and created again with another value.

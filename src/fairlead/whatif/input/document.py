@@ -58,8 +58,8 @@ class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, it contains the items of the value as texts, and `value` has an empty list
-    of items. `text` is the content of the file, or empty. `place` is "document N" if the file
-    contains several documents, otherwise "".
+    of items. `text` is the content of the file; it is empty if the reader has not kept the content.
+    `place` is "document N" if the file contains several documents, otherwise "".
     """
 
     source: str

@@ -88,9 +88,9 @@ def new_nodes_for(
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes of another run; pods that a node runs in that run also
-    count as its pods. A node without such pods is suitable only if it has no taints, and no rule
-    such as affinity is among the reasons of the `pending` pods. If `spread_counts` is False,
-    topology spread does not count as such a rule: a zone without pods may admit them.
+    count as its pods. A node without pods of these workloads is suitable only if it has no taints,
+    and no rule such as affinity is among the reasons of the `pending` pods. If `spread_counts` is
+    False, topology spread does not count as such a rule: a zone without pods may admit them.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)

@@ -39,9 +39,9 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     later. If possible, the copies also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods. If the nodes are in several zones and pods
-    may need one of them, or if a spread constraint keeps pods off nodes, new nodes are suggested
-    only if a trial shows that fewer pods wait.
+    nodes, a rolling drain is suggested for such pods. If there are several zones and rules or
+    volumes may keep the pods off one of them, or if a spread constraint keeps pods off nodes, new
+    nodes are suggested only if a trial shows that fewer pods wait.
 
     If the question adds nodes already, more copies of the node that the question copies are
     suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would

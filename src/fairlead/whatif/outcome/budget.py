@@ -35,8 +35,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `needed` and
     `lowest_healthy` are as in BudgetHistory, for the run with the change. `allowed` is the number
-    of disruptions allowed at the start. If the rule is new, evictions by the change at that instant
-    are already subtracted; otherwise they are not.
+    of disruptions allowed at the start, which is the instant of the change. If the rule is new, the
+    evictions that the change makes at this instant are already subtracted; otherwise they are not.
 
     `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
     evicted after a refusal, `blocked` pods could not be evicted at all, and `breaches` were

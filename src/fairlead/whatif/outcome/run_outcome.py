@@ -463,7 +463,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def has_long_waits(self) -> bool:
         """Whether a pod got its node only after WAITED_MIN or more, and no autoscaler acted.
 
-        The waits then need a table of their own. The section on an autoscaler contains them.
+        The waits then need a table of their own. If an autoscaler acted, the section on the
+        autoscaler contains the waits.
         """
         return self.autoscaling is None and waiting_times(self.waits).longest >= WAITED_MIN
 

@@ -3,8 +3,8 @@
 During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
 at rest, so its budget may refuse evictions that it soon allows again.
 
-Activity that has lasted for longer than ten minutes is not in progress: for example, a pod waits
-for a volume that cannot be mounted.
+Activity that has lasted for longer than ten minutes does not count: for example, a pod waits for a
+volume that cannot be mounted.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Refusal(Struct, frozen=True):
 
     `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
     it can advise to add a node like one of them, or say that no node is large enough. It is "" if
-    no change was searched or found.
+    no change was found, or if none was searched for.
     """
 
     plugin: str
@@ -164,8 +164,8 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     """Return the reasons why nodes refuse `pod` now, the reason of the most nodes first.
 
     If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
-    that lets a node with this reason take the pod. Changes are searched for at most REMEDIES_MAX of
-    the nodes that can start pods: those that lack the smallest part of the pod's requests. If no
+    that lets a node with this reason take the pod. The search covers at most REMEDIES_MAX of the
+    nodes that can start pods: those that lack the smallest part of the pod's requests. If no
     change is found for any reason, adding a node is tried (`find_new_node`). If all nodes are too
     small for the pod, each `change` says so.
     """

@@ -40,9 +40,10 @@ class PhasesInTurn:
         self._ended = mmap(-1, 1)  # the number of phases that have ended, shared by all processes
 
     def phase(self, number: int, name: str, total: int = 0) -> Progress:
-        """Return the progress of the phase `name`, for its process; the first `number` is 0.
+        """Return the Progress to which the process of the phase `name` reports.
 
-        The phase has `total` parts (0: unknown).
+        `number` is the position of the phase, and 0 for the first one. The phase has `total` parts
+        (0: unknown).
         """
         return _PhaseInTurn(self._progress, self._ended, number, name, total)
 

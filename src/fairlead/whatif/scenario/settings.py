@@ -191,8 +191,8 @@ def provider_of(
 ) -> ProviderSettings:
     """Return the settings of the simulated provider, with its `outages`.
 
-    They are empty if `settings` say that no autoscaler runs. Raises InputError, which names the
-    scenario `source`.
+    If `settings` say that no autoscaler runs, return DEFAULT_PROVIDER. Raises InputError, which
+    names the scenario `source`.
     """
     if settings.is_autoscaler_off:
         return DEFAULT_PROVIDER

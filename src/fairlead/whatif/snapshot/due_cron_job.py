@@ -27,8 +27,8 @@ def due_cron_jobs(
 ) -> Iterator[tuple[str, CronJob, Schedule]]:
     """Yield (key, CronJob, its schedule) of those in `manifests` that are due in a period of time.
 
-    They are due at least once after `start` and not after `end`. Suspended and invalid CronJobs are
-    left out, because they create no Jobs.
+    The period begins after `start` and includes `end`. Suspended and invalid CronJobs are left out,
+    because they create no Jobs.
     """
     for one in samples(manifests):
         if one.kind is not CRON_JOB:

@@ -200,8 +200,8 @@ class Manifest(Struct, frozen=True):
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.
 
-        Replicas are pods of one workload that differ only in name, uid, version, node, pinned node,
-        addresses, times and volume names.
+        Replicas are pods of one workload that differ only in name, uid, version, node, addresses,
+        times, volume names, and the node to which their node affinity pins them.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):

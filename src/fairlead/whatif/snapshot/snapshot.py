@@ -107,7 +107,7 @@ def read_dump(
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Disable garbage collection within the `with` block, which reads a snapshot.
+    """Disable Python's garbage collector within the `with` block, which reads a snapshot.
 
     Collections would find little to free, because the objects of the snapshot are kept.
 

@@ -40,7 +40,7 @@ class Variation(Protocol):
         ...
 
     def apply(self, scenario: Json, value: Any) -> Json | None:
-        """Return a copy of `scenario` in which the parameter has `value`.
+        """Return a copy of `scenario` in which the parameter of this variation has `value`.
 
         Returns None if `scenario` does not allow this value. Raises InputError.
         """

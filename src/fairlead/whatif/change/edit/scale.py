@@ -53,8 +53,8 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
     """Return a hint that names an object of `kinds` that `owner` controls; "" if there is none.
 
-    Of several such objects, the hint names the one with the most replicas. A custom resource, such
-    as a DeploymentConfig of OpenShift, owns its pods through a workload.
+    Of several such objects, the hint names the one with the most replicas. Example: `owner` is a
+    DeploymentConfig of OpenShift, and the hint names its ReplicationController.
     """
     owned = [
         one for kind in kinds for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
@@ -68,8 +68,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 
     The note names the workload's HorizontalPodAutoscaler and the autoscaler's owner, if it has one.
     An autoscaler without an owner is not named if `replicas` is 0, because it does not scale a
-    workload with 0 replicas. If no autoscaler is named, the note names the Deployment or the custom
-    resource that owns the workload.
+    workload with 0 replicas; an owner such as a ScaledObject of KEDA may. If no autoscaler is
+    named, the note names the Deployment or the custom resource that owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller

@@ -57,10 +57,10 @@ class GroupOutcome(Struct, frozen=True):
 class AutoscalingOutcome(Struct, frozen=True):
     """The effects of a node autoscaler in a run.
 
-    `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the
-    reasons why they are not removed. `undelivered` counts, by group or NodePool, machines that the
-    provider lacked. `earlier` are the transitions before the change; the other fields do not
-    include them.
+    `transitions` are the additions and removals of nodes. `waiting` maps pods to the reasons why
+    they trigger no scale-up. `staying` maps nodes to the reasons why they are not removed.
+    `undelivered` counts, by group or NodePool, machines that the provider lacked. `earlier` are the
+    transitions before the change; the other fields do not include them.
     """
 
     autoscaler: str

@@ -48,10 +48,10 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     """Raise InputError if the cluster cannot have the failures in `survival`.
 
-    `zones` has the zone of each node, or "" for a node without a zone. If a zone fails, some node
-    must have a zone. The number of nodes that fail may be at most the number of nodes in the file.
-    Up to 10 nodes are always accepted, because the file may describe only a part of the cluster,
-    for example one node of each pool.
+    `zones` has the zone of each node, or "" for a node without a zone. If `survival` includes the
+    loss of a zone, some node must have a zone. The number of nodes that fail may be at most the
+    number of nodes in the file. Up to 10 nodes are always accepted, because the file may describe
+    only a part of the cluster, for example one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

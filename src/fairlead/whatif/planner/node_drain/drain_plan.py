@@ -90,8 +90,8 @@ class DrainPlan(Struct):
     that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
     drained alone, with all other nodes in service. `returnable` are the nodes that no single change
     unblocks, but that could be drained if they returned to the cluster afterwards. Their pods would
-    wait for them. `faster` is the run of an upgrade at a faster pace than the one that was asked
-    for.
+    wait for them. `faster` is the run of an upgrade at a faster pace than that of `runs`; None if
+    no faster pace was simulated.
     """
 
     nodes: tuple[str, ...]

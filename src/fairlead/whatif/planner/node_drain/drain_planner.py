@@ -186,8 +186,8 @@ class DrainPlanner:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
         Three obstacles are found: a kubelet that does not answer (`_never_ends_pods`), budgets that
-        refuse an eviction (`budget_blockers`), and terminating pods that stay forever (`_kept`). A
-        drain waits for these pods without end.
+        refuse an eviction (`budget_blockers`), and terminating pods that stay forever (`_kept`):
+        kubectl drain waits for these terminating pods without end.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []

@@ -72,7 +72,7 @@ def is_stuck(pod: Pod, node: Node | None, at: Instant) -> bool:
 def stuck_words(pod: Pod) -> str:
     """Return words that say why `pod`, which is stuck, is still there.
 
-    Several pods can share the words, so they have no subject.
+    The words have no subject, because several pods can share them.
     """
     return f"not stopped, although the grace period ended at {pod.metadata.deletion_timestamp}"
 

@@ -1,4 +1,4 @@
-"""LoadedTracks: makes the PodTracks and PodEnds of loaded replicas when they are needed.
+"""LoadedTracks: makes the PodTracks and PodEnds of the dump's replicas when they are needed.
 
 A PodTrack is the record of a pod during a run, and a PodEnd is the state of a pod at the end. The
 PodEnds of replicas that run at the start differ only in name, node and creation time. They are made

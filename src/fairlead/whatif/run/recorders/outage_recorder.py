@@ -347,8 +347,8 @@ class OutageRecorder(Struct):
     def own_pod_keys_on(self, node: str) -> Iterator[str]:
         """Yield `namespace/name` of each existing pod on `node`.
 
-        A replacement has its own name here, not that of the pod that it replaces. No views of
-        loaded pods are built.
+        A replacement has its own name here, not that of the pod that it replaces. Pods of the dump
+        are not decoded for their names.
         """
         yield from self._loaded.get(node, ())
         for uid in self._on_node.get(node, ()):

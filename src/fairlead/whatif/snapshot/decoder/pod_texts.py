@@ -86,8 +86,8 @@ Item = TypeVar("Item")
 class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
-    `makes_replicas` is True if these pods differ only in name, uid, version, node, pinned node,
-    addresses, times and volume names.
+    `makes_replicas` is True if these pods differ only in name, uid, version, node, addresses,
+    times, volume names, and the node to which their node affinity pins them.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
