@@ -4,8 +4,8 @@ Pods without a known run time are assumed to keep running. So each Job or pod th
 would exceed its deadline and fail. Jobs and pods that already run when the dump is taken keep their
 deadlines, because these deadlines apply in both runs, with and without the change.
 
-The deadline is removed from Jobs. It stays in pods, because quotas with the scope Terminating count
-only pods with a deadline, but the simulated kubelets ignore it.
+The deadline is removed from Jobs. In pods it stays, because quotas with the scope Terminating count
+only pods with a deadline. The simulated kubelets ignore the deadline of these pods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the objects that a what-if deletes together with an object: the contents of a Namespace.
+"""Deletions of a what-if: the contents of deleted Namespaces, and notes about delayed deletions.
 
 The deletion of a Namespace is refused if it contains a pod whose owner is unknown, because that
 owner would create a replacement.

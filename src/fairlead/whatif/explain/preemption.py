@@ -18,7 +18,8 @@ from fairlead.engine.state.pod_info import PodInfo
 def awaited_victims(preemptor: PodInfo, pods: Iterable[PodInfo]) -> list[PodInfo]:
     """Return the terminating victims, among `pods`, for which the pending `preemptor` waits.
 
-    They are on its nominated node; the result is empty if it has no nominated node.
+    The victims are on the nominated node of `preemptor`; without a nominated node, the result is
+    empty.
     """
     node = preemptor.pod.status.nominated_node_name
     if not node or preemptor.pod.spec.node_name:

@@ -52,8 +52,8 @@ class DecodedItem(Struct, frozen=True):
 class ItemTexts(Protocol):
     """Items that contain the texts of objects.
 
-    They can be iterated over several times, and each time may yield new copies. An item has the
-    text of one object, or is a `TemplateRows` with the texts of several neighbouring pods of a
+    The items can be iterated over several times; each iteration may yield new copies. An item has
+    the text of one object, or is a `TemplateRows` with the texts of several neighbouring pods of a
     snapshot file.
     """
 

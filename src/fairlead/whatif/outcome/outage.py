@@ -255,8 +255,9 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
     them run as new pods, `back_with_node` of them run again on the returned node, and the remaining
-    pods are `lost`. `preempted` are the pods that were preempted to make room for replacements. A
-    first or last instant is None if there was no such event.
+    pods are `lost`. `preempted` are the pods that were preempted to make room for replacements.
+    `first_eviction_at` and `last_eviction_at` are None if no pod was evicted; `first_back_at` and
+    `last_back_at` are None if no pod came back.
     """
 
     concerned: int

@@ -154,12 +154,12 @@ def object_error(
 ) -> ObjectError:
     """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
-    `update_revision` returns the name of the newest revision of a StatefulSet, by its uid, and ""
-    for other owners.
-
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
     not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and
     Job.
+
+    `update_revision` returns the name of the newest revision of a StatefulSet, by its uid, and ""
+    for other owners.
     """
     kind_name, _, key = subject.partition(" ")
     namespace, _, name = key.partition("/")

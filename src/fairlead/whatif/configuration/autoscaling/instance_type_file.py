@@ -92,11 +92,11 @@ class StatedType(Struct, frozen=True):
     `capacity` is the size of the machine. `is_of_nodes` is set if no file states the size, so that
     `capacity` is the size of an existing node. `allocatable` are the allocatable amounts that the
     file states; `with_allocatable` adds those that follow from an existing node. Of a resource
-    without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is
-    the maximum number of pods on a node in AWS that follows from the network interfaces of the
-    machine, 0 if unknown. `systems` are the operating systems that the file states; providers'
-    tools list none, because the image of a machine decides. `labels` are further labels of its
-    nodes; "" means that the nodes do not have the label.
+    without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is the
+    maximum number of pods on a node in AWS that follows from the network interfaces of the machine,
+    0 if unknown. `systems` are the operating systems that the file states; providers' tools list
+    none, because the image of a machine decides. `labels` are further labels of its nodes; "" means
+    that the nodes do not have the label.
     """
 
     name: str

@@ -94,9 +94,10 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
 def new_shortages(
     without: Iterable[PodAutoscalerOutcome], changed: Iterable[PodAutoscalerOutcome]
 ) -> list[tuple[PodAutoscalerOutcome, ReplicaShortage]]:
-    """Return the autoscalers of the run `changed` that propose too much because of the change.
+    """Return the autoscalers of the run `changed` that lack replicas because of the change.
 
-    They propose more than maxReplicas for at least `LONGER` longer than in the run `without`.
+    Their metrics propose more than maxReplicas for at least `LONGER` longer than in the run
+    `without`.
     """
     before = {one.autoscaler: one.shortage for one in without}
     found = []

@@ -3,9 +3,8 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-A node that no pod may enter, because of its taints, supplies only what the pods on it request. For
-example, a virtual node can state thousands of cores, but only the pods that tolerate its taint can
-use them.
+A node whose taints keep off all of the pods supplies only what the pods on it request. For example,
+a virtual node can state thousands of cores, but only pods that tolerate its taint can use them.
 """
 
 from __future__ import annotations
