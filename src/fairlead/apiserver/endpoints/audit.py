@@ -98,8 +98,8 @@ def audit_line(
 ) -> bytes:
     """Return the audit log line for a request with the response `answer` at `now` (ns since 1970).
 
-    The request's header audit-id becomes the auditID. `level` applies to the requests for which
-    `level_of` returns it.
+    The request's header audit-id becomes the auditID. `level` applies only to writes of resources
+    that are not confidential (`level_of`); all other lines have the level Metadata.
     """
     code = 200 if isinstance(answer, Watch) else answer.status
     audit_id, verb = request.headers.get(AUDIT_ID, ""), request.method.lower()

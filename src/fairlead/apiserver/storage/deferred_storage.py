@@ -122,7 +122,8 @@ class DeferredStorage(Storage):
     def remove_deferred(self, kind: Kind, key: Key, versions: int) -> bool:
         """Remove an object without building its value; the version advances by `versions`.
 
-        Listeners are not called, and False is returned, as in `replace_deferred`.
+        As in `replace_deferred`, listeners are not called, and the result is False if nothing is
+        removed because this storage logs changes, indexes pods or is full.
         """
         if not self._may_skip_listeners:
             return False
