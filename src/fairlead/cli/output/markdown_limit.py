@@ -25,7 +25,7 @@ def within_limit(
 ) -> str:
     """Return the lines of an answer as one text of at most CHARACTERS_MAX characters.
 
-    `tables` returns the lines of the tables if each has at most the given number of rows. The
+    `tables(rows_max)` returns the lines of the tables, each table with at most `rows_max` rows. The
     result exceeds the limit only if the tables are too long even without rows.
     """
     head, all_notes = _cut(head, _HEAD_MAX, "lines"), _length(notes)
