@@ -27,7 +27,8 @@ class DumpedTemplate(Protocol):
     """Makes the views and JSON values of similar objects, which is faster than decoding texts.
 
     If `makes_replicas` is True, the objects are pods that differ only in name, uid, version, node,
-    addresses, times, the names of their volumes, and the node to which they are pinned.
+    addresses, times, the names of their volumes, and the node to which their node affinity pins
+    them.
     """
 
     makes_replicas: bool
