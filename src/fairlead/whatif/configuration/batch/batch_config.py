@@ -96,8 +96,8 @@ def batch_notes(
 ) -> Iterator[str]:
     """Yield notes about pods that the real cluster may schedule by rules other than `config`.
 
-    Also yield the notes about PodGroups of Volcano (`group_notes`). `steps` create the later pods
-    of these groups.
+    Also yield the notes about PodGroups of Volcano (`group_notes`). Besides the pods in `initial`,
+    these groups have the pods that `steps` create.
     """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
