@@ -74,8 +74,9 @@ def crop_nodes(
     3. the empty nodes of the remaining groups
     4. the nodes to drain in the remaining groups
 
-    Within a step, groups keep the order in which they first appear in `chosen`. Steps 1 and 2 end
-    at the first group for which the budget is too small.
+    Within a step, groups keep the order in which they first appear in `chosen`. Steps 1 and 2 each
+    end at the first group with more nodes than may still be deleted. Exception: the very first
+    group that is taken may have more nodes, if at least one node may still be deleted.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)
