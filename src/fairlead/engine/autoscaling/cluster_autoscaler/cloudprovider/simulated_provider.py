@@ -67,8 +67,9 @@ _GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
-    A Node belongs to the group if it has all `labels`, and each of the `annotations` with one of
-    its values; new nodes have the first value. At least one label or annotation must be given.
+    A Node belongs to the group if it has all `labels` and `annotations`. `annotations` contains the
+    possible values of each annotation; a Node must have one of them, and new nodes have the first.
+    At least one label or annotation must be given.
     `template` is a Node of the group's first zone as JSON; it is None if nothing is known about the
     group's nodes. `other_zones` contains one Node as JSON for each further zone of the group.
     `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
@@ -176,8 +177,8 @@ class SimulatedNodeGroup:
     def decrease_target_size(self, delta: int, now: Instant) -> None:
         """Add `delta`, a negative number, to the target size.
 
-        Removes as many machines as the target size falls: the newest of those that have no Node
-        yet. Raises ProviderError if there are fewer such machines.
+        Removes the newest -`delta` machines that have no Node yet. Raises ProviderError if there
+        are fewer such machines.
         """
         waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
         existing = len(self.machines) - len(waiting)

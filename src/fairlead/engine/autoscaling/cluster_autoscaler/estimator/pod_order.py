@@ -1,6 +1,7 @@
 """The order in which equivalence groups are packed, and the group that is packed on the fast path.
 
-The number of nodes that the group on the fast path needs is calculated from the first new node.
+On the fast path, only the first new node is simulated. The number of nodes that the group needs is
+calculated from the number of pods that fit this node.
 
 upstream: estimator/decreasing_pod_orderer.go, binpacking_estimator.go: determineBestPEGToFastpath
 """

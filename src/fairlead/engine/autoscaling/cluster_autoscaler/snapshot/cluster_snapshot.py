@@ -61,7 +61,7 @@ class SnapshotFork:
         self.is_committed = False
 
     def commit(self) -> None:
-        """Keep the changes after the end of the `with` block.
+        """Keep the changes of the fork when its `with` block ends.
 
         An outer fork may still revert them.
         """

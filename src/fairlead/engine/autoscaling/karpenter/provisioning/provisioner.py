@@ -402,10 +402,11 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return the pods, one for each DaemonSet, that a pass compares with existing nodes.
+        """Return one pod for each DaemonSet; `daemons_on` finds those that run on a node.
 
-        They are the pods of `daemons()` with the changes that `_compared_daemons` explains.
-        The result is the same list object until its pods change.
+        They are the pods of `daemons()` after the pass has compared them with the NodePools. The
+        comparison changes the pods; `_compared_daemons` explains how. The result is the same list
+        object until its pods change.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())

@@ -2,8 +2,9 @@
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
-places each on the first node with room for it. Pods have the same facts if they share one
-`PodFacts` object. Pods with the same facts are interchangeable, so they are placed by count:
+places each on the first node with room for it. Pods with equal specs share one `PodFacts` object,
+which contains what the pass reads from the spec; they "have the same facts". Such pods are
+interchangeable, so they are placed by count:
 
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left
@@ -137,7 +138,7 @@ class PlainPlacement:
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> PlacementResult:
-        """Place the common pods and the pods in `own`.
+        """Place the pods that every placement includes, and the pods in `own`.
 
         Nodes whose keys are in `leaving` take no pods.
         """
