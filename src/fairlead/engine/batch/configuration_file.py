@@ -148,8 +148,9 @@ class BatchConfig(Struct, frozen=True, kw_only=True):
 
     `schedule_period_s` is the minimum time between two sessions. `starvation_bound_s` is the time
     after which a waiting gang gets a reservation. `broken_gang_grace_s` is the time after which a
-    gang that runs with too few members is evicted. For both, None means never, as in kube-batch.
-    `extensions` may replace built-in plugins and actions.
+    gang that runs with too few members is evicted. `starvation_bound_s` and `broken_gang_grace_s`
+    can be None, which means never; kube-batch behaves like this. `extensions` may replace built-in
+    plugins and actions.
     """
 
     actions: tuple[str, ...]

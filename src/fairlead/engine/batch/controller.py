@@ -152,7 +152,10 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next session or preparation check, whichever comes first.
+        """Return the time of the next session or the next check of `Preparations`.
+
+        Of the two times, the earlier is returned. `Preparations` checks whether the volumes and
+        devices of tasks are ready.
 
         If something has changed since the last session, the next session is one period after the
         last session. Otherwise, the next session is at the time `wake_at` that the last session

@@ -86,8 +86,9 @@ class JobTable:
     def component_of(self, job: JobInfo) -> str:
         """Return the reportingController of events about the group of `job`.
 
-        It is the schedulerName of the job's pods. For a job without pods, it is the name that
-        Volcano uses. upstream: volcano/pkg/scheduler/util: GenerateComponentName
+        It is the schedulerName of the job's pods. For a job without pods, it is the name of this
+        scheduler, or "volcano" if this scheduler has several names.
+        upstream: volcano/pkg/scheduler/util: GenerateComponentName
         """
         names = self._ownership.scheduler_names
         pods = (task.info.pod for task in job.tasks.values())
