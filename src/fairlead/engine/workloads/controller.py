@@ -151,9 +151,10 @@ class Workloads:
         return self._pod_sets.observe(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed.
+        """Return the time of the next retry or follow-up (see `FollowUpPace`).
 
-        Changes of owners that wait for a follow-up are processed with this follow-up.
+        Returns 0 (immediately) if changes are unprocessed; changes of owners that wait for a
+        follow-up do not count. Returns None if there is nothing to do.
         """
         if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
             return IMMEDIATELY

@@ -84,9 +84,9 @@ class Rescale(Struct, frozen=True):
 
 
 class UnmetProposal(Struct, frozen=True):
-    """A time in which the metrics propose more replicas than maxReplicas.
+    """A period in which the metrics propose more replicas than maxReplicas.
 
-    `proposed` is the highest number that they propose in this time.
+    `proposed` is the highest number that they propose in this period.
     """
 
     begin: Instant

@@ -285,8 +285,9 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
     """Yield writes that complete the bindings of the Bound claims in `objects`.
 
-    The scheduler takes a claim without the annotation for unbound. The volume controller sets the
-    annotation again if a dump lacks it, for example because a program has removed annotations.
+    A binding is complete if the claim has the annotation pv.kubernetes.io/bind-completed; the
+    scheduler treats claims without it as unbound. The volume controller sets the annotation again
+    if a dump lacks it, for example because a program has removed annotations.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
     """
