@@ -97,8 +97,9 @@ class Feasibility(Struct, eq=False):
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
         """Limit the feasible nodes to those at `positions`; reject the nodes in `verdicts`.
 
-        `verdicts` maps the position of each rejected node to its verdict. A node that was feasible
-        and is in neither `positions` nor `verdicts` is excluded (NO_NODE).
+        A position is an index into `plan.rows`. `verdicts` maps the position of each rejected node
+        to its verdict. A node that was feasible and is in neither `positions` nor `verdicts` is
+        excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE

@@ -1,4 +1,4 @@
-"""FilterPoint and ScorePoint: call a plugin for one node, or for many nodes at once.
+"""FilterPoint and ScorePoint: call a plugin for one node, or once for many nodes.
 
 If a plugin implements only the method for one node, or only the method for many nodes, its
 FilterPoint or ScorePoint derives the other method. A third method evaluates one node for many

@@ -18,7 +18,7 @@ from fairlead.engine.nodelifecycle.period import Period
 
 
 class NodeRecord(Struct):
-    """The state of one node name.
+    """The state of a node, which is identified by its name.
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
     lease. `registered` is the Node as found by the pass that registered it. `health` is the saved

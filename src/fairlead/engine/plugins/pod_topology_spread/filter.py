@@ -101,7 +101,8 @@ class SpreadState:
     ) -> None:
         """Use `spread_state` to create instances.
 
-        `known` caches, for each PodClass, whether each constraint selects its pods.
+        `known` caches, for each PodClass (the pods with the same namespace and labels), whether
+        each constraint selects its pods.
         """
         self._namespace = namespace
         self._constraints = constraints

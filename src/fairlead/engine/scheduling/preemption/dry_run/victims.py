@@ -106,9 +106,11 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
     nominated to the node; they count as placed pods. Unlike a trial, this needs no second check
-    without the rivals: a preemptor that fits together with them also fits without them. `loaded`
-    has the facts of the pods without PodInfos. PodInfos are made only for the victims, or for all
-    pods of lower priority if budgets or their order matter.
+    without the rivals: a preemptor that fits together with them also fits without them.
+
+    `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. With the default
+    policy, PodInfos are made only for the victims if there are no budgets and all pods of lower
+    priority need equal resources. Otherwise, they are made for all pods of lower priority.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
