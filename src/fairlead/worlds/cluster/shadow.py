@@ -4,9 +4,10 @@
     a pod is nominated      check whether the pod fits any node, apply the update
     any other update        apply the update
 
-A shadow replaces an engine and issues no commands. It compares in the state before the update. The
-other scheduler may have decided in a different state, because two bindings may be observed in a
-different order from that of their decisions. This alone causes some of the reported differences.
+A shadow replaces an engine and issues no commands. It makes its decision with the state before the
+update. The other scheduler may have decided with a different state, because bindings may be
+observed in a different order than they were decided. This alone causes some of the reported
+differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, though not the best of all. This is possible if

@@ -65,9 +65,9 @@ class AdmissionGateway:
     ) -> PodWrite | None:
         """Return the description of `command`, a kubelet's status write.
 
-        The caller can pass the description to `copied`. `command` contains no container statuses
-        and IPs yet; `inputs` are the values from which `PodDetails` would make them. Returns None
-        if the write must go through webhooks and policies, or cannot be described.
+        The caller can pass the description to `copied`. `command` contains neither container
+        statuses nor IPs; `inputs` are the values from which `PodDetails` would make them. Returns
+        None if the write must go through webhooks and policies, or cannot be described.
         """
         if has_dynamic_admission(self._store.storage):
             return None

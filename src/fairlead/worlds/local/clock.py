@@ -49,7 +49,7 @@ class LocalClock:
         return now if self._limit is None else max(self._base, min(now, self._limit))
 
     def hold(self, limit: Instant | None) -> None:
-        """Stop the clock when it shows `limit`, or at once if it has passed `limit`.
+        """Stop the clock when it shows `limit`, or immediately if it has passed `limit`.
 
         The next call replaces the limit; None removes it. Jumps may pass the limit.
         """

@@ -1,4 +1,4 @@
-"""PodBindings: bindings that change the view of a pod at once and its JSON value later.
+"""PodBindings: bindings that change a pod's view immediately and its JSON value later.
 
 Admission runs as for the store's binding. The store performs a binding that it would refuse, and a
 binding that admission changes; see `ViewedPods` for other bindings that it performs.

@@ -1,4 +1,4 @@
-"""PodDeletions: graceful deletions that change the view of a pod at once and its JSON value later.
+"""PodDeletions: graceful deletions that change a pod's view immediately and its JSON value later.
 
 Performs the two steps in which most pods are deleted: a request marks a running pod, and when the
 pod has stopped, its kubelet removes it with a grace period of 0. Admission does not run, because no

@@ -1,4 +1,4 @@
-"""ViewedPods: changes the views of pods at once, and their JSON values when something reads them.
+"""ViewedPods: changes pods' views immediately, and their JSON values when something reads them.
 
 When a zone fails, tens of thousands of pods become unready; some are evicted and replaced, the
 others restart and become ready again. Controllers read the views of these pods, but hardly anything
