@@ -178,7 +178,8 @@ class RemainingObjects(Struct, frozen=True):
 class CollectionDeleted(Struct, frozen=True):
     """The answer to DeleteCollection.
 
-    `grace_period_s` is the longest grace period of the pods that are still running.
+    `remaining` are the objects that were not removed immediately. `grace_period_s` is the longest
+    grace period of those pods in the namespace that had not finished before the deletion.
     """
 
     command: DeleteCollection
