@@ -26,8 +26,10 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
     overrides it for some NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
     are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
-    is set, NodePools and NodeClaims are custom resources of the API server. The serial numbers of
-    machines begin after `first_serial`, as in `WorkloadsConfig`.
+    is set, NodePools and NodeClaims are custom resources of the API server. Serial numbers, from
+    which the names of new NodeClaims are generated, begin after `first_serial`. A process that
+    continues with stored objects must set it to a larger number than before, because otherwise
+    names repeat.
     """
 
     pools: tuple[NodePool, ...]

@@ -325,7 +325,7 @@ class SimulatedProvider:
         """Start to create `count` machines of `group`, each in the zone with the fewest machines.
 
         Only zones with capacity are used. If no zone has capacity now, the creation of the machines
-        fails after `_ERROR_AFTER`.
+        fails after 10 s.
         """
         templates = self._available(group.spec, now - self._start)
         zones = [_zone_of(group.spec.labels_of(one)) for one in templates]

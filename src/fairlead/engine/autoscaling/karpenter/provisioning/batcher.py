@@ -3,9 +3,9 @@
     trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
     window           opens at a new trigger; by default, closes one second after the last new
                      trigger, but at the latest ten seconds after the first
-    repetition       while a trigger is left, a pass runs 10 s after a change of the cluster
+    repetition       while there are triggers, a pass runs 10 s after a change of the cluster
 
-Upstream repeats passes every 10 s while a trigger is left, even if nothing changes. Here, the
+Upstream repeats passes every 10 s while there are triggers, even if nothing changes. Here, the
 passes without a change are skipped. The nominations that a skipped pass would renew are kept (see
 `renewed`).
 

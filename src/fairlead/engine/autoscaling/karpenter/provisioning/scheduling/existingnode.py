@@ -148,7 +148,7 @@ class ExistingNodes:
         self._with_room: dict[int, list[ExistingNode]] = {}  # by the id of a pod's facts
 
     def with_room(self, facts: PodFacts, leaving: Collection[str]) -> list[ExistingNode]:
-        """Return the nodes with room for a pod with `facts`.
+        """Return the nodes with room for a pod with the spec that `facts` describes.
 
         Nodes whose keys are in `leaving` are left out. `facts` must outlive this object.
         """
