@@ -387,7 +387,7 @@ class Cluster:
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
     def bound_shapes(self) -> Counter[Shape]:
-        """Return, for each shape, the number of its pods that have a node.
+        """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).
 
         Equal pods that were loaded together from a dump may all be counted under the shape of one
         of them, because they have equal requests.

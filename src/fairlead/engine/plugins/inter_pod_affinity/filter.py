@@ -141,7 +141,7 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod is added to `row` (`by` is 1) or removed from it (`by` is -1).
+        """Assume that a pod is added to the node at `row` (`by` is 1) or removed (`by` is -1).
 
         The pod has the class `pods` and the affinity terms `terms`.
         """

@@ -114,7 +114,7 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that a pod is added to `row` (`by` is 1) or removed from it (`by` is -1).
+        """Assume that a pod is added to the node at `row` (`by` is 1) or removed (`by` is -1).
 
         The pod has the class `pods`.
         """

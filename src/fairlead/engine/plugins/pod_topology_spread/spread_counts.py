@@ -31,8 +31,8 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
-    The arrays `labels`, `ids` and `included` hold a domain for each row, or ABSENT. `present` lists
-    the domains that occur in `included`, in ascending order.
+    The arrays `labels`, `ids` and `included` hold a domain, or ABSENT, for the node at each row of
+    the node table. `present` lists the domains that occur in `included`, in ascending order.
 
     - `labels`: the domain that the node's label names; ABSENT if the node lacks the label.
     - `ids`: the same as `labels`. But if `requires_all_keys` of `SpreadCounts` is False, nodes

@@ -47,7 +47,7 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """Return, for each row, whether a volume of `size` bytes can be provisioned there.
+        """Return, for the node at each row, whether it can get a new volume of `size` bytes.
 
         The volume is of the StorageClass `class_name`, whose CSI driver is `provisioner`.
 

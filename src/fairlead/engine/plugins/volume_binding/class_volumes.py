@@ -2,13 +2,14 @@
 
 Volumes are sorted by size, then by name. Volumes that only one node can reach, usually local disks,
 are matched in one array operation. The other volumes are grouped by the nodes that can reach them.
+A node is identified by its row in the node table.
 
     capacities[i], volumes[i]   sorted; position i identifies the volume
     is_free[i]                  the volume is Available, and neither bound nor assumed nor being
                                 deleted
-    _only_row[i]                the only row that can reach the volume, else NO_ROW
-    _reaches                    for each group of the other volumes: the rows that can reach the
-                                group (None for all rows), and the positions of its volumes
+    _only_row[i]                the row of the only node that can reach the volume, else NO_ROW
+    _reaches                    for each group of the other volumes: the rows of the nodes that can
+                                reach it (None for all rows), and the positions of its volumes
 """
 
 from __future__ import annotations

@@ -86,9 +86,9 @@ RESERVED: Final = NONE - 1
 class NodeVolumes(Struct, frozen=True):
     """Which nodes satisfy a pod's claims, and with which volumes.
 
-    `flags[row]` holds the reasons for which the row is rejected, as bits; `flags` is None if all
-    rows fit. `matches` are in the order in which claims were matched. `with_selected_node` are the
-    claims that are being provisioned.
+    `flags[row]` holds the reasons for which the node at `row` is rejected, as bits; `flags` is None
+    if all nodes fit. `matches` are in the order in which claims were matched. `with_selected_node`
+    are the claims that are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None
