@@ -32,8 +32,8 @@ class Defect(Enum):
     RECLAIM_NO_GANG = "reclaim-no-gang"
     # Reclaim evicts even if the task already fits somewhere.
     RECLAIM_BEFORE_IDLE = "reclaim-before-idle"
-    # Reclaim takes victims in no particular order. Switching it on or off has no effect: Fairlead's
-    # order, the least important first, is one of those that upstream may take.
+    # Reclaim takes victims in no particular order. This defect has no effect: Fairlead's order, the
+    # least important first, is one of those that upstream may take.
     RECLAIM_VICTIM_ORDER = "reclaim-victim-order"
     # Phase 2 of preempt runs for all queues each time phase 1 has run for a queue.
     PREEMPT_PHASE2 = "preempt-phase2"

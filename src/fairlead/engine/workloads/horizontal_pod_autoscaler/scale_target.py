@@ -57,7 +57,7 @@ class NoScaleError(ScaleError):
 class Scale(Struct, frozen=True):
     """The number of replicas of a workload, the selector of its pods, and its annotated load.
 
-    `ref` identifies the workload, and `path` leads to its number of replicas.
+    `ref` identifies the workload, and `path` is the path of the field with its replicas.
     """
 
     ref: ObjectRef
