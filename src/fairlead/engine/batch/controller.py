@@ -88,7 +88,7 @@ class Batch:
         self._note_change(has_changed=bool(changed) or _is_ours(stimulus))
         if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
             pod = stimulus.object
-            return self._send(self._preparations.left(pod.metadata.uid or pod.key))
+            return self._send(self._preparations.handle_deleted(pod.metadata.uid or pod.key))
         return []
 
     def _handle_outcome(

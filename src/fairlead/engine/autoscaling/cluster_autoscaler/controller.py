@@ -124,7 +124,7 @@ class ClusterAutoscaler:
                 self.autoscaler.actuator.handle_eviction_outcome(ref, problem, now)
             case CommandFailed(CreateObject() | PatchObject() as command, reason, _):
                 if command.target == self._status.ref:
-                    self._status.lost(exists=reason is not FailureReason.NOT_FOUND)
+                    self._status.forget_written(exists=reason is not FailureReason.NOT_FOUND)
                 self._observe_refusal(command, reason, now)
                 return []
             case CommandFailed(DeleteObject() as command, reason, _):
@@ -218,7 +218,7 @@ class ClusterAutoscaler:
         record = self.autoscaler.run_once(now)
         self.history.loop_done(record, self.autoscaler)
         if self._options.write_status_configmap:
-            self.autoscaler.commands += self._status.written(self._unneeded(), now)
+            self.autoscaler.commands += self._status.update_commands(self._unneeded(), now)
         result = self._result(record)
         is_steady = not has_changed and result == self._last
         self._last = result

@@ -200,7 +200,7 @@ class Preparations:
         tasks = (self._jobs.tasks.get(task_id) for task_id in group.members)
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
-    def left(self, pod_id: str) -> PreparationCommands:
+    def handle_deleted(self, pod_id: str) -> PreparationCommands:
         """Handle the deletion of the pod with the ID `pod_id`.
 
         The tasks that were dispatched together with this pod are still bound if their gang has

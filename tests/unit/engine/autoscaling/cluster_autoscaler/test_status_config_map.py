@@ -36,11 +36,11 @@ def text(command):
 
 def test_the_config_map_is_created_and_patched_if_more_than_the_probe_time_differs():
     one, _ = status()
-    [created] = one.written({}, seconds(10))
+    [created] = one.update_commands({}, seconds(10))
     assert isinstance(created, CreateObject)
     assert text(created)["time"] == "1970-01-01 00:00:10 +0000 UTC"
-    assert one.written({}, seconds(20)) == []
-    [patched] = one.written({"a": ["n"]}, seconds(30))
+    assert one.update_commands({}, seconds(20)) == []
+    [patched] = one.update_commands({"a": ["n"]}, seconds(30))
     assert isinstance(patched, PatchObject)
     assert text(patched)["nodeGroups"][0]["scaleDown"] == {
         "status": "CandidatesPresent",
@@ -54,7 +54,7 @@ def test_the_config_map_is_created_and_patched_if_more_than_the_probe_time_diffe
 def test_a_group_in_backoff_shows_the_providers_error():
     one, registry = status()
     registry.register_failed_scale_up("a", seconds(10), "STOCKOUT", "insufficient capacity")
-    [created] = one.written({}, seconds(10))
+    [created] = one.update_commands({}, seconds(10))
     scale_up = text(created)["nodeGroups"][0]["scaleUp"]
     assert scale_up["status"] == "Backoff"
     assert scale_up["backoffInfo"] == {
@@ -65,7 +65,7 @@ def test_a_group_in_backoff_shows_the_providers_error():
 
 def test_the_config_map_is_created_again_after_a_user_deleted_it():
     one, _ = status()
-    one.written({}, seconds(10))
-    one.lost(exists=False)
-    [created] = one.written({}, seconds(20))
+    one.update_commands({}, seconds(10))
+    one.forget_written(exists=False)
+    [created] = one.update_commands({}, seconds(20))
     assert isinstance(created, CreateObject)

@@ -51,7 +51,7 @@ class StatusConfigMap:
         self._since: dict[tuple[str, str], tuple[str, str]] = {}  # (status, last transition time)
         self._written: Json | None = None
 
-    def written(self, unneeded: Mapping[str, Sequence[str]], now: Instant) -> list[Command]:
+    def update_commands(self, unneeded: Mapping[str, Sequence[str]], now: Instant) -> list[Command]:
         """Return the commands that update the ConfigMap; none if its content has not changed.
 
         `unneeded` are the names of unneeded nodes, by group.
@@ -76,7 +76,7 @@ class StatusConfigMap:
         manifest = {**content, "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         return [CreateObject(manifest)]
 
-    def lost(self, *, exists: bool) -> None:
+    def forget_written(self, *, exists: bool) -> None:
         """Make the next loop write the ConfigMap again after a failed write.
 
         If `exists` is set, the loop patches the ConfigMap; otherwise it creates the ConfigMap.
