@@ -37,7 +37,7 @@ def consolidate(
             "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods with "
             "emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
             "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
-            "disruption budget covers).",
+            "disruption budget covers, in the first hour after their creation).",
         ),
     ] = (),
     instance_types: Annotated[

@@ -33,7 +33,7 @@ def rebalance(
             "(such as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods "
             "with emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
             "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
-            "disruption budget covers).",
+            "disruption budget covers, in the first hour after their creation).",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,

@@ -114,9 +114,9 @@ class ChangeOptions:
         str,
         named(
             "NODE",
-            "With --add-nodes: give the new nodes the labels, taints and size of this node. If "
-            "you name several nodes (NODE,NODE), for example one of each zone, the new nodes are "
-            "copies of them in turn.",
+            "With --add-nodes: give the new nodes the labels and taints of this node, and also its "
+            "size, unless --instance-type sets the size. If you name several nodes (NODE,NODE), "
+            "for example one of each zone, the new nodes are copies of them in turn.",
         ),
     ] = ""
     instance_type: Annotated[
