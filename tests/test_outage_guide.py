@@ -70,10 +70,10 @@ def test_pods_with_the_shown_tolerations_are_evicted_earlier(
 
 
 def test_every_cause_is_explained() -> None:
-    """The table names every cause except the two that are temporary."""
+    """The table names every cause except `starting`, which is temporary."""
     text = PAGE.read_text()
     missing = [cause for cause in LossCause if cause.words not in text]
-    assert missing == [LossCause.UNCONFIRMED, LossCause.STARTING]
+    assert missing == [LossCause.STARTING]
 
 
 def test_every_option_that_is_named_exists() -> None:
