@@ -179,6 +179,7 @@ COMMANDS: Final = (
         "up",
         "fairlead.cli.commands.up.command:up",
         "Run a control plane with simulated nodes.",
+        "Exit status: 0 success; 2 bad input; with a COMMAND: the exit status of COMMAND.",
     ),
     CommandEntry(
         "down",

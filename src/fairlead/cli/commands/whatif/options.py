@@ -182,9 +182,9 @@ class ChangeOptions:
         str,
         Parameter(
             name="--for",
-            help="How long failed nodes stay down, such as 20m (default: forever). With "
-            "--max-unavailable: how long a drained node stays cordoned after it has become "
-            "empty (default: 0s).",
+            help="How long failed nodes stay down, and how long the nodes of --flap flap, such as "
+            "20m (default: forever). With --max-unavailable: how long a drained node stays "
+            "cordoned after it has become empty (default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
