@@ -102,7 +102,7 @@ COMMANDS: Final = (
     CommandEntry(
         "explain",
         "fairlead.cli.commands.explain.command:explain",
-        "Explain a pod, workload, node, disruption budget or PriorityClass.",
+        "Explain a pod, workload, node, budget, autoscaler or other object.",
     ),
     CommandEntry(
         "fit",
