@@ -57,6 +57,8 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
+    - No pod without a controller is lost from a node that stays in service.
+
     Without `--nodes`, the command simulates no drain. It only checks whether disruption budgets
     allow the evictions, whether something keeps pods from terminating, and whether the pods fit on
     other nodes. For each node, the answer says whether the node can be drained while all other
