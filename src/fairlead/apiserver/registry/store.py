@@ -170,7 +170,7 @@ class Store:
         If `kind` is given, `manifest` must have been decoded by the schema of that kind, and nulls
         in `manifest` are kept. If `kind` is None, `create` removes the nulls and decodes
         `manifest`. Raises ApiError 409 if the name is taken, 422 or 400 if the object is invalid,
-        and 500 if it has a resourceVersion or is too large to be stored.
+        and 500 if its resourceVersion is a number other than 0, or if it is too large to be stored.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:

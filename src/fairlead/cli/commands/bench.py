@@ -46,7 +46,8 @@ def bench(
     or simulate a day in which a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
-    column "p99 ms" shows the 99th percentile of the CPU times of all later cycles or sessions.
+    column "p99 ms" shows the 99th percentile of the CPU times of all later measured cycles or
+    sessions.
 
     Try:
 

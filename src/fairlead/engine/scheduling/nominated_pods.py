@@ -90,9 +90,9 @@ class NominatedVerdicts:
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
-        """Return the HighestTotals of all nodes except those that these verdicts reject.
+        """Return a finder of the highest total scores among the nodes that are not rejected.
 
-        The plan must cover all rows of the node table.
+        `plan`, the argument of the constructor, must cover all rows of the node table.
         """
         if self._best is None:
             self._best = HighestTotals(self.plan.table.pod_log, self.codes <= 0)

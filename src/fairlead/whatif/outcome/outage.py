@@ -219,7 +219,7 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
     is back, an empty node is assumed to be back after the time `away`. Return None if no node is
-    empty. Drains that have not ended are assumed to end at the latest time in `drains` or later.
+    empty. The estimated end of a drain that has not ended is at or after all times in `drains`.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.

@@ -10,8 +10,9 @@ Rows become objects as follows:
     GPUs           one extended resource `openb/gpu-milli`: 1,000 per GPU of a node, `num_gpu` x
                    `gpu_milli` for a pod (individual devices are not distinguished)
     gpu_spec       required node affinity on the label `gpu-model`
-    zone           assigned to the rows in turn
-    qos            BE (best-effort) pods get the lower of two PriorityClasses
+    zone           one of `zones`, assigned to the rows in turn
+    qos            BE (best-effort) pods get the lower of two PriorityClasses, whose values are
+                   `priorities`
     arrival        evenly spread over `arrivals`; the order is that of the table if each row is a
                    pod, and random if each row is a shape; with `arrivals: recorded`, each pod
                    arrives at its creation_time
@@ -86,6 +87,7 @@ class TracePriorities(StrictForm, frozen=True, kw_only=True):
 class Trace(StrictForm, frozen=True, kw_only=True):
     """The field `trace` of a scenario; `nodes` and `pods` are CSV files.
 
+    Pods are created in `namespace`, and `pods_per_node` is the number of pods that a node can run.
     The module's docstring explains the other fields.
     """
 

@@ -267,8 +267,8 @@ class RunOptions:
     no_next_steps: Annotated[
         bool,
         Parameter(
-            help="Do not look for next steps. After large changes, the simulations that try them "
-            "can take longer than the answer.",
+            help="Leave out the suggestions (Next: ...) at the end of the answer. Some of them are "
+            "tried in further simulations, which can take longer than the answer itself.",
             negative=(),
         ),
     ] = False

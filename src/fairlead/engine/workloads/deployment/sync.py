@@ -1,4 +1,4 @@
-"""RolloutSync: one sync of a Deployment, which takes at most one step of the rollout.
+"""RolloutSync: syncs Deployments; each sync takes at most one step of a rollout.
 
 The stages of a sync are in upstream's order:
 

@@ -199,8 +199,8 @@ def run_drains(
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
-    A round begins when the nodes of the previous round are back, and the added nodes of the
-    previous round are empty.
+    A round begins when the nodes of the previous round are back and its added nodes, such as surge
+    nodes (`DrainRound.added`), are empty.
     Raises InputError if `experiment` cannot be run.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
