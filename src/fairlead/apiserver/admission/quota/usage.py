@@ -101,8 +101,9 @@ def is_counted(kind: Kind, resource: str) -> bool:
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
     """Return, as text, the resources in `required` that a container of the pod does not specify.
 
-    Example: `cpu for: a,b; memory for: a`. Resources in the pod's spec.resources are not missing.
-    The text is "" if no resource is missing.
+    Only requests and limits of cpu and memory are considered. Example: `cpu for: a,b; memory for:
+    a`. Resources in the pod's spec.resources are not missing. The text is "" if no resource is
+    missing.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

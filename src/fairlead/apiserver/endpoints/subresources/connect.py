@@ -36,8 +36,8 @@ def refuse_connection(scope: RequestScope) -> WebhookCalls[Response]:
     """Raise ApiError, because a simulated container accepts no connections.
 
     If a webhook or policy denies the connection, raise its error. Otherwise the code is 404 if the
-    object does not exist, 400 if the container does not exist or the pod has no node, and 501 in
-    all other cases.
+    object does not exist, 400 if `chosen_container` finds no container or the pod has no node, and
+    501 in all other cases.
     """
     scope.negotiate()
     yield from _admit(scope)

@@ -264,7 +264,8 @@ def merged_list(
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
     """Return whether the items of both lists are objects rather than scalars.
 
-    Raises ApiError 422 or 500 if the items have different types.
+    Raises ApiError 422 if the first item is null or a list, and 500 if the items have different
+    types or there are no items.
     """
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
