@@ -89,8 +89,9 @@ class SystemReservations:
         Allocatable amounts that the instance type file states are taken as they are. The other
         amounts of CPU, memory and ephemeral storage follow from an existing node (see the docstring
         of the module). If the capacity of `one` lacks pods, ephemeral storage or huge pages, the
-        new node gets the amounts of the existing node. Without an existing node, the whole capacity
-        is allocatable.
+        new node gets the amounts of the existing node. If network interfaces limit the number of
+        pods of the existing node (in AWS), those of `one` limit it on the new node. Without an
+        existing node, the whole capacity is allocatable.
         """
         like = self._like(one)
         if like is None:

@@ -132,8 +132,8 @@ def with_prices(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with prices of its groups, notes about prices that are unknown or assumed).
 
-    A group without a price gets the price of its instance type in `files`. If all prices are known,
-    or if neither `files` nor a group states a price, there is no note. Raises InputError.
+    A group without a price gets the price of its instance type in `files`. If neither `files` nor a
+    group states a price, there is no note. Raises InputError.
     """
     stated = {}
     if files is not None:
