@@ -40,12 +40,13 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
     nodes, a rolling drain is suggested for such pods. If there are several zones and rules or
-    volumes may keep the pods off one of them, or if a spread constraint keeps pods off nodes, new
-    nodes are suggested only if a trial shows that fewer pods wait.
+    volumes may keep the pods off one of them, if a spread constraint keeps pods off nodes, or if
+    pods lack room even without the change and may take the new nodes first, new nodes are suggested
+    only if a trial shows that fewer pods wait.
 
     If the question adds nodes already, more copies of the node that the question copies are
-    suggested. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
-    count against its limits.
+    suggested, also only after such a trial. Nothing is suggested if an autoscaler acts, because new
+    nodes of its groups would count against its limits.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:

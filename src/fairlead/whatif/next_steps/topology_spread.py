@@ -31,7 +31,8 @@ def relax_spread(context: StepContext) -> Iterator[NextStep]:
     For each rule that keeps pods off nodes with room, a sentence about the rule is added to
     `context.causes`. The first step deletes the Node objects of failed nodes. The second is a
     what-if with other topology spread constraints. Each is yielded only if it helps. If the first
-    one helps, the failed nodes are the cause, and the second, which ignores them, is not tried.
+    step helps, the failed nodes are the cause. The second step then sets nodeTaintsPolicy Honor, so
+    that failed nodes do not count, and is not tried.
     """
     rules = _rules_against(context.answer.difference.pending, context)
     for alike in _alike(rules):

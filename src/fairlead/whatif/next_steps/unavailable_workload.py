@@ -40,8 +40,8 @@ def keep_available(context: StepContext) -> Iterator[NextStep]:
 
     The remedy is the taint out-of-service on the failed nodes if the workload is a StatefulSet, or
     if one of its pods waits for a volume that a pod on a failed node keeps. For other workloads
-    whose pods find a node, the remedy is one more replica. Each kind of remedy is tried for up to
-    TRIES_MAX workloads.
+    whose pods find a node and whose budgets are not breached, the remedy is one more replica. Each
+    kind of remedy is tried for up to TRIES_MAX workloads.
     """
     effect = context.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
