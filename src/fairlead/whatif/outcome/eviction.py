@@ -34,7 +34,8 @@ def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
     """Yield a Recurrence for each workload and reason of an eviction loop.
 
     A loop starts when a pod has been evicted more than EVICTIONS_MAX times for the same reason.
-    `evicted` is ordered by time; a replacement has the key of the pod that it replaces.
+    Evictions for one of NODE_REMOVAL_REASONS do not count. `evicted` is ordered by time; a
+    replacement has the key of the pod that it replaces.
     """
     chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
     for one in evicted:

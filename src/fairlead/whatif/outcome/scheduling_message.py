@@ -33,7 +33,7 @@ def short_reason(message: str) -> str:
     Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. If the message
     contains preemptionPolicy=Never, "preemptionPolicy is Never" is added. If nodes would refuse the
     pod even after a preemption, for other reasons than before, these reasons are added. An empty
-    message becomes "not tried yet"; messages of another form are returned unchanged.
+    message becomes "not tried yet". `reasons_of` describes the result for other messages.
     """
     before = reasons_of(message)
     shortened = ", ".join(before)

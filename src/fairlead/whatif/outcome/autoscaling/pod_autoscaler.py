@@ -203,7 +203,7 @@ def notes_about(
 
     In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
     they are only about those autoscalers that have scaled a workload, or that scale one of
-    `workloads`. A note that is not about any of these is left out.
+    `workloads`. If there are no such autoscalers, these notes are left out.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)

@@ -48,10 +48,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
-    pending or cannot be created, or because the run ended during the rollout; pods below the
-    partition of a StatefulSet do not count. `budgets` are the outcomes of the budgets that cover
-    the displaced or undrained pods. `waited` counts the displaced pods that found a node only after
-    WAITED_MIN or more; `waited_for` is the longest of these waits.
+    pending or cannot be created, or because the run ended during the rollout; pods that the
+    workload's update strategy keeps at an old revision (below the partition of a StatefulSet, or
+    with OnDelete) do not count. `budgets` are the outcomes of the budgets that cover the displaced
+    or undrained pods, and of those that cover other pods of the workload but have too few healthy
+    pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or more;
+    `waited_for` is the longest of these waits.
     """
 
     workload: WorkloadRef
