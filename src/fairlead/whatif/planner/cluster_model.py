@@ -529,7 +529,7 @@ class ClusterModel:
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
 
-        Return the decision, which is a Failure if a plugin's Reserve refuses the pod.
+        Return the decision, which is also a Failure if a plugin's Reserve refuses the pod.
         """
         built = self.profile_of(pod)
         cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)

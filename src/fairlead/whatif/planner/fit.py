@@ -100,8 +100,10 @@ def fit(
 ) -> FitResult:
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
-    The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that is
-    invalid, that no scheduler places or that a PreEnqueue plugin rejects.
+    The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that no
+    scheduler places or that a PreEnqueue plugin rejects, and for an invalid pod of a --pod file. An
+    invalid copy of a workload's pod (--like) ends the count instead, like a pod that a quota
+    refuses.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)

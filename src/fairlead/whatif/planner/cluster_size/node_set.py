@@ -52,9 +52,9 @@ class NodeSets(Struct, frozen=True):
 def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
     """Return the sets of `count` nodes whose loss the search must try; `infos` are all nodes.
 
-    `offers` contains the offers of the new nodes by name. Of several sets with equal nodes, only
-    one is tried. A node without an offer is not equal to any other node. If there are at most
-    `count` nodes, the only set contains all nodes.
+    `offers` contains the offers of the new nodes by name. If there are more than SETS_MAX sets,
+    only one of several sets with equal nodes is tried. A node without an offer is not equal to any
+    other node. If there are at most `count` nodes, the only set contains all nodes.
     """
     if len(infos) <= count:
         return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)
