@@ -23,7 +23,7 @@ docs/python-api.md is the guide.
     scenario/        scenario files
     sweep/           runs of one scenario with different values
     descheduler/     one run of a descheduler, as a change
-    explain/         explanations of a pod, group, workload, node or budget
+    explain/         explanations of objects, such as pods, workloads, nodes and budgets
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
     next_steps/      what to ask or do next
     result/          the result as JSON

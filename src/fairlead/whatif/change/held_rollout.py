@@ -135,9 +135,10 @@ def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
 
 
 def awaited_in_order(owner: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return the name of the unready pod for which `owner` waits if `after` scales it up.
+    """Return the name of the unready pod for which `owner` waits before it creates or deletes pods.
 
-    Return "" if there is none, or if `owner` is not a StatefulSet with the policy OrderedReady.
+    `after` is `owner` after the change. Return "" if there is no such pod, or if `owner` is not a
+    StatefulSet with the policy OrderedReady.
     """
     if owner.kind is not STATEFUL_SET:
         return ""

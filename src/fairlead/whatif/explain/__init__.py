@@ -1,1 +1,1 @@
-"""Explanations of a pod, PodGroup, workload, node, budget or PriorityClass of a snapshot."""
+"""Explanations of objects of a snapshot, such as pods, PodGroups, workloads, nodes and budgets."""

@@ -35,7 +35,7 @@ def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
 
     If no node matches its nodeSelector and required node affinity, the sentences name the labels
     that no node has. Otherwise, if nodes in service would fit if they had no taints, a sentence
-    names these taints. `pod` must be a pod that fits no node.
+    names these taints, unless the scheduler has extenders. `pod` must be a pod that fits no node.
     """
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
     spec = pod.pod.spec

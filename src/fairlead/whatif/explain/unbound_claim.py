@@ -18,7 +18,7 @@ _DELAYED: Final = "WaitForFirstConsumer"
 
 
 def unbound_claims(pod: Pod, inventory: Inventory) -> Iterator[str]:
-    """Yield a sentence about each claim of `pod` that must be bound before the pod is scheduled.
+    """Yield why each unbound claim of `pod` that must be bound before scheduling is not bound.
 
     If the dump has no StorageClasses, a claim with a class is left out.
     """

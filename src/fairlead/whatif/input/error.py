@@ -23,8 +23,9 @@ _NOT_FOR_A_LINE: Final = re.compile(
 class InputError(ValueError):
     """Invalid input; `str()` returns exactly one line for the user.
 
-    `source` is the file as the user named it, "stdin", or a command-line option; `object_name` is
-    an object in the file ("Pod store/web-1"); `field` is a path such as `spec.priority`.
+    `source` is the file as the user named it, "stdin", a command-line option, or the class or
+    function that a script called; `object_name` is an object in the file ("Pod store/web-1");
+    `field` is a path such as `spec.priority`.
     """
 
     def __init__(

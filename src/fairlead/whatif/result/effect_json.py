@@ -22,7 +22,7 @@ from fairlead.whatif.run.allocation import PODS
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
     """Return the fields `verdict` to `drain_refused` of a what-if's JSON.
 
-    Lists start with their worst entries.
+    The worst findings, workloads and budgets come first in their lists.
 
     `group_by` is the label that divides nodes into pools, "" for the pool labels of `answer`.
     """

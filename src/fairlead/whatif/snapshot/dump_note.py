@@ -140,8 +140,9 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump for what-ifs and planners, each a sentence.
 
-    If all objects are hand-written, only some notes are possible: about pods on missing nodes,
-    nodes without resources, and unknown annotations, fields, kinds, quota scopes and limit types.
+    If all objects are hand-written, only some notes are possible: about starting nodes, empty
+    files, objects that Kueue has not admitted, pods on missing nodes, nodes without resources, and
+    unknown annotations, fields, kinds, quota scopes and limit types.
     """
     yield from snapshot.start_notes
     if snapshot.empty_files:
