@@ -48,7 +48,10 @@ class RunControllers(Struct, frozen=True):
     autoscaler: ClusterAutoscaler | None
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return whether any controller waits for a time at which it will change something."""
+        """Return whether any controller waits for a time at which it will change something.
+
+        The times at which a pod or a Job ends by itself (`next_end`) do not count.
+        """
         if self.batch is not None and self.batch.next_deadline() is not None:
             return True
         if self.pod_autoscalers.is_waiting() or self.kubelets.is_waiting():

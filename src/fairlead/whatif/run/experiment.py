@@ -58,10 +58,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
     The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has
-    settled (nothing has changed for `quiet`), at most `horizon` after the last step. If
-    `ends_when_placed` names pods (`namespace/name`), the run also ends when all these pods have a
-    node. If `ends_when_filled` is (workload, number), the run also ends when `number` new pods of
-    the workload have a node.
+    settled (nothing has changed for `quiet`), at most `horizon` after the last step. If, in
+    addition, `ends_when_placed` names pods (`namespace/name`), the run also ends when all these
+    pods have a node. If `ends_when_filled` is (workload, number), it also ends when `number` new
+    pods of the workload have a node. A run with a `duration` ignores these two fields.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
     `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from

@@ -200,7 +200,7 @@ def run_experiment(
 
     If `metered` is set, scheduler metrics are collected. `logging` wraps the run's reporter in a
     reporter that logs decisions. Raises InputError for objects and steps that an API server would
-    reject.
+    reject, and if time stands still (`endless_instant`).
     """
     require_type("run_experiment", "experiment", experiment, Experiment)
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)

@@ -62,7 +62,7 @@ def held_namespaces(
 
 
 def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
-    """Yield a note if claims of `pending` pods name StorageClasses that are not in `store`.
+    """Yield a note if unbound claims of `pending` pods name StorageClasses missing in `store`.
 
     The scheduler says only that such a pod has unbound immediate claims. Often the cluster has the
     class, and the dump lacks it.
@@ -90,7 +90,7 @@ def missing_class_notes(store: Store, pending: Iterable[Pod]) -> Iterator[str]:
 
 
 def ignored_notes(experiment: Experiment, store: Store) -> Iterator[str]:
-    """Yield notes about objects and fields in `store` whose feature gate is off."""
+    """Yield notes about ignored objects and fields in `store`, whose feature gate is off."""
     if not experiment.scheduler.version.device_taint_rules:
         yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
     if not experiment.scheduler.version.pod_groups and experiment.batch is None:

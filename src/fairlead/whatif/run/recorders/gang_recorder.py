@@ -176,7 +176,10 @@ class GangRecorder:
     # --- result ---------------------------------------------------------------------------
 
     def tally(self, now: Instant) -> GangTally:
-        """Return the counts over all gangs that need more than one member."""
+        """Return the counts over all gangs that need more than one member.
+
+        Only `lost` also contains the resources of preempted members of other PodGroups.
+        """
         self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
         for gang in gangs:
