@@ -161,8 +161,9 @@ class ClusterModel:
 
     `objects` are the objects of the snapshot, plus the storage objects and PriorityClasses that the
     snapshot lacks (`missing_storage`, `missing_classes`), and with complete bindings of claims
-    (`missing_bindings`). `now` is the time of the snapshot. If `preempts` is set, pods that fit
-    nowhere try preemption. Extenders are not called.
+    (`missing_bindings`). If a namespace is being deleted, so are its pods in `objects`. `now` is
+    the time of the snapshot. If `preempts` is set, pods that fit nowhere try preemption. Extenders
+    are not called.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:

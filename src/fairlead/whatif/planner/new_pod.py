@@ -61,7 +61,8 @@ class NewPods(Struct, frozen=True):
     it; for a Deployment, this is the ReplicaSet that its controller would create. The scheduler
     reads the selector of `controller` for default topology spread constraints. `stateful_set`
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
-    number of replicas of the workload that --like names. It is None for a Job or CronJob, and for a
+    number of replicas of the workload that --like names; 0 if the workload creates no pods when it
+    is scaled (`held_scaling`). It is None for a workload without replicas, such as a Job, and for a
     template from --pod. `autoscaler` is the HorizontalPodAutoscaler of the workload. `awaited` is
     the name of the unready pod for which a StatefulSet waits before it creates pods.
     """

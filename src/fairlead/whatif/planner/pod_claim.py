@@ -120,9 +120,11 @@ def _made_claims(pod: Pod) -> tuple[PodResourceClaimStatus, ...]:
 def new_claims(
     pod: Pod, claims: Sequence[Claim], cluster: Cluster
 ) -> Iterator[Claim | PersistentVolume]:
-    """Yield the claims of the new `pod` that replace `claims`, the claims of the old pod.
+    """Yield the claims of the new `pod`.
 
-    If a claim is bound immediately, its volume is also yielded.
+    They replace `claims`, the claims of the old pod. A claim of an ephemeral volume is also yielded
+    if neither `claims` nor `cluster` has it. If a claim is bound immediately, its volume is also
+    yielded.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)

@@ -76,10 +76,11 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     """Return which node to copy so that `pod` fits: the smallest node whose copy accepts the pod.
 
     The pod fits no existing node of `model`. Copies are in the zone of the original and run the
-    pods of DaemonSets. Zones in which no node takes pods are tried last. If no copy accepts the pod
-    either, the result is the last node that was tried (usually the largest node), with the reason
-    why its copy refuses the pod. If all nodes are too small even without pods, no copy is tried.
-    Returns None for a cluster without nodes.
+    pods of DaemonSets. Zones in which no node takes pods are tried last. If there are more than
+    _COPIES_MAX kinds of nodes, only the largest are tried. If no copy accepts the pod either, the
+    result is the last node that was tried (usually the largest node), with the reason why its copy
+    refuses the pod. If all nodes are too small even without pods, no copy is tried, and the result
+    names no node. Returns None for a cluster without nodes.
     """
     too_small = _size_problem(model, pod)
     if too_small:
@@ -165,9 +166,9 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
 
     If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
     that lets a node with this reason take the pod. The search covers at most REMEDIES_MAX of the
-    nodes that can start pods: those that lack the smallest part of the pod's requests. If no
-    change is found for any reason, adding a node is tried (`find_new_node`). If all nodes are too
-    small for the pod, each `change` says so.
+    nodes that can start pods: those that lack the smallest part of the pod's requests. If the
+    search finds no change for any of the reasons, adding a node is tried (`find_new_node`); if all
+    nodes are too small for the pod, each `change` then says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

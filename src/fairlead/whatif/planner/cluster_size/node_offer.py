@@ -2,10 +2,10 @@
 
 Nodes form a pool if they are equal except for place, type and size. New nodes of a pool can be in
 each zone of the cluster that has a Ready node. If no present node of the pool has a zone, new nodes
-have none either. A new node of a pool can have any type of the file of instance types that has the
-pool's architecture, operating system and capacity type. Without a file, it can have the types of
-the pool's present nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet
-the requirements of the NodePool.
+have none either, except nodes of a type that is sold only in certain zones. A new node of a pool
+can have any type of the file of instance types that has the pool's architecture, operating system
+and capacity type. Without a file, it can have the types of the pool's present nodes. If the nodes
+of the pool belong to a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
 
 A new node is modelled on an existing node of its pool. The new node has the same labels, taints,
 static pods and volume limits, and pods of the same DaemonSets. If it has the same type as the

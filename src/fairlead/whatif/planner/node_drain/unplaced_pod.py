@@ -206,7 +206,8 @@ def unplaced_blockers(
 ) -> list[Blocker]:
     """Return a blocker for each workload whose pods on the node do not all fit other nodes.
 
-    `found` is the blocker that `empty` returned for the node. If the result has a blocker of the
+    `found` is the blocker that `empty` returned for the node. If the cause of `found` is not in
+    UNPLACED, or if no blocker remains, the result is [`found`]. If the result has a blocker of the
     workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
     help, "" if none was found; it adds a node only if `new_nodes` is set. If `returns` is set, the
     node returns to service, and pods that then fit on it cause no blocker. The model does not

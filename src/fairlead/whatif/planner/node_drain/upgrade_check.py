@@ -180,7 +180,8 @@ def upgrade_rounds(
 ) -> list[DrainRound]:
     """Return the rounds in which the nodes of `plan` are drained, one for each of `groups`.
 
-    If no group has surge nodes, all nodes are drained in one round.
+    Groups without such nodes are left out. If no group has surge nodes, all nodes are drained in
+    one round.
     """
     drained = {drain.node for drain in plan.drains}
     found = []

@@ -54,8 +54,8 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 class WorkloadStop(Struct, frozen=True):
     """The `workload` of `wanted` pods has no ready pod for `stopped_for` (None: to the end).
 
-    `nodes` are the nodes of its pods before the drains, `why` is the cause, and `edit` is a command
-    or an action that prevents the stop, "" if none is known.
+    `nodes` are the drained nodes on which its pods were, `why` is the cause, and `edit` is a
+    command or an action that prevents the stop, "" if none is known.
     """
 
     workload: WorkloadRef
