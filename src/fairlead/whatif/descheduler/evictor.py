@@ -45,9 +45,9 @@ class Eviction(Struct, frozen=True):
 class EvictorRules(Struct, frozen=True):
     """The rules of DefaultEvictor, made from its arguments.
 
-    `protections` are named as in upstream. Pods whose priority is at least `threshold` are
-    protected, and so are pods that started less than `min_age` ago. `owned` is the number of pods
-    of each owner, by the owner's UID.
+    `protections` are named as in upstream. SystemCriticalPods protects the pods whose priority is
+    at least `threshold`. Pods that started less than `min_age` ago are protected, too. `owned` is
+    the number of pods of each owner, by the owner's UID.
     """
 
     args: EvictorArgs
@@ -200,7 +200,7 @@ class Evictor:
         return True
 
     def age(self, pod: Pod) -> DurationNs:
-        """Return the time (ns) since the creation of `pod`."""
+        """Return the time (ns) since the creation of `pod`; 0 if this time is unknown."""
         created = pod.metadata.creation_timestamp
         return self.now - parse_timestamp(created) if created else 0
 

@@ -66,7 +66,11 @@ class ExplainedGroup(Struct, frozen=True):
 def is_about_group(
     target: str, snapshot: Snapshot, scheduler: SchedulerConfig, options: BatchOptions
 ) -> bool:
-    """Return whether `target` names a group, or a pod of the batch scheduler."""
+    """Return whether `target` names a group, or a pod that is explained with its group.
+
+    These are the pods of the batch scheduler, and pods that name a group in a label and whose
+    schedulerName is unknown: neither a profile nor a pod with a node has it.
+    """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
     if options.source == SINGLE_PODS:

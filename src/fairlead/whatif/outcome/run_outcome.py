@@ -298,8 +298,9 @@ class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
     `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, a text with the
-    finalizer that keeps the pod, or a text with the end of the pod's grace period. For the cause
-    STOPPING, `stops_at` is the end of the grace period; a longer run removes the pod.
+    finalizer that keeps the pod, a text about a pod that did not stop in its grace period, or a
+    text with the end of the grace period. For the cause STOPPING, `stops_at` is the end of the
+    grace period; a longer run removes the pod.
     """
 
     pod: PodEnd

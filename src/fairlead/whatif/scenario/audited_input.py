@@ -105,7 +105,7 @@ class AuditLog(Struct, frozen=True):
 
     @property
     def start(self) -> Instant:
-        """The time of the first write."""
+        """The time of the first write; 0 if there is none."""
         return self.writes[0].at if self.writes else 0
 
     def first_objects(self) -> list[Manifest]:

@@ -177,8 +177,8 @@ class Inventory:
 
         If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
         suggest if the kind is unknown. `source` is the option or file that error messages name.
-        Raises InputError for an unknown kind, a missing object, an ambiguous name, or a namespace
-        in the name of a cluster-scoped object.
+        Raises InputError for a malformed `text`, an unknown kind, a missing object, an ambiguous
+        name, or a namespace in the name of a cluster-scoped object.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -206,7 +206,7 @@ class Inventory:
         For a name, the result contains the one object that `find` returns. A selector has the form
         `kind/key=value` or `kind/namespace/key=value`. If `namespace` is not empty, the first form
         is searched only there. Raises InputError, with `source` in its message, if no object
-        matches.
+        matches, if the kind is unknown or if `text` is malformed.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):

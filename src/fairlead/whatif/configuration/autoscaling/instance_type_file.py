@@ -117,7 +117,7 @@ class StatedType(Struct, frozen=True):
         return bool(self.prices)
 
     def stated_price(self, capacity_type: str, zone: str) -> float | None:
-        """Return the hourly price that the file states for `capacity_type` in `zone`."""
+        """Return the hourly price that the file states for `capacity_type` in `zone`, or None."""
         prices = self.prices or {}
         return prices.get((capacity_type, zone), prices.get((capacity_type, "")))
 
@@ -283,10 +283,10 @@ def new_node_templates(
     """Return node templates of an instance type, one for each of its zones.
 
     A type without zones gets one template for each of `zones`, which maps the zones of the cluster
-    to their regions ("" for a zone without a region). `like` are the labels of the node on which
-    the new nodes are modelled. The new nodes have its architecture and its operating system if the
-    type can have them. In a template, the label value "" means that the node does not have the
-    label.
+    to their regions ("" for a zone without a region); if `zones` is empty, it gets one template
+    without a zone. `like` are the labels of the node on which the new nodes are modelled. The new
+    nodes have its architecture and its operating system if the type can have them. In a template,
+    the label value "" means that the node does not have the label.
     """
     systems = one.systems or (like.get(OS, _SYSTEMS[0]),)
     labels = {
