@@ -271,10 +271,11 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store `new` in place of the newest version `old`; return the stored object.
 
-        `new` has been decoded. Its status is ignored, unless the kind's strategy has
-        `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises
-        ApiError 409 if a precondition fails or the object changes while a webhook is called, 422 or
-        400 if the object is invalid, and 500 if it is too large to be stored.
+        `new` has been decoded. Its status is ignored if the kind has a status subresource, unless
+        the kind's strategy has `updates_status`. If `new` has a resourceVersion or uid, it must
+        equal that of `old`. Raises ApiError 409 if a precondition fails or the object changes while
+        a webhook is called, 422 or 400 if the object is invalid, and 500 if it is too large to be
+        stored.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
