@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     DAEMON_SET,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
@@ -17,11 +18,13 @@ from fairlead.apiserver.kind import (
     POD_DISRUPTION_BUDGET,
     POD_GROUP,
     PRIORITY_CLASS,
+    STATEFUL_SET,
     find_kind,
 )
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
+from fairlead.engine.workloads.stateful_set.rule import PARALLEL
 from fairlead.whatif.change.edit.scale import owned_hint
 from fairlead.whatif.change.volcano_job import gang_of
 from fairlead.whatif.configuration.batch.options import BatchOptions
@@ -235,15 +238,19 @@ def new_pod_to_explain(
 def _first_pods(workload: Manifest) -> list[Manifest]:
     """Return the pods that the controller of a new `workload` creates at first.
 
-    Pods of DaemonSets and CronJobs are left out.
+    Pods of DaemonSets and CronJobs are left out. A StatefulSet creates one pod at first, unless its
+    podManagementPolicy is Parallel.
     """
-    if workload.kind is DAEMON_SET:
+    if workload.kind in (DAEMON_SET, CRON_JOB):
         return []
     new, spec = new_pods_of(workload.source, workload, Inventory()), workload.value["spec"]
-    wanted = new.replicas or 0
     if workload.kind is JOB:
         wanted = spec.get("parallelism", 1)
         wanted = min(wanted, spec.get("completions", wanted))
+    else:
+        wanted = spec.get("replicas", 1)
+        if workload.kind is STATEFUL_SET and spec.get("podManagementPolicy") != PARALLEL:
+            wanted = min(wanted, 1)
     names = [f"{workload.ref.name}-{number}" for number in range(wanted)]
     return [
         Manifest(

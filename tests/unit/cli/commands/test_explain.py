@@ -234,6 +234,31 @@ def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
     assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "members"),
+    [
+        ("Deployment", {"replicas": 3}, 3),
+        ("ReplicaSet", {}, 1),
+        ("StatefulSet", {"replicas": 3, "podManagementPolicy": "Parallel"}, 3),
+        ("StatefulSet", {"replicas": 3}, 1),
+    ],
+)
+def test_the_members_of_a_new_gang_are_the_first_pods_of_its_workload(
+    tmp_path, capsys, kind, spec, members
+):
+    template = {**member("g"), "metadata": {"labels": {"app": "g"}}}
+    template["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "g"}
+    template = {field: template[field] for field in ("metadata", "spec")}
+    workload = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "g"}}
+    workload["spec"] = {"selector": {"matchLabels": {"app": "g"}}, "template": template, **spec}
+    dump, file = tmp_path / "dump.json", tmp_path / "gang.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": NODES[:2]}))
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [GANG, workload]}))
+    words = ["explain", "podgroup/g", "--snapshot", str(dump), "--apply", str(file)]
+    main.run([*words, "-o", "json"])
+    assert json.loads(capsys.readouterr().out)["members"] == members
+
+
 def test_single_pods_have_no_group_to_explain(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], GANG, member("g-0")]}
