@@ -73,7 +73,8 @@ def node_utilization(
     """Return the utilization of a node: of its GPU if it is a GPU node, else of cpu or memory.
 
     For cpu and memory, the utilization is the larger of the two shares. Raises UtilizationError if
-    a resource has no allocatable amount.
+    cpu or memory has no allocatable amount. The utilization of a GPU node without an allocatable
+    GPU is 0.
     """
     pods = list(pods)
     if has_gpu(info.node, rules.gpu_label):

@@ -402,11 +402,12 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return one pod for each DaemonSet; `daemons_on` finds those that run on a node.
+        """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
 
-        They are the pods of `daemons()` after the pass has compared them with the NodePools. The
-        comparison changes the pods; `_compared_daemons` explains how. The result is the same list
-        object until its pods change.
+        As in upstream, a pass compares the pods of `daemons()` with the NodePools. The comparison
+        gives a pod a toleration of PreferNoSchedule taints, and removes the terms of its node
+        affinity that do not allow the NodePool. `daemons_on` finds those of the pods that run on a
+        node. The result is the same list object until its pods change.
         """
         return self._compared_daemons(
             self._templates(self.usable_pools(), ProvisioningResult())
