@@ -27,11 +27,13 @@ _WHY: Final = {
 
 
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
-    """Yield a sentence about each of reclaim and preempt that could evict pods for `job`.
+    """Yield up to two sentences: why reclaim and why preempt evicts no pods for `job`.
 
-    The actions of `session` have run. An action has no sentence if no pods run that it could evict:
-    for reclaim, pods of other queues; for preempt, pods of other jobs in the queue of `job`. There
-    are no sentences if all pending tasks of `job` request nothing, or with the defect
+    The actions of `session` have run. There is no sentence about reclaim if no pods of other queues
+    run, and none about preempt if no pods of other jobs in the queue of `job` run. If preempt is
+    not configured, only jobs with a lower priority than `job` count as other jobs.
+
+    There are no sentences if all pending tasks of `job` request nothing, or with the defect
     `tier-first-wins`, because the reasons assume that every tier counts.
     """
     waiting = job.with_status(TaskStatus.PENDING)

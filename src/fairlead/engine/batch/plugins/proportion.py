@@ -333,7 +333,8 @@ class Proportion:
 
         For each resource in the job's minResources, three amounts together must not exceed the
         limit: the amount that is allocated, the amount that already admitted jobs will still
-        need, and the job's minResources.
+        need, and the job's minResources. With kube-batch's defect `capability`, the result is
+        always True.
         """
         if self._defects.has(Defect.CAPABILITY):
             return True

@@ -128,9 +128,9 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` already has enough members, if its members do not fit even into an
-        empty cluster, or if its queue would exceed its limits even after all pods with a declared
-        end have ended.
+        Returns None if `job` has no `lacking_tasks`, if these tasks do not fit even into an empty
+        cluster, or if its queue would exceed its limits even after all pods with a declared end
+        have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):
