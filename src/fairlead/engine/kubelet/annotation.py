@@ -27,9 +27,9 @@ def stop_duration(pod: Pod) -> DurationNs | None:
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """Return the time in ns from the pod's start until it is ready.
+    """Return the time in ns from the pod's start until it is ready, as the annotation states it.
 
-    Returns None if the configuration determines it.
+    Returns None if the annotation is missing or invalid; then the configuration states the time.
     """
     return _duration(pod, READY_DELAY)
 

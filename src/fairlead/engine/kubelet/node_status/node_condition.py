@@ -126,7 +126,8 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
     """Return the commands that post `conditions` with `now` as the heartbeat time.
 
-    Each condition whose status changes also causes an event.
+    If the status of a condition that `node` already has changes to a status in EVENT_REASONS, an
+    event is recorded too.
     """
     # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
     commands: list[Command] = []

@@ -32,7 +32,8 @@ class ZoneState(StrEnum):
 class ZoneCount(Struct, frozen=True):
     """The number of counted nodes of a zone, and how many of them are unready.
 
-    Nodes with the label node.kubernetes.io/exclude-disruption are not counted.
+    The fields `excludes_labelled` and `excludes_masters` of the VersionProfile state which nodes
+    are not counted.
     """
 
     size: int = 0

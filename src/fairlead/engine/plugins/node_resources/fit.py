@@ -219,9 +219,10 @@ class NodeResourcesFit:
         *,
         crowded: bool,
     ) -> Status:
-        """Return the rejection for a negative amount in `spare`, the result of `spare_after`.
+        """Return the rejection of a node that lacks resources or would have too many pods.
 
-        `crowded` is True if the node would have too many pods.
+        `columns` and `spare` are the result of `spare_after`; the node lacks the resources whose
+        amount is negative. `crowded` is True if the node would have too many pods.
         """
         short = tuple([c for c, amount in zip(columns, spare, strict=True) if amount < 0])
         beyond = False

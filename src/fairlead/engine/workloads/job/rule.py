@@ -120,7 +120,8 @@ class JobRule:
         """Return a plan after which the Job has as many active pods as it needs.
 
         A Job that is suspended or has reached its end needs no active pods. Pods of a Job that has
-        a final condition, or is managed by another controller, are left alone.
+        a final condition, or is managed by another controller, are left alone. So are the pods of a
+        Job that is being deleted and has not reached its end.
         """
         ended, pods.ended = pods.ended or [], []
         self.progress.count_ended(ended, self.job, now)
