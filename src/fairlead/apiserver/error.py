@@ -96,7 +96,7 @@ def already_exists(
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
     """Return ApiError 409: the request conflicts with the stored object, because of `why`.
 
-    If `resource` is not "", it replaces the plural of the kind in the message.
+    If `resource` is not "", it replaces the plural of the kind in the message and the details.
     """
     message = f"Operation cannot be fulfilled on {resource or kind.resource} {quoted(name)}: {why}"
     return ApiError(

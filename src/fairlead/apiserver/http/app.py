@@ -157,8 +157,9 @@ class ApiApp:
     async def handle(self, request: Request) -> Response | Watch:
         """Authorize, perform and audit a request; return when its changes are durable.
 
-        Raises ApiError if the constructor's `handlers` have a handler for the path and this handler
-        refuses the request, or if the changes cannot be written.
+        Raises ApiError if the changes cannot be written. If the constructor's `handlers` have a
+        handler for the path, also raises ApiError if the user may not send the request, or if the
+        handler refuses it.
         """
         handler = self._handlers.get(request.path)
         if handler is not None:

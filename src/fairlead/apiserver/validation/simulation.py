@@ -129,8 +129,9 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
     """Check the rules of `check_stored` and the fields that decisions read; yield the errors.
 
-    An API server checks these fields only in new objects. A simulation checks them in stored
-    objects too, because a dump may have been edited.
+    The fields are checked only if `check_stored` finds no error. An API server checks these fields
+    only in new objects. A simulation checks them in stored objects too, because a dump may have
+    been edited.
     """
     is_valid = True
     for cause in check_stored(obj, view):

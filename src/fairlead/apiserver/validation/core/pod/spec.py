@@ -1,9 +1,9 @@
 """Validates the specs of pods and pod templates.
 
 `check_pod_spec` applies every rule for a new spec, in upstream's order. `check_scheduled_spec`
-applies the rules that affect placement, to new and stored pods. `check_new_scheduled_spec` applies
-the placement rules that concern only new pods. `check_runnable_spec` applies the rules about fields
-that only a kubelet needs, such as images.
+applies the rules about fields that the scheduler or a simulated kubelet reads, to new and stored
+pods. `check_new_scheduled_spec` applies the rules of simulations that concern only new pods.
+`check_runnable_spec` applies the rules about fields that only a real kubelet needs, such as images.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -221,7 +221,7 @@ def _check_scheduled_overhead(field: str, overhead: ResourceList) -> Causes:
 
 
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors in those fields of a pod's spec that the scheduler reads.
+    """Yield the errors in those fields of `spec` that the scheduler or a simulated kubelet reads.
 
     `field` is the path of `spec`.
     """
