@@ -3,9 +3,9 @@
 A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI (`n u m
 "" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone means exa;
 followed by digits, it is an exponent. Fractions of a nano are rounded away from zero, so that a
-request never becomes 0. Binary quantities are limited to int64, decimal quantities are unlimited. A
-text that upstream considers canonical keeps its form, including signs, zeros and fractions (`+1`,
-`1.500`, `007`).
+request never becomes 0. Binary quantities are limited to int64; other quantities may have up to
+NANO_MAX nanos. A text that upstream considers canonical keeps its form, including signs, zeros and
+fractions (`+1`, `1.500`, `007`).
 
 Amounts are stored as a whole number of nanos, so sums are exact.
 

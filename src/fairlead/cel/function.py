@@ -171,7 +171,7 @@ def list_compared(items: list[Any], *_: Any) -> int:
 def pairs(left: Any, right: Any, factor: int = 1) -> int:
     """Return the cost of comparing each item of one list with each item of the other.
 
-    Each comparison costs `factor` units.
+    Each comparison costs `factor` units, and the call itself costs one unit.
 
     upstream: cel-go's ext/sets.go
     """

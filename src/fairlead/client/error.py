@@ -30,7 +30,7 @@ class ConnectionConfigError(ValueError):
 class RequestError(Exception):
     """A request failed; `code` is the HTTP status, or 0 if no complete response arrived.
 
-    `reason` and `message` come from the Status in the response. If `code` is 0, the client sets
+    `reason` and `message` come from the Status in the response. Without a Status, the client sets
     them: `reason` is TOO_LONG if the response was longer than the client's limit, otherwise "".
     """
 

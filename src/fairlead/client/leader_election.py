@@ -126,7 +126,8 @@ class LeaderElection:
         """Process the Lease in `body`; return the write that takes or renews the Lease.
 
         `body` is None if there is no Lease. Returns None if another replica holds a Lease that has
-        not expired, or if `body` is not a Lease.
+        not expired, or if `body` is not a Lease. In the first case, this replica loses leadership
+        if it was the leader.
         """
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)

@@ -125,10 +125,10 @@ def run(  # noqa: PLR0913 - a command's options
 ) -> int:
     """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
 
-    Returns 2 if a file is missing or is not a case file of this kind, or if there is no case to
-    replay. `only` is a shell pattern of case names, and `shown` the largest number of mismatches to
-    print per file. `say` and `complain` print a line, by default to standard output and to standard
-    error.
+    Returns 2 if there is no such kind, if a file is missing or is not a case file of this kind, or
+    if there is no case to replay. `only` is a shell pattern of case names, and `shown` the largest
+    number of mismatches to print per file. `say` and `complain` print a line, by default to
+    standard output and to standard error.
 
     The CaseKind `judged_by` replays the cases. If it is None, `defects` selects the entry for
     `kind` that replays them. "upstream" selects the entry in KINDS, which reproduces upstream's

@@ -90,9 +90,10 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if `pod` owns `claim`, a claim with the right name for its ephemeral volume.
+    """Return True if `claim` was made for an ephemeral volume of `pod`, so that `pod` owns it.
 
-    The UID of the owner decides, because the claim may belong to an earlier pod of the same name.
+    The caller has found `claim` by its name. The UID of the owner decides, because the claim may
+    belong to an earlier pod of the same name.
     """
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references

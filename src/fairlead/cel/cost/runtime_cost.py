@@ -92,7 +92,7 @@ class CostTracker:
     def add_work_within(self, value: Any, steps: int) -> None:
         """Add `steps` of work for each value in the list or map `value`, at all depths.
 
-        Raises CostLimitError.
+        Raises CostLimitError if the work exceeds WORK_MAX steps.
         """
         self.add_work(steps * work_of(value, WORK_MAX // steps))
 

@@ -131,7 +131,7 @@ def to_bytes(value: str | bytes) -> bytes:
 def to_duration(value: Any) -> Duration:
     """Convert a value as CEL's `duration(value)` does; an integer is in nanoseconds.
 
-    Raises ValueError.
+    Raises ValueError for a text that is not a duration.
     """
     if isinstance(value, Duration):
         return value

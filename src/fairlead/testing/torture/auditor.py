@@ -76,7 +76,8 @@ class Auditor:
 
     Raises LawBrokenError if a check fails. `checked` counts the checks of each law.
     `unexpected_jobs` has the (namespace, name) of the Jobs that a CronJob reported as unexpected.
-    `now` is the time of the engine's last step.
+    `now` is the time of the engine's last step. `suspended_until` is the time until which the
+    engine's process is suspended.
     """
 
     def __init__(
