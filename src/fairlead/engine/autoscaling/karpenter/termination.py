@@ -45,8 +45,8 @@ class DrainStep(Struct, frozen=True):
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the next step of a drain: the evictions of the first group that still has pods.
 
-    The step also deletes each pod, of any group, that could otherwise run past the NodeClaim's
-    deadline.
+    Pods that are protected by `do-not-disrupt` are not evicted. The step also deletes each pod, of
+    any group, that could otherwise run past the NodeClaim's deadline.
     """
     # upstream: terminator.go:Drain
     waiting = [pod for pod in on_node.leaving if not _is_stuck(pod, now)]

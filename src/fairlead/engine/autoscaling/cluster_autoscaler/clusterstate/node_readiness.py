@@ -90,7 +90,8 @@ def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str)
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
     A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The copy has the
-    condition Ready=False; its last transition time is the creation time of the node.
+    condition Ready=False; its last transition time is the creation time of the node. A node that is
+    unready or cordoned is always returned unchanged.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

@@ -381,8 +381,8 @@ class ClusterStateRegistry:
     def upcoming_nodes(self, now: Instant) -> dict[str, int]:
         """Return the number of upcoming nodes by group.
 
-        The result contains only groups that have an open scale-up request (`is_scaling_up`) and are
-        not backed off.
+        The result contains only groups that are scaling up (`is_scaling_up`) and are not backed
+        off.
         """
         return {
             group.id: self._missing(group.id)

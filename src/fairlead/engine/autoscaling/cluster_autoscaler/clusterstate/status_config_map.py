@@ -52,7 +52,7 @@ class StatusConfigMap:
         self._written: Json | None = None
 
     def update_commands(self, unneeded: Mapping[str, Sequence[str]], now: Instant) -> list[Command]:
-        """Return the commands that update the ConfigMap; none if its content has not changed.
+        """Return the commands that update the ConfigMap; none if only probe times have changed.
 
         `unneeded` are the names of unneeded nodes, by group.
         """

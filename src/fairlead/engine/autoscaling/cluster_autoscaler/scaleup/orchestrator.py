@@ -109,7 +109,10 @@ class ScaleUpOrchestrator:
     def scale_up_to_min_size(
         self, templates: Templates, nodes: Sequence[tuple[Node, str | None]], now: Instant
     ) -> ScaleUpStatus:
-        """Grow every group that is below its minimum size (--enforce-node-group-min-size).
+        """Grow the groups that are below their minimum size (--enforce-node-group-min-size).
+
+        A group is left out if it must not grow now (`unsafe_reason`), has no template, or would
+        exceed a limit.
 
         `nodes` are all existing and upcoming nodes, which count towards the cluster-wide limits.
         They are pairs (node, group id); the group id is None for a node that already exists.

@@ -202,9 +202,10 @@ class Provisioner:
         return found
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
-        """Return (the pods to place, {pod: the reason why it is ignored}).
+        """Return (the pods to place, {key of an ignored pod: the reason}).
 
-        The pods are sorted by namespace and name.
+        The pods are sorted by namespace and name. The reason is "" if the pod avoids Karpenter's
+        nodes (`avoids_karpenter`).
         """
         pending: list[Pod] = []
         ignored: dict[str, str] = {}

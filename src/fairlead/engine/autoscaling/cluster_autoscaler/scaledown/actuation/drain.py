@@ -228,6 +228,7 @@ def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[P
     """Return the DaemonSet pods to evict.
 
     The annotation enable-ds-eviction of a pod decides; for pods without it, `by_default` decides.
+    Mirror pods are never evicted.
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """
     found = []
