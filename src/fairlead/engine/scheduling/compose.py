@@ -207,7 +207,8 @@ class _PluginBuilder(Struct, frozen=True):
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
         """Build the framework with `plugins`, which are (plugin, weight) pairs.
 
-        Raises ProfileError if the plugins at an extension point are invalid (see PointError).
+        Raises ProfileError if the plugins at an extension point are invalid (see PointError), or if
+        there is no Bind plugin.
         """
         try:
             found = Framework(self.profile, plugins, self.handle)

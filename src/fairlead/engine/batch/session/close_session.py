@@ -92,8 +92,8 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
     task of `job` that the action `allocate` tried was pipelined, the reason lists the resources
     that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last failure
     that the session recorded for the job. If the session recorded no failure, the result is the
-    reason why the session did not try the job. If there is no such reason either, the result is
-    "0 nodes are available".
+    reason why the session did not try the job. If there is no such reason either, or with
+    kube-batch's defect `mute-fit-error`, the result is "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:

@@ -83,7 +83,8 @@ class RepeatedPlacements:
     def find(self, pod: PodInfo, tie_break: TieBreak) -> Placement | None:
         """Return the placement of `pod` if `keep` has stored an entry for equal pods, else None.
 
-        Also returns None if no node fits or a plugin fails; `tie_break` is not used then.
+        Also returns None if the entry cannot be used now, if no node fits, or if a plugin fails.
+        `tie_break` is used only if the result is not None.
         """
         if not self._kept or self._is_special(pod):
             return None

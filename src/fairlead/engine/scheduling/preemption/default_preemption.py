@@ -139,7 +139,8 @@ class DefaultPreemption:
 
         If extenders filter the candidates, the result contains a shortlist for them instead of a
         nomination. If there is no candidate, the result clears the pod's earlier nomination, or
-        keeps it if the policy says so (`keeps_nomination`).
+        keeps it if the policy says so (`keeps_nomination`). The result also keeps it if the pod may
+        not preempt, or if there is no candidate because dry runs failed.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
