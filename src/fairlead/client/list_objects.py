@@ -55,7 +55,7 @@ async def list_by_page(
     The text of a page is freed before the next page is read, unless `keep` returns items of the
     page. If the continue token expires, the complete list is read again in one response, as
     client-go does, and earlier results of `keep` are discarded. Raises RequestError if a request
-    fails.
+    fails, or if the server repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []

@@ -138,8 +138,8 @@ class _PodEvaluation(Struct, frozen=True):
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
         """Return the total score of each feasible node in `nodes`, keyed by name.
 
-        Each score is a fraction (0 to 1) of the highest possible total. Raises
-        ExtenderBackendError if a plugin fails.
+        Each score is a fraction (0 to 1) of the highest possible total. Returns {} if no plugin
+        scores nodes. Raises ExtenderBackendError if a plugin fails.
         """
         found = self.found()
         table, plan = found.plan.table, found.plan

@@ -46,7 +46,8 @@ def write_backup(
 def restore_backup(source: Path, directory: Path) -> None:
     """Restore the backup in the file `source` to `directory`, which must be absent or empty.
 
-    Raises BackupError, OSError.
+    Raises BackupError if `directory` is not empty or `source` is not a backup, and OSError if a
+    file cannot be read or written.
     """
     if directory.exists() and any(directory.iterdir()):
         raise BackupError(f"{directory}: is not empty")

@@ -283,7 +283,8 @@ class PodWriteCopies:
     def learn(self, described: PodWrite) -> None:
         """Store a template that is made from the stored pod after the write `described`.
 
-        The write must have been performed in full, not as a copy of an earlier write.
+        The write must have been performed in full, not as a copy of an earlier write. Nothing is
+        stored if the write is not typical.
         """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])

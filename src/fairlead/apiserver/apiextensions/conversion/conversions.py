@@ -61,7 +61,7 @@ class Conversions:
         return (yield from to_storage(self._kind, obj, self._storage))
 
     def in_version(self, api_version: str, obj: Json) -> Json:
-        """Return `obj` in another version. Raises ConversionFailedError.
+        """Return `obj` in another version. Raises ConversionFailedError if the webhook failed.
 
         If a webhook must convert `obj`, this works only inside `run`, or if the same conversion has
         been made before.

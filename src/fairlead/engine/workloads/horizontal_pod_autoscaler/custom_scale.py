@@ -68,7 +68,8 @@ class CustomScales(Struct):
     def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
         """Return the scale of a custom resource; None if no definition has this group and kind.
 
-        Raises ScaleError if the custom resource has no scale, or does not exist.
+        Raises ScaleError if the custom resource has no scale, does not exist, or lacks the number
+        of replicas.
         """
         definition = self._definitions.get((group, kind))
         if definition is None:

@@ -121,7 +121,7 @@ class ClaimCreator:
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
-        """Yield creations of the claims that `pod` needs and that do not exist.
+        """Yield creations of the missing claims of the pod's ephemeral volumes and StatefulSet.
 
         Yields nothing for a pod that has finished or is being deleted.
         """
