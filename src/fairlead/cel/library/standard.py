@@ -62,7 +62,8 @@ def to_int(value: Any) -> int:
     """Convert a value as CEL's `int(value)` does.
 
     A timestamp becomes seconds since 1970, a duration becomes nanoseconds. Raises ValueError for a
-    malformed text, and CelError for a number that does not fit into 64 bits.
+    text that is not an integer of 64 bits, and CelError for a number that does not fit into 64
+    bits.
     """
     match value:
         case Timestamp():

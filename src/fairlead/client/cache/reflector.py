@@ -265,7 +265,8 @@ class Reflector:
 
         `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
         request may fail every time, because the server answered with an event or a page that cannot
-        be used. If `repeats` is set for a page of a list, later pages have half as many objects.
+        be used. If `repeats` is set for a page of a list, later pages have half as many objects. If
+        the server refused to stream a list, the next request is not delayed.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:

@@ -134,9 +134,9 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
-    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well: if a node had a taint when
-    it was added, the plugin may not have evaluated it before the taint changed
-    (buildQueueingHintMap).
+    All events are relevant to a plugin without `events`. If `plugin.events` contains NODE_ADD,
+    NODE_TAINT is relevant as well: if a node had a taint when it was added, the plugin may not have
+    evaluated it before the taint changed (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:

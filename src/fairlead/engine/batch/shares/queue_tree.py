@@ -113,8 +113,9 @@ class QueueTree:
         """Return the amounts that each queue must not exceed, by column.
 
         A queue must not exceed its capability, nor use the guarantees of its siblings: these are
-        subtracted from the limit of its parent, or from `total` if the parent has no limit. If all
-        guarantees together exceed that amount, each queue may use its own guarantee.
+        subtracted from the limit of its nearest ancestor with a limit, or from `total` if no
+        ancestor has one. If all guarantees together exceed that amount, each queue may use its own
+        guarantee.
         upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """

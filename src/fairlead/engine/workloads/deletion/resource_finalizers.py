@@ -50,10 +50,10 @@ class ResourceFinalizers(NoDeadlines, Struct):
     _ending: dict[str, None] = field(default_factory=dict)  # uids of resources that stay
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of a changed custom resource that is being deleted.
+        """Remove finalizers of a changed custom resource that is being deleted.
 
-        Custom resources that were already being deleted when they were loaded keep their
-        finalizers.
+        Finalizers that simulated controllers remove are kept. Custom resources that were already
+        being deleted when they were loaded keep all their finalizers.
         """
         match stimulus:
             case ObjectChanged(Unstructured() as one):

@@ -44,7 +44,8 @@ def soft_taint_writes(
     """Return the soft taint writes of one loop, in order: taints to remove, then taints to add.
 
     `nodes` are the nodes of autoscaled groups. `unneeded` are the names of the unneeded nodes, and
-    `written` are the names of the nodes that the loop has just tainted for deletion.
+    `written` are the names of the nodes that the loop has just tainted for deletion. `options`
+    limit the number of writes and the time that the loop sleeps after conflicts.
     """
     nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
     found: list[SoftTaintWrite] = []
