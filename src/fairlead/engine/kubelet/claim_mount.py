@@ -27,7 +27,9 @@ RETRY: Final[DurationNs] = seconds(10)  # upstream: kubelet.go: backOffPeriod
 def mount_error(pod: Pod, related: RelatedObjects) -> str:
     """Return the note of the event about the claims of `pod` that cannot be mounted.
 
-    Returns "" if every claim exists and is bound.
+    A claim cannot be mounted if it does not exist, is being deleted or is not bound, or if it has
+    the name of a claim for an ephemeral volume but was not made for `pod`. Returns "" if all claims
+    can be mounted.
     """
     lookup = VolumeLookup(related)
     problems = {

@@ -39,7 +39,8 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
 def cluster_total(room: Room, rules: BatchRules) -> Total:
     """Return the total capacity of the session's nodes as pairs (column, amount).
 
-    Resources that the rules do not count, and resources that no node offers, are left out.
+    Resources that the rules do not count, and resources other than cpu and memory that no node
+    offers, are left out.
     """
     table = room.table
     counted = table.alive & ~room.is_left_out

@@ -42,7 +42,8 @@ def propose_for_node_affinity(
     The nodeSelector and each required term are considered separately; the terms are those of the
     pod's node affinity and of the profile's addedAffinity. If the node fails exactly one
     requirement of a term (or one entry of the nodeSelector), a label change that meets it is
-    proposed. A label that states a fact about the machine, such as its zone, is never changed.
+    proposed, except for the operators Gt and Lt and for terms with matchFields. A label that states
+    a fact about the machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
