@@ -154,7 +154,7 @@ class LeaderElection:
         """Process the response to a successful write of the Lease; return whether it is a Lease.
 
         This replica then leads. But it does not lead if it wrote the Lease to renew a leadership
-        that has expired in the meantime. If `body` is not a Lease, call `failed`.
+        that has expired in the meantime. If the result is False, the caller must call `failed`.
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)

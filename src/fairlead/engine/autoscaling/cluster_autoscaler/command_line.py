@@ -42,7 +42,8 @@ def flags_of_command_line(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def options_of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
     """Return the options in `flags`; unsupported flags, such as --leader-elect, are ignored.
 
-    If a flag that may be repeated occurs several times, all its values are used.
+    Invalid and unsupported values are ignored, too. If a flag that may be repeated occurs several
+    times, all its valid values are used.
     """
     known: dict[str, str] = {}
     for name, value in flags:

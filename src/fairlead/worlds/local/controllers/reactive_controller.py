@@ -55,7 +55,7 @@ class ReactiveController(ABC):
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the writes that follow from the changes in `stimulus`.
 
-        If `stimulus` reports a refused write of this controller, schedule a retry.
+        If `stimulus` reports a write of this controller that must be retried, schedule the retry.
         """
         if isinstance(stimulus, CommandFailed) and stimulus.reason in _TRANSIENT:
             command = stimulus.command

@@ -146,8 +146,10 @@ def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
     """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    Victims must be removed node by node in two cases: a Filter that depends on other nodes is not a
-    RemovalEffectPlugin, or a Filter other than NodeResourcesFit depends on the pods of a node.
+    Victims must be removed node by node in three cases:
+    - A Filter that depends on other nodes is not a RemovalEffectPlugin.
+    - NodeResourcesFit is not the only Filter that depends on the pods of a node.
+    - A plugin with `add_pod` and `remove_pod` has no Filter that depends on other nodes.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

@@ -80,7 +80,7 @@ class SingleNodeConsolidation:
     ) -> dict[str, KeepReason]:
         """Return upstream's reason to keep each of `candidates` now; see `Consolidation.reasons`.
 
-        The result is empty if no NodePool is usable.
+        Candidates without pods are left out. The result is empty if no NodePool is usable.
         """
         try:
             return self._consolidation.reasons([one for one in candidates if one.pods], now)
