@@ -37,6 +37,8 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
 _KEPT_MAX: Final = 64
+# If more codes than this have changed, merging all codes takes less time.
+_CHANGED_MAX: Final = 16
 _NO_NOMINATION: Final = -2
 # Plugins whose AddPod, which counts a nominated pod on its node, never fails.
 _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
@@ -53,6 +55,12 @@ class NominatedVerdicts:
         """Start without verdicts; this cache is valid while `plan` is valid."""
         self.plan = plan
         self.codes = _no_codes(plan)
+        # The last result of `merged`, the array `plan.codes` from which it was made, the rows with
+        # verdicts, and the rows whose codes may have changed since then
+        self._merged: Codes | None = None
+        self._plan_codes: Codes = plan.codes
+        self._nominated: set[int] = set()
+        self._changed_rows: list[int] = []
         self._dirty: dict[str, None] = {}
         self._best: HighestTotals | None = None
         self._nominations = self._pods = self._nodes = -1
@@ -62,6 +70,9 @@ class NominatedVerdicts:
 
         The node to which `pod` itself is nominated is skipped.
         """
+        if len(self._changed_rows) > _CHANGED_MAX:
+            self._changed_rows.clear()
+            self._merged = None
         for name in self._changed(plans):
             self._dirty[name] = None
         if not self._dirty:
@@ -72,7 +83,7 @@ class NominatedVerdicts:
             self._best = None
         for name in names:
             del self._dirty[name]
-        _evaluate_all(plans, pod, self.plan, state, names, self.codes)
+        self._changed_rows += _evaluate_all(plans, pod, self.plan, state, names, self.codes)
 
     def _changed(self, plans: PlanCache) -> Iterable[str]:
         nominator, table = plans.framework.nominator, self.plan.table
@@ -82,12 +93,41 @@ class NominatedVerdicts:
         self._nominations = nominator.log.position
         self._pods, self._nodes = table.pod_log.position, table.node_log.position
         if named is None or pods is None or nodes is None or nodes:
-            self.codes, self._best = _no_codes(self.plan), None
+            self.codes, self._best, self._merged = _no_codes(self.plan), None, None
             return nominator.nodes()
+        self._changed_rows += pods
         touched = [
             self.plan.table.at(row).name for row in dict.fromkeys(pods) if self._has_nomination(row)
         ]
         return (*named, *touched)
+
+    def merged(self) -> Codes:
+        """Return `plan.codes` with the verdicts on the nodes with competing pods.
+
+        Returns `plan.codes` itself if no competing pod is nominated. The plan must cover all rows
+        of the node table. The array is valid until the next `refresh`, and callers must not change
+        it.
+        """
+        codes, plan_codes, merged = self.codes, self.plan.codes, self._merged
+        if (
+            merged is None
+            or plan_codes is not self._plan_codes
+            or len(self._changed_rows) > _CHANGED_MAX
+        ):
+            is_nominated = codes != _NO_NOMINATION
+            self._merged = merged = np.where(is_nominated, codes, plan_codes)
+            self._plan_codes = plan_codes
+            self._nominated = set(is_nominated.nonzero()[0].tolist())
+        else:
+            for row in self._changed_rows:
+                if codes[row] == _NO_NOMINATION:
+                    self._nominated.discard(row)
+                    merged[row] = plan_codes[row]
+                else:
+                    self._nominated.add(row)
+                    merged[row] = codes[row]
+        self._changed_rows.clear()
+        return merged if self._nominated else plan_codes
 
     def best(self) -> HighestTotals:
         """Return a finder of the highest total scores among the nodes that are not rejected.
@@ -159,9 +199,10 @@ def _rejection_beside(
 def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """Return a copy of `codes` that contains the verdicts on the nodes with nominated pods.
+    """Return `codes` with the verdicts on the nodes with nominated pods, as another array.
 
-    Returns `codes` itself if no competing pod is nominated.
+    Returns `codes` itself if no competing pod is nominated. The result is valid until the next
+    call.
     """
     nominator = plans.framework.nominator
     if not nominator:
@@ -174,6 +215,8 @@ def with_nominated_verdicts(
         verdicts.refresh(plans, pod, state)
         nominated = verdicts.codes
         own = plan.table.find(nominator.node_of(pod.uid))
+        if own is None and codes is plan.codes and plan.node_names is None:
+            return verdicts.merged()
         if own is not None:
             nominated = nominated.copy()
             _evaluate_all(plans, pod, plan, state, [own.name], nominated)
@@ -212,10 +255,14 @@ def _evaluate_all(
     state: CycleState,
     names: Collection[str],
     nominated: Codes,
-) -> None:
-    """Evaluate the nodes that are named in `names`, and write their verdicts into `nominated`."""
+) -> list[int]:
+    """Evaluate the nodes that are named in `names`, and write their verdicts into `nominated`.
+
+    Returns the positions of the verdicts.
+    """
+    written: list[int] = []
     if not names:
-        return
+        return written
     framework = plans.framework
     fit = only_fit(framework, plan, state)
     for name in names:
@@ -223,6 +270,7 @@ def _evaluate_all(
         at = plan.position(node.row) if node is not None else None
         if node is None or at is None:
             continue
+        written.append(at)
         rivals = framework.nominator.competing_pods_on(name, pod)
         if not rivals:
             nominated[at] = _NO_NOMINATION
@@ -234,6 +282,7 @@ def _evaluate_all(
         else:
             status = _rejection_beside(rivals, fit, pod, node)
             nominated[at] = 0 if status is None else plan.code(status)
+    return written
 
 
 def _leading_verdicts(

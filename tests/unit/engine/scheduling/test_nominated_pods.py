@@ -20,18 +20,19 @@ from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_n
 
 
 def verdicts(scene, pod):
-    """Yield (cached, new verdict) of each node to which competing pods are nominated."""
+    """Yield (cached, new verdict) of each node; no competing pods are nominated to most nodes."""
     framework = scene.profile.framework
     alone = filter_nodes(scene.profile.plans, pod)
     found = find_nodes_that_fit(scene.profile.plans, pod)
-    for name in scene.nominator.nodes() if found.rejected is None else ():
-        node = scene.cluster.table.find(name)
-        at = None if node is None else found.plan.position(node.row)
+    for node in scene.cluster.table.nodes() if found.rejected is None else ():
+        at = found.plan.position(node.row)
         if at is None or alone.codes[at] < 0:
             continue
-        if framework.nominator.competing_pods_on(name, pod):
+        if framework.nominator.competing_pods_on(node.name, pod):
             status = framework.run_filters_with_nominated(alone.state, pod, node)
             yield found.statuses[found.codes[at]], status or SUCCESS
+        else:
+            yield found.statuses[found.codes[at]], alone.statuses[alone.codes[at]]
 
 
 def measured(scene):

@@ -80,6 +80,7 @@ class DefaultPreemption:
         self._policy = policy or PreemptionPolicy()
         self._tie_break = tie_break
         self._args = args or DefaultPreemptionArgs()
+        self._samples = self._args.are_set
         self._consults = consults
 
     @cached_property
@@ -101,7 +102,7 @@ class DefaultPreemption:
         If this is True and a search finds no candidate, then a search for another pod with an equal
         `equivalence_key` also finds none, as long as the cluster does not change.
         """
-        return not self._args.are_set and not self._policy.eligibility
+        return not self._samples and not self._policy.eligibility
 
     def is_woken_by(self, _pod: PodInfo, _event: ClusterEvent) -> bool:
         """Return False: the plugins that rejected the preemptor decide when it is retried.
@@ -160,7 +161,7 @@ class DefaultPreemption:
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
         """Return the limits of the search; None if every node is evaluated."""
-        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
+        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._samples else 0
         if not potential:
             return None
         return CandidateSample(self._tie_break.pick(potential), self._args.wanted(potential))
@@ -215,7 +216,7 @@ class CandidateShortlist(Struct, frozen=True):
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
     """Return the current versions of the victims; a cached candidate may have older versions."""
     pods = chosen.node.pods
-    return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
+    return tuple([pods.get(victim.id, victim) for victim in chosen.victims])
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:

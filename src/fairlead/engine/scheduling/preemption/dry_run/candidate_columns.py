@@ -41,6 +41,7 @@ class CandidateColumns:
         self._refusal_of: dict[Status, int] = {}
         self._potential: Rows | None = None
         self._is_potential: Mask = np.zeros(0, np.bool_)
+        self._count: int | None = None  # the number of candidates in `_potential`
         self._best: list[int] = []
         self._lowest: list[int] = []  # the costs of each of the best candidates
         self._changed: list[int] = []  # the rows stored since `keep_best`
@@ -48,7 +49,11 @@ class CandidateColumns:
     def put(self, row: int, answer: Candidate | Status) -> None:
         """Store the result `answer` of the dry run on `row`."""
         self.unknown[row] = False
-        self.is_candidate[row] = isinstance(answer, Candidate)
+        is_candidate = isinstance(answer, Candidate)
+        if is_candidate != self.is_candidate[row]:
+            self.is_candidate[row] = is_candidate
+            if self._count is not None and self._is_potential[row]:
+                self._count += 1 if is_candidate else -1
         if self._best:
             self._note([row])
         if isinstance(answer, Candidate):
@@ -62,6 +67,7 @@ class CandidateColumns:
         """Store that `rows` are candidates with `costs`, an array of shape (rules, rows)."""
         self.unknown[rows] = False
         self.is_candidate[rows] = True
+        self._count = None
         if self._best:
             self._note(rows.tolist())
         self.costs[:, rows] = costs
@@ -78,6 +84,7 @@ class CandidateColumns:
             return
         self.unknown[rows] = False
         self.is_candidate[rows] = False
+        self._count = None
         if self._best:
             self._note(rows.tolist())
         self.refusals[rows] = self._refusal(status)
@@ -92,7 +99,7 @@ class CandidateColumns:
     def is_potential(self, potential: Rows) -> Mask:
         """Return a mask of the rows in `potential`; callers must not change the mask."""
         if potential is not self._potential:
-            self._potential, self._best = potential, []
+            self._potential, self._best, self._count = potential, [], None
             self._is_potential = np.zeros(len(self.unknown), np.bool_)
             self._is_potential[potential] = True
         return self._is_potential
@@ -160,9 +167,11 @@ class CandidateColumns:
 
     def count(self, among: Rows) -> int:
         """Return the number of rows in `among` that are candidates."""
-        if among is self._potential:
-            return int(np.count_nonzero(self.is_candidate & self._is_potential))
-        return int(np.count_nonzero(self.is_candidate[among]))
+        if among is not self._potential:
+            return int(np.count_nonzero(self.is_candidate[among]))
+        if self._count is None:
+            self._count = int(np.count_nonzero(self.is_candidate & self._is_potential))
+        return self._count
 
     def rows(self, among: Rows) -> list[int]:
         """Return the rows in `among` that are candidates."""

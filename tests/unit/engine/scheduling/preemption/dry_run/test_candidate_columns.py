@@ -110,13 +110,16 @@ def test_a_candidate_with_victims_is_compared_with_cached_candidates():
     columns.put_costs(rows(1, 2), np.array([[0, 0], [9, 9], [0, 0], [1, 1], [0, 0]]))
     everywhere = rows(0, 1, 2, 3, 4)
     assert list(pick_one_node(columns, everywhere).rows) == [1, 2]
+    assert columns.count(everywhere) == 2
     scene = PluginScene(nodes=[make_node("n")])
     scene.add(make_pod("p", node="n", priority=5))
     node = scene.cluster.table.find("n")
     columns.put(3, Candidate(node, tuple(node.pods.values()), 0))
     assert list(pick_one_node(columns, everywhere).rows) == [3]
+    assert columns.count(everywhere) == 3
     columns.put(3, FULL)
     assert list(pick_one_node(columns, everywhere).rows) == [1, 2]
+    assert columns.count(everywhere) == 2
 
 
 def test_unknown_rows_are_potential_rows_without_a_result():
