@@ -28,7 +28,6 @@ from fairlead.engine.framework.feasibility import run_pre_filters
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
-from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
@@ -143,13 +142,11 @@ class NominatedVerdicts:
         return at is not None and bool(self.codes[at] != _NO_NOMINATION)
 
 
-def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
+def only_fit(plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
     """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
-    skipped = state.skipped_filters
-    for point in plan.split.cluster_filters:
-        if point.name not in skipped:
-            return None
-    return None if framework.moved_pod_trackers(state) else only_row_filter(plan)
+    if plan.split.beyond_names <= state.skipped_filters.keys():
+        return only_row_filter(plan)
+    return None
 
 
 def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
@@ -177,7 +174,7 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
     found = run_pre_filters(plans, pod, plan)
     if found.rejected is not None or found.restricting or plan.static.codes[node.row]:
         return None
-    fit = only_fit(framework, plan, found.state)
+    fit = only_fit(plan, found.state)
     if fit is None:
         return None
     rivals = framework.nominator.competing_pods_on(node.name, pod)
@@ -264,7 +261,7 @@ def _evaluate_all(
     if not names:
         return written
     framework = plans.framework
-    fit = only_fit(framework, plan, state)
+    fit = only_fit(plan, state)
     for name in names:
         node = plan.table.find(name)
         at = plan.position(node.row) if node is not None else None

@@ -231,7 +231,7 @@ class Life:
         """Check that the victims found by sums equal the victims of a trial, on every node."""
         framework, nominator = self.profile.framework, self.nominator
         found = find_nodes_that_fit(self.profile.plans, pod)
-        fit = None if found.rejected else only_fit(framework, found.plan, found.state)
+        fit = None if found.rejected else only_fit(found.plan, found.state)
         if fit is None:
             return
         budgets, table = self.cluster.budgets(), self.cluster.table

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 
+from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Normalization
 from fairlead.engine.framework.points import FilterPoint, ScorePoint, ShapeKeyed
 from fairlead.engine.framework.runtime import Framework
@@ -23,7 +24,9 @@ class PluginSplit:
     precedes a cached one, so the reported rejection is that of the first plugin, in configured
     order, that rejects the node. `wider_filters` are those uncached Filters whose results depend on
     more than the node. `local_names` are the names of the cached plugins, whose PreFilter
-    and PreScore run once per shape.
+    and PreScore run once per shape. `beyond_names` are the names of the uncached Filters and of the
+    plugins with PreFilterExtensions. If a cycle skips all of these plugins, only the cached Filters
+    depend on the pods of a node.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
@@ -33,6 +36,8 @@ class PluginSplit:
         cached = _leading(filters, (Locality.NODE, Locality.ROW))
         self.row_filters = cached[len(self.static_filters) :]
         self.cluster_filters = filters[len(cached) :]
+        trackers = framework.moved_pod_trackers(CycleState())
+        self.beyond_names = frozenset(p.name for p in (*self.cluster_filters, *trackers))
         self.wider_filters = [p for p in self.cluster_filters if p.locality is Locality.CLUSTER]
         self.static_scorers: list[ScorePoint] = []
         self.row_scorers: list[ScorePoint] = []

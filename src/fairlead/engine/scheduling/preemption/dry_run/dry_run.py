@@ -195,7 +195,7 @@ class DryRuns:
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
-        fit = only_fit(framework, found.plan, found.state)
+        fit = only_fit(found.plan, found.state)
         verdicts = None
         if fit is None and not self._policy.eligibility:
             verdicts = cluster_verdicts(framework, found)

@@ -124,7 +124,7 @@ def test_victims_among_pods_of_equal_size(seed):
     pod = scene.info(make_pod("new", priority=9, requests={"cpu": chance.of(["1", "2500m"])}))
     served, node = scene.profile, scene.cluster.table.find("n")
     found = find_nodes_that_fit(served.plans, pod)
-    fit = only_fit(served.framework, found.plan, found.state)
+    fit = only_fit(found.plan, found.state)
     for policy in PreemptionPolicy(), PreemptionPolicy(order=lambda victim: victim.key):
         one_by_one = select_victims_on_node(served.framework, found.state, pod, node, (), policy)
         loaded = scene.cluster.table.representatives
@@ -156,7 +156,7 @@ def test_victims_among_loaded_pods_are_those_among_pods_that_arrived_one_by_one(
         pod = scene.info(make_pod("new", priority=9, requests={"cpu": "1"}))
         node, loaded = scene.cluster.table.find("n"), scene.cluster.table.representatives
         found = find_nodes_that_fit(scene.profile.plans, pod)
-        fit = only_fit(scene.profile.framework, found.plan, found.state)
+        fit = only_fit(found.plan, found.state)
         answer = select_victims_by_resources(fit, pod, node, loaded, (), ())
         answers.append([one.key for one in answer.victims])
         late = node.pods.rows() if isinstance(node.pods, LazyDict) else ()
@@ -257,7 +257,7 @@ class Columns:
     def _fit(self, pod):
         served = self.scene.profile
         found = find_nodes_that_fit(served.plans, pod)
-        return only_fit(served.framework, found.plan, found.state)
+        return only_fit(found.plan, found.state)
 
 
 def small_pod(chance, name, node):
