@@ -448,19 +448,20 @@ class Scheduler:
             return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:
             self.queue.done(cycle.queued)
-        self._reporter.report(
-            PodPlaced(
-                pod=pod.ref,
-                node=node,
-                at=now,
-                via=placement.via,
-                feasible=placement.feasible,
-                equals=placement.equals,
-                started=cycle.started,
-                attempt=attempt,
-                profile=pod.pod.spec.scheduler_name,
+        if self._is_observed:
+            self._reporter.report(
+                PodPlaced(
+                    pod=pod.ref,
+                    node=node,
+                    at=now,
+                    via=placement.via,
+                    feasible=placement.feasible,
+                    equals=placement.equals,
+                    started=cycle.started,
+                    attempt=attempt,
+                    profile=pod.pod.spec.scheduler_name,
+                )
             )
-        )
         return answer
 
     def _resume(self, now: Instant) -> list[Command] | None:
@@ -533,4 +534,4 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
 
 def _is_awaited(command: Command) -> bool:
     """Return whether the next cycle waits for the outcome of a failed cycle's `command`."""
-    return isinstance(command, PatchStatus)
+    return type(command) is PatchStatus
