@@ -18,6 +18,7 @@ Other = TypeVar("Other")
 Row = tuple[Any, int]
 
 _get = dict.__getitem__
+_find = dict.get
 _set = dict.__setitem__
 
 
@@ -138,10 +139,10 @@ class LazyDict(dict[str, Value]):
 
     def get(self, key: str, default: Any = None, /) -> Any:
         """Return the value of `key`, or `default`."""
-        value = dict.get(self, key, self)
-        if value is self:
-            return default
-        return self._made(key, value) if type(value) is tuple else value
+        value = _find(self, key, default)
+        if type(value) is tuple and value is not default:
+            return self._made(key, value)
+        return value
 
     def setdefault(self, key: str, default: Any = None, /) -> Any:
         """Return the value of `key`; if `key` is missing, enter `default` and return it."""

@@ -12,7 +12,7 @@ world confirms them, for example when it assumes a pod on a node.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import count, repeat
 from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
@@ -24,6 +24,7 @@ from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import (
     CommandSucceeded,
     ObjectChanged,
+    ObjectDeleted,
     ReadinessChanged,
     Stimulus,
 )
@@ -96,6 +97,7 @@ class Engine:
         # command; None if the members also depend on the kind of the object that it wrote.
         self._concerned_by_success: dict[tuple[type, Issuer | None], _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
+        self._concerned_by_pod_deletions = self._concerned_by((ObjectDeleted, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
     def find(self, kind: type[Found]) -> Found:
@@ -119,8 +121,7 @@ class Engine:
         for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
             if commands:
-                issuer = member.issuer
-                issued += [IssuedCommand(command, issuer) for command in commands]
+                issued += map(IssuedCommand, commands, repeat(member.issuer))
         return issued
 
     def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[IssuedCommand]:
@@ -134,8 +135,7 @@ class Engine:
                 member.controller.handle(changed, now) if handle is None else handle(pod, now)
             )
             if commands:
-                issuer = member.issuer
-                issued += [IssuedCommand(command, issuer) for command in commands]
+                issued += map(IssuedCommand, commands, repeat(member.issuer))
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
@@ -145,6 +145,8 @@ class Engine:
                 self._concerned_by_success[key] = self._after_success(stimulus)
             found = self._concerned_by_success[key]
             return found or self._concerned_by(topic_of(stimulus), stimulus.issuer)
+        if type(stimulus) is ObjectDeleted and type(stimulus.object) is Pod:
+            return self._concerned_by_pod_deletions
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
@@ -223,7 +225,5 @@ class Engine:
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[IssuedCommand]:
         self._touched |= member.bit
-        issuer = member.issuer
-        return [
-            IssuedCommand(command, issuer) for command in member.controller.handle_deadline(now)
-        ]
+        commands = member.controller.handle_deadline(now)
+        return list(map(IssuedCommand, commands, repeat(member.issuer)))

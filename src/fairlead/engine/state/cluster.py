@@ -31,6 +31,7 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import (
+    CommandSucceeded,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -139,6 +140,8 @@ class Cluster:
         self.changes = []
         if type(stimulus) is ObjectChanged:
             self._put(stimulus.object)
+        elif type(stimulus) is CommandSucceeded:  # frequent, and changes no object
+            return
         elif type(stimulus) is ObjectDeleted:
             self._remove(stimulus.object)
         elif type(stimulus) is ReadinessChanged:
@@ -202,7 +205,11 @@ class Cluster:
         meta = pod.metadata
         key = f"{meta.namespace}/{meta.name}"
         old = self.pods.get(key)
-        new = PodInfo(pod, self._shape_of(pod, old), key if old is None else old.key)
+        if old is not None and is_same_shape(old.pod, pod):
+            shape = old.shape
+        else:
+            shape = self.shapes.shape_of(pod)
+        new = PodInfo(pod, shape, key if old is None else old.key)
         if old is not None and old.uid != new.uid:
             self._drop_pod(key)
             old = None
@@ -278,11 +285,6 @@ class Cluster:
         if node is not None:
             node.lazy_pods(self._loaded_pod).replace_row(made.id, row, made)
         return made
-
-    def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:
-        if old is not None and is_same_shape(old.pod, pod):
-            return old.shape
-        return self.shapes.shape_of(pod)
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
         """Move a pod from the node of its version `old` to the node of its version `new`.
@@ -384,7 +386,8 @@ class Cluster:
         if info is None:
             self._pods_without_node[node][pod.id] = pod
             return
-        self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
+        before = info.pods[pod.id]
+        self.table.replace_pod(info, before, pod, log=not _same_for_others(before, pod))
 
     def bound_shapes(self) -> Counter[Shape]:
         """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).

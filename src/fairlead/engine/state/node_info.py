@@ -111,6 +111,12 @@ class NodeInfo:
         """Return the amount that the node's pods request of the resource in `column`."""
         return self.requested[column] if column < len(self.requested) else 0
 
+    def free_of(self, column: int) -> int:
+        """Return the amount of the resource in `column` that the node's pods leave free."""
+        offered, requested = self.allocatable, self.requested
+        used = requested[column] if column < len(requested) else 0
+        return (offered[column] if column < len(offered) else 0) - used
+
     def allocatable_of(self, column: int) -> int:
         """Return the allocatable amount of the resource in `column`."""
         return self.allocatable[column] if column < len(self.allocatable) else 0

@@ -344,12 +344,11 @@ class NodeTable:
         if log:
             self.pod_log.append(info.row)
 
-    def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
-        """Replace a pod on the node with a version that has the same requests.
+    def replace_pod(self, info: NodeInfo, before: PodInfo, pod: PodInfo, *, log: bool) -> None:
+        """Replace `before` on the node with `pod`, a version of the pod with the same requests.
 
         The change is added to `pod_log` only if `log` is set.
         """
-        before = info.pods[pod.id]
         self.pod_index.replace(info.row, before, pod)
         if pod.shape.has_volumes:
             self.volume_use.remove(info.row, before)

@@ -218,24 +218,30 @@ def _have_equal_reported_resources(one: Pod, other: Pod) -> bool:
     before, after = one.status, other.status
     statuses, others = before.container_statuses, after.container_statuses
     if (
-        len(statuses) == len(others)
+        (statuses is others or _have_equal_resources(statuses, others))
         and before.init_container_statuses is after.init_container_statuses
         and before.resources == after.resources
         and before.allocated_resources == after.allocated_resources
         and (before.conditions is after.conditions or not (_resizes(before) or _resizes(after)))
     ):
-        if statuses is others:
-            return True
-        for mine, their in zip(statuses, others, strict=True):
-            if (
-                mine.resources != their.resources
-                or mine.allocated_resources != their.allocated_resources
-                or mine.name != their.name
-            ):
-                break
-        else:
-            return True
+        return True
     return _reported_resources_key(one) == _reported_resources_key(other)
+
+
+def _have_equal_resources(
+    statuses: Sequence[ContainerStatus], others: Sequence[ContainerStatus]
+) -> bool:
+    """Return whether the containers have equal names and equal resources, in the same order."""
+    if len(statuses) != len(others):
+        return False
+    for one, other in zip(statuses, others, strict=True):
+        if (
+            one.resources != other.resources
+            or one.allocated_resources != other.allocated_resources
+            or one.name != other.name
+        ):
+            return False
+    return True
 
 
 def _resizes(status: PodStatus) -> bool:
