@@ -134,8 +134,7 @@ class NodeResourcesFit:
         """Return, for each of `shapes`, whether it fits the node at `row`; None if all fit."""
         node, wanted = table.at(row), shapes.wanted
         if len(node.pods) < node.allowed_pods and all(
-            amount <= node.allocatable_of(column) - node.requested_of(column)
-            for column, amount in enumerate(shapes.largest)
+            amount <= node.free_of(column) for column, amount in enumerate(shapes.largest)
         ):
             return None
         if table.pod_count[row] >= table.allowed_pods[row]:
@@ -158,13 +157,13 @@ class NodeResourcesFit:
         short: list[int] = []
         beyond = False
         for column, amount in pod.shape.wanted:
-            offered = node.allocatable_of(column)
-            left = offered - node.requested_of(column) - amount
+            left = node.free_of(column) - amount
             for other in others:
                 for taken, number in other.shape.load:
                     if taken == column:
                         left -= number
             if left < 0 and not self._is_ignored(column):
+                offered = node.allocatable_of(column)
                 if offered == 0 and self._is_delegated(column):
                     continue
                 short.append(column)
@@ -198,10 +197,7 @@ class NodeResourcesFit:
                 and (node.allocatable_of(entry[0]) or not self._is_delegated(entry[0]))
             ]
         columns = tuple([column for column, _ in wanted])
-        spare = [
-            node.allocatable_of(column) - node.requested_of(column) - amount
-            for column, amount in wanted
-        ]
+        spare = [node.free_of(column) - amount for column, amount in wanted]
         for shape, count in removed.items():
             for i, amount in enumerate(shape.amounts_of(columns)):
                 spare[i] += count * amount
@@ -269,6 +265,8 @@ class NodeResourcesFit:
           node if the node were empty.
         - A DeviceClass is newly mapped to a requested resource.
         """
+        if event.kind is EventKind.ASSIGNED_POD_DELETE:  # by far the most frequent
+            return True
         old, new = event.old, event.new
         if isinstance(new, Node):
             return self._could_hold(pod, new) and (

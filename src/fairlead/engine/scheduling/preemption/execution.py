@@ -113,7 +113,7 @@ class PreemptionExecution:
         very object that this preemption sent.
         """
         command = outcome.command
-        if not isinstance(command, AWAITED):
+        if type(command) is not PatchStatus and type(command) is not DeleteObject:
             return []
         uid = command.target.uid
         if self._outstanding.get(uid) is not command:
@@ -143,7 +143,8 @@ class PreemptionExecution:
             # If the victim's binding fails, its deletion is not an event that wakes the preemptor.
             # In upstream, the preemptor then waits for another event.
             self.must_retry = True
-        return [self._event(victim), *self._advance()]
+        event = self._event(victim)
+        return [event] if self._outstanding else [event, *self._advance()]
 
     def _advance(self) -> list[Command]:
         """Return the commands of the next phases, up to the first phase that waits for outcomes."""
@@ -199,7 +200,7 @@ def new_execution(
 
     If the result is None, the nominations of lower-priority pods are kept, as in upstream.
     """
-    leaving = tuple(victim for victim in victims if not victim.terminating)
+    leaving = tuple([victim for victim in victims if not victim.terminating])
     if not leaving:
         return None
     return PreemptionExecution(preemptor, node, lower_nominated, leaving, unbound, group)

@@ -120,7 +120,7 @@ class Preemptions:
         """Return the next commands after `outcome`, and the preemptors to retry immediately."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
-        if type(outcome.command) not in AWAITED:
+        if not self._by_preemptor or type(outcome.command) not in AWAITED:
             return commands, failed
         for key, execution in list(self._by_preemptor.items()):
             commands += execution.handle_outcome(outcome)

@@ -99,7 +99,7 @@ def amounts_text(amounts: Mapping[str, int]) -> str:
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
     """Return (resource, requested amount, free amount) of each insufficient resource."""
     names = framework.cluster.table.resources.names
-    free = {c: node.allocatable_of(c) - node.requested_of(c) for c, _ in pod.shape.wanted}
+    free = {c: node.free_of(c) for c, _ in pod.shape.wanted}
     return [
         (names[column], amount, free[column])
         for column, amount in pod.shape.wanted
