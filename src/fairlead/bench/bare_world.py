@@ -74,14 +74,16 @@ class BareWorld:
         if type(command) is RecordEvent:
             return None
         if type(command) is Bind:
-            pod = self._pods.get(command.pod.key)
+            key = command.pod.key
+            pod = self._pods.get(key)
             if pod is not None:
                 self.bound += 1
-                self._put(_bound(pod, command.node))
+                self._put(key, _bound(pod, command.node))
         elif type(command) is PatchStatus:
-            pod = self._pods.get(command.target.key)
+            key = command.target.key
+            pod = self._pods.get(key)
             if pod is not None:
-                self._put(_patched(pod, command))
+                self._put(key, _patched(pod, command))
         elif type(command) is DeleteObject:
             pod = self._pods.pop(command.target.key, None)
             if pod is not None:
@@ -122,8 +124,8 @@ class BareWorld:
             case _:
                 pass
 
-    def _put(self, pod: Pod) -> None:
-        self._pods[pod.key] = pod
+    def _put(self, key: str, pod: Pod) -> None:
+        self._pods[key] = pod
         self._pending.append(ObjectChanged(pod))
 
 
