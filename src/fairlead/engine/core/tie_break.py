@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 _MASK_64: Final = (1 << 64) - 1
+_BLOCK: Final = 256  # the hashes of a block take as long as 20 to 40 calls of `splitmix64`
 
 
 def splitmix64(value: int) -> int:
@@ -27,17 +30,40 @@ def shuffled(names: Iterable[str], seed: int) -> list[str]:
     return [name for _, name in sorted(ranked)]
 
 
+def _hashes(start: int) -> list[int]:
+    """Return `splitmix64(start + i)` for each i from 0 to _BLOCK - 1.
+
+    NumPy computes sums and products of arrays of uint64 modulo 2^64.
+    """
+    number = np.uint64
+    z = np.arange(_BLOCK, dtype=number) + number((start + 0x9E3779B97F4A7C15) & _MASK_64)
+    z = (z ^ (z >> number(30))) * number(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> number(27))) * number(0x94D049BB133111EB)
+    found: list[int] = (z ^ (z >> number(31))).tolist()
+    return found
+
+
 class TieBreak:
-    """Picks one of several equal options; `choices` counts the picks from at least two options."""
+    """Picks one of several equal options; `choices` counts the picks from at least two options.
+
+    The hash of the number of a pick decides. `_hashes` are the hashes of the picks from number
+    `_first` on, because computing one hash in Python takes longer than the rest of the pick.
+    """
 
     def __init__(self, seed: int) -> None:
         """`seed` may be any integer."""
         self._state = splitmix64(seed & _MASK_64)
         self.choices = 0
+        self._first = 0
+        self._hashes: list[int] = []
 
     def pick(self, count: int) -> int:
         """Return an index from 0 to `count` - 1; increment `choices` if `count` is at least 2."""
         if count == 1:
             return 0
         self.choices += 1
-        return splitmix64(self._state + self.choices) % count
+        at = self.choices - self._first
+        if not 0 <= at < len(self._hashes):
+            self._first, at = self.choices, 0
+            self._hashes = _hashes(self._state + self._first)
+        return self._hashes[at] % count

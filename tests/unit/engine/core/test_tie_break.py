@@ -50,6 +50,17 @@ def test_a_single_candidate_uses_no_random_number(seed, counts):
     assert tie_break.choices == len(counts)
 
 
+@given(st.integers(), st.lists(st.integers(0, 1 << 40), min_size=1, max_size=5))
+def test_a_pick_depends_only_on_the_seed_and_the_number_of_earlier_picks(seed, starts):
+    """Also if a hypothesis is reverted, which resets the number of picks."""
+    tie_break = TieBreak(seed)
+    state = splitmix64(seed % 2**64)
+    for start in starts:
+        tie_break.choices = start
+        for number in range(start + 1, start + 300):
+            assert tie_break.pick(1 << 64) == splitmix64(state + number)
+
+
 def test_picks_differ_by_seed_and_are_uniform():
     """Consecutive seeds give unrelated picks, and no candidate is preferred."""
     runs = {tuple(picks(seed, [7] * 20)) for seed in range(100)}
