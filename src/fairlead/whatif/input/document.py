@@ -125,23 +125,24 @@ def read_listings(
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` gets the progress of reading. An empty file in a directory or an archive is skipped,
-    and `on_empty` gets the name of the file. Such a file is left by `kubectl get KIND > FILE` if
-    the cluster lacks the kind. Raises InputError, also if all files are empty.
+    `on_read` gets the progress of reading. Of several files, those without an object are skipped,
+    as kubectl does. `on_empty` gets the name of each empty file: `kubectl get KIND > FILE` leaves
+    one if the cluster lacks the kind. Raises InputError, also if no file has an object.
     """
     found: list[Document] = []
-    empty: list[str] = []
+    skipped: list[_EmptyFileError] = []
     for name, packed in _contents(path, stdin, bytes_max, on_read):
         for source, data in unpacked(name, packed, bytes_max):
-            if _TEXT.search(data) is None:
-                empty.append(source)
-            else:
-                by_name = path != "-" and source.endswith(_JSON_NAMES)
+            by_name = path != "-" and source.endswith(_JSON_NAMES)
+            try:
                 found += _split(source, data, json_by_name=by_name)
-    if empty and not found:
-        raise InputError(empty[0], _EMPTY)
-    for source in empty:
-        on_empty(source)
+            except _EmptyFileError as cause:
+                skipped.append(cause)
+    if skipped and not found:
+        raise skipped[0]
+    for one in skipped:
+        if one.problem == _EMPTY:
+            on_empty(one.source)
     return found
 
 
@@ -170,6 +171,8 @@ def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list
 
 
 def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document]:
+    if _TEXT.search(data) is None:
+        raise _EmptyFileError(source, _EMPTY)
     try:
         listing = split(data)
     except ColumnError as cause:

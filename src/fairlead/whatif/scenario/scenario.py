@@ -58,7 +58,7 @@ from fairlead.whatif.configuration.stored_configuration import PREFIXES, chosen_
 from fairlead.whatif.configuration.user_plugin import UserPlugins, user_plugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.archive import unpacked_file
-from fairlead.whatif.input.document import Document, read, read_bytes, read_one
+from fairlead.whatif.input.document import Document, read_bytes, read_listings, read_one
 from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.given_plugin import PluginSource
@@ -104,16 +104,21 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live.live_resource import unreadable_notes
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
+    Manifests,
+    entries_of,
     manifests,
+    manifests_of_cluster,
     refuse_duplicates,
     unknown_annotations,
 )
 from fairlead.whatif.snapshot.node_lifecycle.leaving_node import leaving_notes
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     snapshot_of,
     start_of_time,
     with_starting_nodes_ready,
+    without_collection,
 )
 from fairlead.whatif.snapshot.validation.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.validation.size_limit import refuse_excess
@@ -196,11 +201,12 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         late = tuple(late_event_notes(path, scenario.events, scenario.duration))
     stuck = stuck_pods(initial, start)
     kubelet = stuck.in_config(_kubelet(path, settings, releases, cluster, seed))
+    sampled = samples(initial)
     if duration is not None and settings.cron_jobs and kubelet.run_durations is None:
-        late += tuple(endless_cron_job_notes(initial, start, start + duration))
+        late += tuple(endless_cron_job_notes(sampled, start, start + duration))
     elif duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
         # An audit log repeats the Jobs that its CronJobs created.
-        late += tuple(idle_cron_job_notes(initial, start, start + duration))
+        late += tuple(idle_cron_job_notes(sampled, start, start + duration))
     if not inventory.of_kind(NODE):
         raise InputError(path, "has no nodes, and no event creates one", field="cluster")
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
@@ -215,7 +221,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     experiment = Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
-        initial=tuple(initial),
+        initial=initial,
         start=start,
         steps=tuple(sorted([*cluster.arriving, *events], key=lambda step: step.after)),
         duration=duration,
@@ -241,10 +247,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             ),
             *autoscaling.notes,
             *unread_loads(loads, inventory),
-            *unknown_annotations([*initial, *created, *patched]),
-            *unknown_field_notes(initial),
-            *unknown_kind_notes(initial),
-            *unknown_limit_notes(initial),
+            *unknown_annotations([*sampled, *created, *patched]),
+            *unknown_field_notes(sampled),
+            *unknown_kind_notes(sampled),
+            *unknown_limit_notes(sampled),
             *unsimulated_notes(_unless_run(created, settings)),
             *late,
         ),
@@ -270,7 +276,7 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods.
     """
 
-    initial: list[Manifest]
+    initial: Sequence[Manifest]
     inventory: Inventory
     start: Instant
     arriving: list[ScriptedStep]
@@ -289,10 +295,10 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
 
 def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _ScenarioCluster:
     """Return the cluster of `scenario`: files, traces and generated nodes. Raises InputError."""
-    with named_by(path, "cluster.files"):
+    with named_by(path, "cluster.files"), without_collection():
         names = scenario.cluster.files
-        files = [document for name in names for document in read(str(folder / name))]
-        from_files = manifests(files)
+        files = [one for name in names for one in read_listings(str(folder / name))]
+        from_files: Sequence[Manifest] = manifests_of_cluster(files)
     start = start_of_time(files, from_files)
     with named_by(path, "cluster.audit-log"):
         audit = _audit_log(folder, scenario)
@@ -302,7 +308,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
     present, start_notes = with_starting_nodes_ready(from_files, start)
     with named_by(path, "cluster.trace"):
         made, trace = _objects(path, folder, scenario, seed, start)
-    initial = [*present, *made]
+    initial = Manifests((*entries_of(present), *made))
     dump = snapshot_of(path, files, initial if files else (), start)
     refuse_duplicates(initial)
     refuse_excess(initial)
@@ -355,7 +361,7 @@ def _kubelet(
     Recorded lifecycles take precedence over KWOK Stages, and Stages over settings.
     """
     config = kubelet_config(path, settings.kubelet, releases.nodes)
-    config = with_stages(config, cluster.initial, seed)
+    config = with_stages(config, samples(cluster.initial), seed)
     if not cluster.lifecycles:
         return config
     return replace(

@@ -123,6 +123,9 @@ def test_files_without_an_object_are_skipped_beside_other_files(tmp_path):
     )
     (tmp_path / "c.yaml").write_text("a: 1")
     assert [one.value for one in read(str(tmp_path))] == [{"a": 1}]
+    empty: list[str] = []
+    assert [one.value for one in read_listings(str(tmp_path), on_empty=empty.append)] == [{"a": 1}]
+    assert empty == [str(tmp_path / "b.yaml")]
 
 
 def test_an_empty_file_is_an_error_by_its_name_or_without_other_files(tmp_path):

@@ -35,6 +35,8 @@ from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.question import what_if
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -463,6 +465,18 @@ def test_a_what_if_does_not_make_the_replicas():
     what_if(snapshot, ClusterChange(drain=("n",)))
     assert len(snapshot.manifests.samples) < len(snapshot.manifests)
     assert "_all" not in vars(snapshot.manifests)
+
+
+def test_a_scenario_does_not_make_the_replicas(write):
+    """A sweep reads the dump once for each case."""
+    items = [*pods_of_a_workload(), node()]
+    write("dump.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    extra = "objects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: extra}}]"
+    path = write("s.yaml", f"cluster: {{files: [dump.json]}}\n{extra}\n")
+    experiment = experiment_of(path, read_scenario(path))
+    run_experiment(experiment)
+    assert len(samples(experiment.initial)) < len(experiment.initial)
+    assert "_all" not in vars(experiment.initial)
 
 
 @pytest.mark.parametrize("autoscale", ["off", "auto", "cluster-autoscaler"])
