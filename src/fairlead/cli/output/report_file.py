@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairlead.cli.output.atomic_file import write_atomically
-from fairlead.whatif.report import ReportData, render_report
+from fairlead.whatif.report import ReportData, encode_report
 
 
 def write_report(path: Path, data: ReportData) -> None:
     """Write the report on `data` to `path`; if this raises OSError, the old content remains."""
-    # An argument can contain bytes that are not UTF-8, and the report shows the arguments.
-    write_atomically(path, render_report(data).encode("utf-8", "replace"))
+    write_atomically(path, encode_report(data))

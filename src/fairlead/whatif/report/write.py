@@ -49,6 +49,14 @@ def render_report(data: ReportData) -> str:
     return _page(page_title(data), packed(data), STYLES, MODULES)
 
 
+def encode_report(data: ReportData) -> bytes:
+    """Return the report as the content of a file.
+
+    An argument can contain bytes that are not UTF-8, and the report shows the arguments.
+    """
+    return render_report(data).encode("utf-8", "replace")
+
+
 def render_comparison(comparison: Json, reports: Sequence[ReportData]) -> str:
     """Return the HTML of a comparison; `reports` are those of its alternatives, in order.
 

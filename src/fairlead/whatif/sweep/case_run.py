@@ -20,19 +20,34 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines_of
 from fairlead.whatif.input.strict_form import decode_strictly
+from fairlead.whatif.report.report_builder import Heading, simulation_report
+from fairlead.whatif.report.write import encode_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
+from fairlead.whatif.sweep.case import Case
+from fairlead.whatif.sweep.measure import Number, measures_of, severity
 
 _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurations
 
 
 class CaseResult(Struct, frozen=True):
-    """The result of a case as JSON text, or the `problem` that prevented its run."""
+    """The result of a case as JSON text, or the `problem` that prevented its run.
+
+    `report` is the HTML report of the case; b"" if a worse case was known before the run.
+    """
 
     text: bytes = b""
     problem: str = ""
+    report: bytes = b""
+
+
+class KnownWorst(Struct, frozen=True):
+    """The `severity` of the worst case so far by the measure `rank_by`; () if there is none."""
+
+    rank_by: str
+    severity: tuple[Number, ...] = ()
 
 
 class ScenarioFiles(Struct, frozen=True):
@@ -99,15 +114,15 @@ def file_names(scenario: Json) -> list[str]:
     return list(names)
 
 
-def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseResult:
-    """Run `scenario` with `files` on a machine that does not have the original files."""
-    renamed = _with_names(scenario, lambda name: files.names.get(name, name))
+def run_with_files(files: ScenarioFiles, source: str, case: Case, worst: KnownWorst) -> CaseResult:
+    """Run `case` with `files`, as `run_case`, on a machine that lacks the original files."""
+    renamed = _with_names(case.scenario, lambda name: files.names.get(name, name))
     with tempfile.TemporaryDirectory(prefix="fairlead-sweep-") as folder:
         for path, content in files.contents.items():
             file = Path(folder) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        found = run_case(source, renamed, Path(folder))
+        found = run_case(source, replace(case, scenario=renamed), worst, Path(folder))
     return replace(found, problem=found.problem.replace(f"{folder}/", ""))
 
 
@@ -156,17 +171,30 @@ def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> 
             return value
 
 
-def run_case(source: str, scenario: Json, folder: Path | None = None) -> CaseResult:
-    """Run `scenario`; `source` names it in the result.
+def run_case(source: str, case: Case, worst: KnownWorst, folder: Path | None = None) -> CaseResult:
+    """Run `case`; `source` names its scenario in the result.
 
-    `folder` contains the files that the scenario names. If it is None, they are in the folder of
-    `source`. If the input is invalid, the result contains the problem.
+    The result contains the report of the case unless the case is less severe than `worst`, because
+    a sweep shows only the report of the worst case. `folder` contains the files that the scenario
+    names. If it is None, they are in the folder of `source`. If the input is invalid, the result
+    contains the problem.
     """
     try:
-        experiment, finished = run_scenario(source, scenario, folder)
+        experiment, finished = run_scenario(source, case.scenario, folder)
     except InputError as problem:
         return CaseResult(problem=str(problem))
-    return CaseResult(encode_result(simulation_result(experiment, finished.outcome)))
+    text = encode_result(simulation_result(experiment, finished.outcome))
+    found = severity(measures_of(msgspec.json.decode(text)), worst.rank_by)
+    if found < worst.severity:
+        return CaseResult(text)
+    return CaseResult(text, report=case_report(case, experiment, finished))
+
+
+def case_report(case: Case, experiment: Experiment, finished: FinishedRun) -> bytes:
+    """Return the HTML report of `case`, whose scenario is `experiment`."""
+    title = f"{experiment.title}: {case.title}"
+    heading = Heading(title, experiment.source, experiment.seed, 0.0)
+    return encode_report(simulation_report(heading, finished.outcome))
 
 
 def run_scenario(

@@ -141,12 +141,17 @@ def distribution(values: Sequence[Number | None]) -> Distribution | None:
     )  # fmt: skip
 
 
-def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
-    """Return the index of the worst case; if several cases are equally bad, the lowest index.
+def severity(row: Mapping[str, Number | None], first: str) -> tuple[Number, ...]:
+    """Return a key by which cases are compared; the case with the largest key is the worst.
 
-    Cases are compared by the measure `first`. If they are equal, the other MEASURES decide, in
-    order. A larger number is worse, and None counts as 0.
+    `row` are the measures of the case. Cases are compared by the measure `first`. If they are
+    equal, the other MEASURES decide, in order. A larger number is worse, and None counts as 0.
     """
     names = [first, *(one.name for one in MEASURES if one.name != first)]
-    keys = [tuple(row[name] or 0 for name in names) for row in rows]
+    return tuple(row[name] or 0 for name in names)
+
+
+def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
+    """Return the index of the worst case (`severity`); of equally bad cases, the lowest index."""
+    keys = [severity(row, first) for row in rows]
     return keys.index(max(keys))

@@ -16,8 +16,14 @@ from fairlead.cli.main import SignalError, run
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import FileName, StrictForm
-from fairlead.whatif.sweep.case import cases_of
-from fairlead.whatif.sweep.case_run import file_fields, read_files, run_case, run_with_files
+from fairlead.whatif.sweep.case import Case, cases_of
+from fairlead.whatif.sweep.case_run import (
+    KnownWorst,
+    file_fields,
+    read_files,
+    run_case,
+    run_with_files,
+)
 from fairlead.whatif.sweep.variation import parse_variation
 
 SCENARIO = """\
@@ -143,10 +149,11 @@ def test_a_case_gives_the_same_result_after_its_files_are_deleted(scenario, tmp_
     cases = cases_of(document, [parse_variation("events[0].create=pods.yaml,large.yaml")])
     files = read_files(scenario.parent, [one.scenario for one in cases])
     assert set(files.names) == {"nodes.yaml", "pods.yaml", "large.yaml"}
-    here = [run_case(str(scenario), one.scenario) for one in cases]
+    worst = KnownWorst("pending")
+    here = [run_case(str(scenario), one, worst) for one in cases]
     for name in files.names:
         (scenario.parent / name).unlink()
-    assert here == [run_with_files(files, str(scenario), one.scenario) for one in cases]
+    assert here == [run_with_files(files, str(scenario), one, worst) for one in cases]
     assert here[0].text != here[1].text
 
 
@@ -162,9 +169,10 @@ def test_only_fields_for_files_name_files(scenario, tmp_path):
     files = read_files(scenario.parent, [document])
     assert set(files.names) == {"nodes.yaml", "pods.yaml"}
     del document["settings"]
-    expected = run_case(str(scenario), document)
+    case, worst = Case(1, {}, document), KnownWorst("pending")
+    expected = run_case(str(scenario), case, worst)
     assert expected.text
-    assert run_with_files(files, str(scenario), document) == expected
+    assert run_with_files(files, str(scenario), case, worst) == expected
 
 
 @pytest.mark.parametrize(
@@ -278,13 +286,37 @@ def test_only_file_names_are_file_fields():
 
 
 def test_the_invalid_case_with_the_lowest_number_is_named(scenario, capsys, monkeypatch):
-    def backwards(source, cases, _):
+    def backwards(source, cases, _, known_worst):
         for case in reversed(cases):
-            yield case.number, run_case(source, case.scenario)
+            yield case.number, run_case(source, case, known_worst())
 
     monkeypatch.setattr("fairlead.cli.commands.sweep.run.parse_place", lambda _: backwards)
     assert swept(scenario, "--vary", "events[0].count=7,-1,-2,8") == exit_code.BAD_INPUT
     assert "count=-1: " in capsys.readouterr().err
+
+
+def test_the_worst_case_is_run_once(scenario, monkeypatch):
+    """It is run again only if its result is from an earlier sweep; the report is the same."""
+    have_reports = []
+
+    def backwards(source, cases, _, known_worst):
+        for case in reversed(cases):
+            result = run_case(source, case, known_worst())
+            have_reports.append(bool(result.report))
+            yield case.number, result
+
+    monkeypatch.setattr("fairlead.cli.commands.sweep.run.parse_place", lambda _: backwards)
+    vary = ("--vary", "events[0].count=7,8,1", "--vary", "seed=0,1")
+    with monkeypatch.context() as patch:
+        patch.delattr("fairlead.cli.commands.sweep.run.run_scenario")
+        assert swept(scenario, *vary) == exit_code.SUCCESS
+    assert have_reports == [True, True, True, True, False, False]
+    worst = scenario.parent / "out" / "worst.html"
+    report = worst.read_bytes()
+    assert b"events[0].count=8, seed=0" in report
+    worst.unlink()
+    assert swept(scenario, *vary) == exit_code.SUCCESS
+    assert worst.read_bytes() == report
 
 
 def test_the_notes_of_the_cases_are_in_the_answer(scenario, capsys):

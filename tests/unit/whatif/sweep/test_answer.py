@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.sweep.answer import sweep_answer
 from fairlead.whatif.sweep.case import Case
 from fairlead.whatif.sweep.measure import BY_NAME
+from fairlead.whatif.sweep.sweep_page import render_sweep
 
 
 def answer(*costs):

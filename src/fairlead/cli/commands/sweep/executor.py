@@ -1,6 +1,7 @@
 """Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
-Each executor yields (case number, result), in the order in which the cases end.
+Each executor yields (case number, result), in the order in which the cases end. It calls its
+parameter `known_worst` whenever it starts a case.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from typing import Any, Final
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.forked_call import usable_cores
 from fairlead.whatif.sweep.case import Case
-from fairlead.whatif.sweep.case_run import CaseResult, ScenarioFiles, run_case, run_with_files
+from fairlead.whatif.sweep.case_run import (
+    CaseResult,
+    KnownWorst,
+    ScenarioFiles,
+    run_case,
+    run_with_files,
+)
 
 Results = Iterator[tuple[int, CaseResult]]
-Executor = Callable[[str, Sequence[Case], ScenarioFiles], Results]
+Executor = Callable[[str, Sequence[Case], ScenarioFiles, Callable[[], KnownWorst]], Results]
 
 DASK: Final = "dask://"
 _PROCESSES: Final = re.compile(r"processes(?::([1-9]\d{0,3}))?")
@@ -40,10 +47,16 @@ def parse_place(text: str) -> Executor:
     return partial(_in_processes, int(found[1]) if found[1] else usable_cores())
 
 
-def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFiles) -> Results:
+def _in_processes(
+    count: int,
+    source: str,
+    cases: Sequence[Case],
+    _: ScenarioFiles,
+    known_worst: Callable[[], KnownWorst],
+) -> Results:
     if count == 1:
         for case in cases:
-            yield case.number, run_case(source, case.scenario)
+            yield case.number, run_case(source, case, known_worst())
         return
     # New processes, instead of forked ones, have no threads and no open files of this process.
     context = multiprocessing.get_context("spawn")
@@ -52,7 +65,7 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
 
         def submit(most: int) -> None:
             for case in islice(waiting, most):
-                running[pool.submit(run_case, source, case.scenario)] = case.number
+                running[pool.submit(run_case, source, case, known_worst())] = case.number
 
         try:
             submit(count * _IN_FLIGHT)
@@ -74,7 +87,13 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _on_dask(address: str, source: str, cases: Sequence[Case], files: ScenarioFiles) -> Results:
+def _on_dask(
+    address: str,
+    source: str,
+    cases: Sequence[Case],
+    files: ScenarioFiles,
+    known_worst: Callable[[], KnownWorst],
+) -> Results:
     try:
         from distributed import Client
         from distributed import as_completed as dask_completed
@@ -92,7 +111,9 @@ def _on_dask(address: str, source: str, cases: Sequence[Case], files: ScenarioFi
 
         def submit(most: int) -> None:
             for case in islice(waiting, most):
-                future = client.submit(run_with_files, sent, source, case.scenario, pure=False)
+                future = client.submit(
+                    run_with_files, sent, source, case, known_worst(), pure=False
+                )
                 running[future] = case.number
                 completed.add(future)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead import __version__
 from fairlead.api.json import Json
@@ -29,7 +30,6 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.distinct_outputs import require_distinct
-from fairlead.cli.output.report_file import write_report
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.input.document import Document, read_one
@@ -37,14 +37,20 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
-from fairlead.whatif.report.report_builder import Heading, simulation_report
-from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.answer import sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
-from fairlead.whatif.sweep.case_run import ScenarioFiles, read_files, run_scenario
-from fairlead.whatif.sweep.measure import Number, measures_of
+from fairlead.whatif.sweep.case_run import (
+    CaseResult,
+    KnownWorst,
+    ScenarioFiles,
+    case_report,
+    read_files,
+    run_scenario,
+)
+from fairlead.whatif.sweep.measure import Number, measures_of, severity
+from fairlead.whatif.sweep.sweep_page import render_sweep
 from fairlead.whatif.sweep.variation import (
     FieldVariation,
     LossVariation,
@@ -89,7 +95,8 @@ def run_sweep(request: SweepRequest) -> int:
     if request.parquet:
         require_parquet()
     cases = _cases(request)
-    results = _results(request, cases, execute)
+    worst = _WorstCase(request.rank_by)
+    results = _results(request, cases, execute, worst)
     rows, noted = [], []
     for text in results:  # one after another, because decoded results are large
         result = msgspec.json.decode(text)
@@ -97,7 +104,7 @@ def run_sweep(request: SweepRequest) -> int:
         noted.append(result["notes"])
     stated = {text: one.measure for text, one in zip(request.fail_on, conditions, strict=True)}
     answer = sweep_answer(request.scenario, cases, rows, request.rank_by, stated, noted)
-    _write(request, cases, rows, answer.to_json())
+    _write(request, cases, rows, answer.to_json(), worst)
     print_tabular(answer, request.output)
     holds = any(one.holds(row) for one in conditions for row in rows)
     return exit_code.CONDITION_HOLDS if holds else exit_code.SUCCESS
@@ -202,17 +209,41 @@ def _step(path: str) -> str:
 # --- the results --------------------------------------------------------------------------------
 
 
-def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) -> list[bytes]:
+class _WorstCase:
+    """The worst of the cases that this sweep has run so far, with its report.
+
+    `number` is 0 if no case has been run.
+    """
+
+    def __init__(self, rank_by: str) -> None:
+        self.known = KnownWorst(rank_by)
+        self.number = 0
+        self.report = b""
+
+    def observe(self, number: int, result: CaseResult) -> None:
+        """Keep the report of the case `number` if the case is the worst so far."""
+        if not result.report:
+            return
+        found = severity(measures_of(msgspec.json.decode(result.text)), self.known.rank_by)
+        # Of equally bad cases, the one with the lowest number is the worst (`worst_case`).
+        if (found, -number) > (self.known.severity, -self.number):
+            self.known = replace(self.known, severity=found)
+            self.number, self.report = number, result.report
+
+
+def _results(
+    request: SweepRequest, cases: Sequence[Case], execute: Executor, worst: _WorstCase
+) -> list[bytes]:
     """Return the results of `cases`, in order; results of an earlier run are read from the folder.
 
-    Raises InputError.
+    The cases that are run are reported to `worst`. Raises InputError.
     """
     folder = request.folder / "cases"
     files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))
     _require_outside(request, files)
     _require_distinct(request, files)
     with results_folder(folder):
-        return _results_in(folder, request.scenario, files, cases, execute)
+        return _results_in(folder, request.scenario, files, cases, execute, worst)
 
 
 @contextmanager
@@ -260,6 +291,7 @@ def _results_in(
     files: ScenarioFiles,
     cases: Sequence[Case],
     execute: Executor,
+    worst: _WorstCase,
 ) -> list[bytes]:
     digest = files.digest
     places = {one.number: folder / f"{one.digest(digest, __version__)}.json" for one in cases}
@@ -269,12 +301,14 @@ def _results_in(
         progress.begin(f"{len(cases):,} cases", len(cases))
         left = {case.number for case in missing}
         problems: dict[int, str] = {}
-        for number, result in execute(source, missing, files) if missing else ():
+        results = execute(source, missing, files, lambda: worst.known) if missing else ()
+        for number, result in results:
             left.remove(number)
             if result.problem:
                 problems[number] = result.problem
             else:
                 write_atomically(places[number], result.text)
+                worst.observe(number, result)
             # The error is about the invalid case with the lowest number, whichever case ends
             # first.
             if problems and min(problems) < min(left, default=len(cases) + 1):
@@ -291,15 +325,17 @@ def _write(
     cases: Sequence[Case],
     rows: Sequence[Mapping[str, Number | None]],
     answer: dict[str, Any],
+    worst: _WorstCase,
 ) -> None:
     folder = request.folder
     write_atomically(folder / "cases.csv", csv_table(cases, rows))
     if request.parquet:
         write_atomically(folder / "cases.parquet", parquet_table(cases, rows))
-    worst = cases[answer["worst"]["case"] - 1]
-    experiment, finished = run_scenario(request.scenario, worst.scenario)
-    heading = Heading(f"{experiment.title}: {worst.title}", request.scenario, experiment.seed, 0.0)
-    write_report(folder / WORST, simulation_report(heading, finished.outcome))
+    case = cases[answer["worst"]["case"] - 1]
+    report = worst.report
+    if worst.number != case.number:  # its result is from an earlier run
+        report = case_report(case, *run_scenario(request.scenario, case.scenario))
+    write_atomically(folder / WORST, report)
     page = render_sweep(answer, WORST)
     write_atomically(folder / "report.html", page.encode("utf-8", "replace"))
     say_written("report", folder / "report.html")
