@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import resource
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.apiserver.registry.store import Store
 from fairlead.cli import exit_code
 from fairlead.cli.commands.sweep.run import results_folder
 from fairlead.cli.main import SignalError, run
@@ -155,6 +157,21 @@ def test_a_case_gives_the_same_result_after_its_files_are_deleted(scenario, tmp_
         (scenario.parent / name).unlink()
     assert here == [run_with_files(files, str(scenario), one, worst) for one in cases]
     assert here[0].text != here[1].text
+
+
+def test_a_process_keeps_no_cluster_of_an_earlier_case(scenario):
+    def stores():
+        return sum(isinstance(one, Store) for one in gc.get_objects())
+
+    case = Case(1, {}, {"cluster": {"generated": {"nodes": 1_000}}, "duration": "1s"})
+    gc.collect()
+    gc.disable()
+    try:
+        before = stores()
+        assert run_case(str(scenario), case, KnownWorst("pending")).text
+        assert stores() == before
+    finally:
+        gc.enable()
 
 
 def test_only_fields_for_files_name_files(scenario, tmp_path):
