@@ -104,7 +104,7 @@ class _CachedResults:
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
         self.nodes = self.pods = self.nominations = self.budget_limits = 0
-        self.budget_selection = self.related_version = -1
+        self.budget_selection = self.related_version = self.labels = -1
         self.reach: frozenset[str] | None = frozenset()
 
 
@@ -263,7 +263,8 @@ class DryRuns:
         of all nodes in the same topology domains. The topology keys are those in `reach` and those
         in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
         because the affinity terms of placed pods may have changed. Every row is marked if the
-        affected rows cannot be determined, for example if a pod has changed and `reach` is None.
+        affected rows cannot be determined: if nodes have been added, removed or relabelled, or if a
+        node or a pod has changed and `reach` is None.
         `is_local` means that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
@@ -274,6 +275,7 @@ class DryRuns:
         limited = budgets.limit_log.since(kept.budget_limits)
         selection = budgets.selection_version
         related = 0 if is_local else cluster.related.version
+        labels = 0 if is_local else table.pod_index.labels.value
         keys = None if reach is None or kept.reach is None else reach | kept.reach
         if (
             nodes is None
@@ -281,8 +283,8 @@ class DryRuns:
             or names is None
             or limited is None
             or (kept.budget_selection, kept.related_version) != (selection, related)
-            or (not is_local and nodes)  # domains may have changed
-            or (keys is None and (pods or names))
+            or kept.labels != labels
+            or (keys is None and (nodes or pods or names))
         ):
             kept.columns.unknown[:] = True
         else:
@@ -300,7 +302,7 @@ class DryRuns:
         kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
         kept.nominations = nominator.log.position
         kept.budget_limits, kept.budget_selection = budgets.limit_log.position, selection
-        kept.related_version = related
+        kept.related_version, kept.labels = related, labels
 
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).

@@ -17,6 +17,7 @@ from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption.dry_run import dry_run
+from fairlead.engine.scheduling.preemption.dry_run.cluster_verdicts import ClusterVerdicts
 from fairlead.engine.scheduling.preemption.dry_run.dry_run import DryRuns
 from fairlead.engine.scheduling.preemption.dry_run.victims import select_victims_on_node
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
@@ -66,7 +67,7 @@ def rooms(served, pod):
 @pytest.mark.parametrize("own", [apart(HOSTNAME), apart(ZONE), SPREAD, {}])
 @pytest.mark.parametrize("seed", range(2))
 def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
-    """Also after pods were added and deleted, and a node has changed its zone."""
+    """Also after pods were added and deleted, and a node has changed its zone or its taints."""
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for number, name in enumerate(NODES):
         zone = {ZONE: f"z{number % 3}"} if number < 6 else {}
@@ -84,8 +85,10 @@ def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
             cluster.apply(ObjectDeleted(gone))
         elif chance.one_in(6):
             name = chance.of(NODES)
-            zone = {ZONE: f"z{chance.below(3)}"}
-            cluster.apply(ObjectChanged(make_node(name, labels={HOSTNAME: name, **zone}, cpu=4)))
+            before = cluster.table.find(name).labels
+            labels = chance.of([before, {HOSTNAME: name, ZONE: f"z{chance.below(3)}"}])
+            taints = chance.of([(), ("a:NoSchedule",), ("a:PreferNoSchedule",)])
+            cluster.apply(ObjectChanged(make_node(name, labels=labels, taints=taints, cpu=4)))
         else:
             one = make_pod(
                 f"p{step}",
@@ -175,6 +178,31 @@ def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(
     trials, sums = diary.read()
     assert not trials
     assert sums - {"n05"} == {"n09"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "again"),
+    [(apart(HOSTNAME), {3}), (apart(ZONE), {1, 3, 5}), (SPREAD, {0, 1, 2, 3, 4, 5})],
+    ids=["hostname", "zone", "spread"],
+)
+def test_a_changed_taint_affects_the_nodes_of_the_same_domains(spec, again, monkeypatch):
+    """Topology spread may count the tainted node, so it affects all nodes."""
+    judged, judge = [], ClusterVerdicts.judge
+
+    def noted(verdicts, pod, found, rows):
+        judged.extend(rows.tolist())
+        return judge(verdicts, pod, found, rows)
+
+    monkeypatch.setattr(ClusterVerdicts, "judge", noted)
+    scene = full_nodes([f"n{number}" for number in range(6)], "n5")
+    pod = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
+    assert chosen(scene, pod) == "n5"
+    assert {*judged} == {0, 1, 2, 3, 4, 5}
+    judged.clear()
+    labels, taints = {ZONE: "z1", HOSTNAME: "n3"}, ("a:PreferNoSchedule",)
+    scene.add(make_node("n3", cpu=4, labels=labels, taints=taints))
+    assert chosen(scene, pod) == "n5"
+    assert {*judged} == again
 
 
 def test_a_nominated_pod_affects_only_its_own_node(monkeypatch):
