@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
+
+_ABOVE_ALL: Final = 1 << 31  # priorities are 32-bit integers
 
 
 class PodClass:
@@ -45,34 +47,38 @@ class PodCounter(Protocol):
 class PodLocations:
     """Where the pods of one class, or with one affinity term, are placed.
 
-    `rows` maps the row of each node with such pods to their number there. `counters` are notified
-    of every change.
+    `rows` maps the row of each node with such pods to their number there. None of the pods has a
+    priority below `lowest_priority`, which is not raised when pods are removed. `counters` are
+    notified of every change.
     """
 
-    __slots__ = ("counters", "rows")
+    __slots__ = ("counters", "lowest_priority", "rows")
 
     def __init__(self) -> None:
         """Start without pods and counters."""
         self.rows: dict[int, int] = {}
+        self.lowest_priority = _ABOVE_ALL
         self.counters: list[tuple[PodCounter, int]] = []
 
     def ignore(self, counter: PodCounter) -> None:
         """Stop notifying `counter`."""
         self.counters = [entry for entry in self.counters if entry[0] is not counter]
 
-    def add(self, row: int) -> None:
-        """Add one pod on `row`; undone by `remove`."""
+    def add(self, row: int, priority: int) -> None:
+        """Add one pod with `priority` on `row`; undone by `remove`."""
         self.rows[row] = self.rows.get(row, 0) + 1
+        self.lowest_priority = min(self.lowest_priority, priority)
         for counter, weight in self.counters:
             counter.count(row, weight, 1)
 
-    def add_all(self, rows: Sequence[int]) -> None:
-        """Add one pod on each of `rows`, which may repeat."""
+    def add_all(self, rows: Sequence[int], priority: int) -> None:
+        """Add one pod with `priority` on each of `rows`, which may repeat."""
         if self.rows or self.counters:
             for row in rows:
-                self.add(row)
+                self.add(row, priority)
         else:
             self.rows.update(Counter(rows))
+            self.lowest_priority = min(self.lowest_priority, priority)
 
     def remove(self, row: int) -> None:
         """Remove one pod from `row`."""

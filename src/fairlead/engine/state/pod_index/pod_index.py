@@ -86,17 +86,17 @@ class PodIndex:
         found = pod.pod_class
         if found is None or found.is_removed:
             found = self.pod_class_of(pod)
-        found.where.add(row)
+        found.where.add(row, pod.priority)
         if pod.shape.spec.affinity is not None:
             for placed in self.terms_of(pod):
-                placed.where.add(row)
+                placed.where.add(row, pod.priority)
                 self._tally(placed, 1)
 
     def add_replicas(self, rows: Sequence[int], replica: PodInfo) -> None:
         """Add a pod on each of `rows`, with the same class and affinity terms as `replica`."""
-        self.pod_class_of(replica).where.add_all(rows)
+        self.pod_class_of(replica).where.add_all(rows, replica.priority)
         for placed in self.terms_of(replica):
-            placed.where.add_all(rows)
+            placed.where.add_all(rows, replica.priority)
             self._tally(placed, len(rows))
 
     def remove(self, row: int, pod: PodInfo) -> None:
@@ -109,6 +109,10 @@ class PodIndex:
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
         """Replace `old` with `new`, which has the same shape, on `row`."""
+        if new.priority != old.priority:
+            self.remove(row, old)
+            self.add(row, new)
+            return
         before = self.pod_class_of(old)
         if new.labels is old.labels and new.terminating == old.terminating:
             new.pod_class = before
@@ -116,7 +120,7 @@ class PodIndex:
         after = self.pod_class_of(new)
         if before is not after:
             before.where.remove(row)
-            after.where.add(row)
+            after.where.add(row, new.priority)
 
     def _tally(self, placed: PlacedTerm, pods: int) -> None:
         self.term_changes += 1
@@ -274,8 +278,10 @@ class PodIndex:
         for node in nodes:
             for pod in node.pods.values():
                 _add_to_row(by_pod_class, _key_of(pod), node.row)
+                assert self.pod_class_of(pod).where.lowest_priority <= pod.priority
                 for placed in self.terms_of(pod):
                     _add_to_row(by_term, placed.term.key(), node.row)
+                    assert placed.where.lowest_priority <= pod.priority
         placed_alike = {key: pods.where.rows for key, pods in self._pod_class.items()}
         placed_terms = {key: term.where.rows for key, term in self._terms.items()}
         assert by_pod_class == {key: rows for key, rows in placed_alike.items() if rows}

@@ -21,7 +21,7 @@ def counts_of(*pods):
     counts.attach(where, 1)
     for row, count in enumerate(pods):
         for _ in range(count):
-            where.add(row)
+            where.add(row, 0)
     return counts.refresh()
 
 
@@ -71,7 +71,7 @@ def test_a_copy_does_not_follow_the_live_counts():
     where = PodLocations()
     live.attach(where, 10)
     copy = live.hypothetical()
-    where.add(1)
+    where.add(1, 0)
     assert live.sums.tolist() == [1, 10, 0]
     assert copy.by_domain().tolist() == [1, 0, 0]
     where.remove(1)
@@ -111,7 +111,7 @@ def test_the_sums_equal_those_of_new_counts(seed):
                 if where.rows and chance.one_in(3):
                     where.remove(chance.of(sorted(where.rows)))
                 else:
-                    where.add(chance.below(len(column.ids)))
+                    where.add(chance.below(len(column.ids)), 0)
         if chance.one_in(2):
             continue  # pods and nodes change before the next refresh
         new = DomainCounts(NodeEpoch(), column.domains)

@@ -37,11 +37,11 @@ class Town:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": allocatable}
         self.cluster.apply(ObjectChanged(decode(node)))
 
-    def pod(self, name, node="", labels=WEB, *, leaving=False, hates=None):
+    def pod(self, name, node="", labels=WEB, *, leaving=False, hates=None, priority=0):
         meta = {"name": name, "namespace": "ns", "uid": name, "labels": labels}
         if leaving:
             meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        spec = {"nodeName": node, "containers": [{"name": "c"}]}
+        spec = {"nodeName": node, "containers": [{"name": "c"}], "priority": priority}
         if hates:
             term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": hates}}
             required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
@@ -112,6 +112,17 @@ def test_counts_follow_a_pod_that_becomes_terminating(town, counts_terminating, 
     assert town.by_zone(counts) == {"z1": 1}
     town.pod("p", "a", leaving=True)
     assert town.by_zone(counts) == left
+    town.table.validate()
+
+
+def test_no_pod_has_a_priority_below_that_of_its_class_and_terms(town):
+    """Pods of one class can have different priorities, and a pod can get another one."""
+    pod = town.pod("p", "a", hates=DB, priority=5)
+    town.pod("other", "a", priority=9)
+    found = town.pod_index.pod_class_of(pod).where, town.pod_index.terms_of(pod)[0].where
+    assert [one.lowest_priority for one in found] == [5, 5]
+    town.pod("p", "a", hates=DB, priority=-1)
+    assert [one.lowest_priority for one in found] == [-1, -1]
     town.table.validate()
 
 

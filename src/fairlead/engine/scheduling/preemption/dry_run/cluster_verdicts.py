@@ -68,7 +68,7 @@ class ClusterVerdicts(Struct, frozen=True):
         suspects = np.zeros(len(rows), np.bool_)
         for effect in self.effects:
             affected = np.ones(len(rows), np.bool_) if effect.may_harm else codes != 0
-            suspects |= affected & _is_at(effect, table.capacity)[rows]
+            suspects |= affected & _may_be_at(effect, table.capacity, pod.priority)[rows]
         if suspects.any():
             suspects[suspects] = self._have_concerned_victims(pod, table, rows[suspects])
         return codes, suspects
@@ -133,13 +133,18 @@ class ClusterVerdicts(Struct, frozen=True):
         return [any(map(is_concerned, alike(table.at(row).pods))) for row in rows.tolist()]
 
 
-def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
-    """Return, for each row, whether the node may have pods that `effect` concerns."""
+def _may_be_at(effect: RemovalEffect, capacity: int, priority: int) -> Mask:
+    """Return, for each row, whether the node may have pods below `priority` that `effect` concerns.
+
+    Most rules concern only pods of the preemptor's own workload, which have its priority. Then no
+    node has such pods.
+    """
     if effect.locations is None:
         return np.ones(capacity, np.bool_)
     found = np.zeros(capacity, np.bool_)
     for location in effect.locations:
-        found[list(location.rows)] = True
+        if location.lowest_priority < priority:
+            found[list(location.rows)] = True
     return found
 
 

@@ -234,6 +234,29 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     assert needs_trial.tolist() == [True, False, False, False]
 
 
+def test_no_pod_is_read_if_those_that_count_have_the_priority_of_the_preemptor(monkeypatch):
+    """Pods of one workload that exclude each other cannot make room for each other."""
+    scene = PluginScene()
+    for number in range(3):
+        scene.add(make_node(NODES[number], cpu=4, labels={HOSTNAME: NODES[number]}))
+        scene.add(lodger(f"a{number}", number, 9, "a"), lodger(f"b{number}", number, 1, "b"))
+    spec = terms("podAntiAffinity", HOSTNAME)
+    waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
+    pod = scene.info(waiting)
+    found = find_nodes_that_fit(scene.profile.plans, pod)
+    rows = np.array([scene.cluster.table.find(name).row for name in NODES[:3]])
+    verdicts = cluster_verdicts(scene.profile.framework, found)
+    with monkeypatch.context() as patch:
+        patch.delattr(ClusterVerdicts, "_have_concerned_victims")
+        codes, needs_trial = verdicts.judge(pod, found, rows)
+    assert all(codes)
+    assert not needs_trial.any()
+    scene.add(make_pod("a3", node=NODES[1], priority=8, labels={"app": "a"}))
+    found = find_nodes_that_fit(scene.profile.plans, pod)
+    verdicts = cluster_verdicts(scene.profile.framework, found)
+    assert verdicts.judge(pod, found, rows)[1].tolist() == [False, True, False]
+
+
 @pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
 @pytest.mark.parametrize("seed", range(2))
 def test_loaded_pods_are_evaluated_like_added_pods(spec, seed):
