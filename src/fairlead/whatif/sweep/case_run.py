@@ -69,7 +69,8 @@ class ScenarioFiles(Struct, frozen=True):
         """The SHA-256 of the paths and contents of the files, in hexadecimal."""
         digest = hashlib.sha256()
         for path, content in sorted(self.contents.items()):
-            digest.update(f"{path}\0{len(content)}\0".encode() + content)
+            digest.update(f"{path}\0{len(content)}\0".encode())
+            digest.update(content)
         return digest.hexdigest()
 
 

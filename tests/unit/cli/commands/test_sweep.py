@@ -6,6 +6,7 @@ import csv
 import gc
 import json
 import resource
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from fairlead.whatif.input.strict_form import FileName, StrictForm
 from fairlead.whatif.sweep.case import Case, cases_of
 from fairlead.whatif.sweep.case_run import (
     KnownWorst,
+    ScenarioFiles,
     file_fields,
     read_files,
     run_case,
@@ -172,6 +174,16 @@ def test_a_process_keeps_no_cluster_of_an_earlier_case(scenario):
         assert stores() == before
     finally:
         gc.enable()
+
+
+def test_the_digest_of_files_copies_no_content():
+    files = ScenarioFiles({"dump.json": bytes(1_000_000)}, {})
+    tracemalloc.start()
+    try:
+        assert files.digest == "613456b605bb06117738d6f0d81d4561aed71bdca13f5ed7754203bdd0b8995e"
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_only_fields_for_files_name_files(scenario, tmp_path):
