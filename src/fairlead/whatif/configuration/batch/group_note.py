@@ -9,7 +9,7 @@ from typing import Any, Final
 from fairlead.api.json import Json, mapping
 from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import joined, listed
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import CRON_JOB, POD
 from fairlead.apiserver.validation.core.pod.spec import template_view
 from fairlead.engine.batch.info.group import KIND, group_name
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -24,7 +24,8 @@ def group_notes(
 ) -> Iterator[str]:
     """Yield notes about the PodGroups of Volcano in `initial` that have not started.
 
-    `created` are the objects that are created during the simulation, among them pods of groups.
+    `created` are the objects that are created during the simulation, among them pods of groups. The
+    pods that workloads in `initial` or `created` will create count as pods of their groups.
 
     upstream: volcano: docs/design/delay-pod-creation.md
     """
@@ -40,6 +41,7 @@ def group_notes(
     named = {
         (one.ref.namespace, group_name(one.pod)) for one in samples(initial) if one.kind is POD
     }
+    named.update(_groups_of_templates(initial))
     named.update(_groups_of(created))
     if empty := [one for one in waiting if (one.ref.namespace, one.ref.name) not in named]:
         groups = "1 PodGroup has" if len(empty) == 1 else f"{len(empty)} PodGroups have"
@@ -53,6 +55,16 @@ def group_notes(
     }
     if fields := [f"{field} ({_listed(found)})" for field, found in ignored.items() if found]:
         yield f"These fields of PodGroups have no effect here: {joined(fields)}."
+
+
+def _groups_of_templates(initial: Iterable[Manifest]) -> Iterator[tuple[str, str]]:
+    """Yield (namespace, group) for each pod template in `initial`, except those of CronJobs."""
+    for one in samples(initial):
+        if one.kind in (POD, CRON_JOB) or not isinstance(one.pod_template, dict):
+            continue
+        pod = template_view("", one.pod_template)
+        if isinstance(pod, Pod):
+            yield one.ref.namespace, group_name(pod)
 
 
 def _groups_of(created: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -194,6 +194,20 @@ def test_groups_whose_pods_the_change_creates_are_not_said_to_lack_pods(ask, mak
     assert [note for note in answer.changed.notes if "no pods yet (default/three)" in note]
 
 
+def test_groups_whose_pods_a_workload_of_the_dump_creates_are_not_said_to_lack_pods(
+    ask, make, gang
+):
+    _, template = gang("one", 1)
+    template["spec"]["restartPolicy"] = "Never"
+    pod = {"metadata": {"annotations": template["metadata"]["annotations"]}}
+    pod["spec"] = template["spec"]
+    meta = {"name": "j", "namespace": "default"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": pod}}
+    waiting = [{**group(name, 1), "status": {"phase": "Pending"}} for name in ("one", "two")]
+    answer = ask([make.node("n"), *waiting, job], cordon=("n",))
+    assert [note for note in answer.changed.notes if "no pods yet (default/two)" in note]
+
+
 @pytest.mark.parametrize(
     ("minimum", "field", "noted"),
     [
