@@ -1,7 +1,7 @@
 """Scheduler: the controller that schedules one pod at a time.
 
     stimulus ──▶ handle: changes move pods in the queue; outcomes complete earlier commands
-    deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place or requeue the pod
+    deadline ──▶ handle_deadline: pop a pod, run schedule_one, then place or requeue the pod
 
 A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
 current cycle has ended. After a failed cycle, the next cycle also waits for the outcome of the
@@ -13,13 +13,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct, structs
 
 from fairlead.api.objects import Pod, PodGroup
 from fairlead.api.pods.facts import workload
-from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
+from fairlead.engine.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    ExtenderVerb,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
@@ -65,6 +72,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 if TYPE_CHECKING:
     from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, PodGroupResult
+
+# The longest series of cycles in one call of `handle_deadline`. On a real cluster, other work waits
+# until the call has returned.
+_CYCLES_MAX: Final = 16
 
 
 class _Cycle(Struct):
@@ -265,17 +276,28 @@ class Scheduler:
         return self._blocked_by is not None or self._preempting is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Continue the bindings that no longer wait; if there are none, end or begin a cycle."""
+        """Continue the bindings that no longer wait; if there are none, end or begin a cycle.
+
+        A cycle that only records an event changes nothing that other controllers see. So the next
+        cycles follow in the same call, up to `_CYCLES_MAX` cycles.
+        """
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()
-            commands = self._resume(now) if waiting is not None and waiting <= now else None
-            if commands is not None:
-                return commands
+            resumed = self._resume(now) if waiting is not None and waiting <= now else None
+            if resumed is not None:
+                return resumed
         ends = self._cycle.ends if self._cycle is not None else None
         if ends is not None and ends <= now:
             return self._end_cycle(now)
         if self._cycle is not None or self._is_blocked:
             return []
+        commands = found = self._begin_next_cycle(now)
+        while _is_event(found) and self._cycle is None and len(commands) < _CYCLES_MAX:
+            found = self._begin_next_cycle(now)
+            commands = [*commands, *found]
+        return commands
+
+    def _begin_next_cycle(self, now: Instant) -> list[Command]:
         queued = self.queue.pop(now)
         if queued is None:
             return []
@@ -530,6 +552,10 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
     upstream: schedule_one_podgroup.go: podGroupInfoForPod
     """
     return -queued.info.priority, queued.first_active or 0
+
+
+def _is_event(commands: list[Command]) -> bool:
+    return len(commands) == 1 and type(commands[0]) is RecordEvent
 
 
 def _is_awaited(command: Command) -> bool:

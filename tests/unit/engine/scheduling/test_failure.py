@@ -18,9 +18,9 @@ TEXT = (
 SCHEDULED_FALSE = {"type": "PodScheduled", "status": "False"}
 
 
-def with_condition(text, reason="Unschedulable", **more):
+def with_condition(text, reason="Unschedulable", name="a", **more):
     condition = SCHEDULED_FALSE | {"reason": reason, "message": text}
-    return make_pod("a", **BIG, status={"conditions": [condition]}, **more)
+    return make_pod(name, **BIG, status={"conditions": [condition]}, **more)
 
 
 def test_the_event_and_the_condition_have_the_reasons(stage):
@@ -41,6 +41,24 @@ def test_the_same_failure_again_writes_no_status(stage):
     """The event is recorded every time."""
     scene = stage(make_node("n1"), make_node("n2"), with_condition(TEXT))
     assert scene.step() == [("event", "a", "FailedScheduling", TEXT)]
+
+
+def test_after_a_cycle_that_only_records_an_event_the_next_cycle_follows(stage):
+    """Given failures that change no status, when one deadline is handled, all of them happen."""
+    failing = [with_condition(TEXT, name=name) for name in "abc"]
+    scene = stage(make_node("n1"), make_node("n2"), *failing, make_pod("d"), make_pod("e"))
+    events = [("event", name, "FailedScheduling", TEXT) for name in "abc"]
+    (*found, bind) = scene.step()
+    assert found == events
+    assert bind[:2] == ("bind", "d")
+    assert scene.step()[0][:2] == ("bind", "e")
+
+
+def test_a_series_of_cycles_is_limited(stage):
+    """Other work of a real cluster waits for at most 16 cycles."""
+    failing = [with_condition(TEXT, name=f"p{number}") for number in range(20)]
+    scene = stage(make_node("n1"), make_node("n2"), *failing)
+    assert [len(scene.step()), len(scene.step())] == [16, 4]
 
 
 def test_the_next_cycle_waits_for_the_status_write(stage):
