@@ -6,12 +6,12 @@ tolerationSeconds has no effect here.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 import numpy as np
 
-from fairlead.api.objects import Node, Taint
+from fairlead.api.objects import Node
 from fairlead.api.taint import count_intolerable_prefer_no_schedule, find_untolerated
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
@@ -58,15 +58,8 @@ class TaintToleration:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """Return the Filter verdict for each node in `rows`."""
-        codes = np.zeros(len(rows), np.int32)
-        known: dict[tuple[Taint, ...], bool] = {}
-        for i in table.values(table.tainted, rows).nonzero()[0].tolist():
-            node = table.at(int(rows[i]))
-            taints = node.node.spec.taints
-            if taints not in known:
-                known[taints] = self.filter(state, pod, node) is not None
-            codes[i] = known[taints]
-        return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
+        codes = by_taints(table, rows, lambda node: self.filter(state, pod, node) is not None)
+        return Verdicts(codes.astype(np.int32), (UNTOLERATED, UNTOLERATED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
@@ -90,12 +83,21 @@ class TaintToleration:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
         """Return the score of each node in `rows`."""
-        scores = np.zeros(len(rows), np.int64)
-        known: dict[tuple[Taint, ...], int] = {}
-        for i in table.values(table.tainted, rows).nonzero()[0].tolist():
-            node = table.at(int(rows[i]))
-            taints = node.node.spec.taints
-            if taints not in known:
-                known[taints] = self.score(state, pod, node)
-            scores[i] = known[taints]
-        return scores
+        return by_taints(table, rows, lambda node: self.score(state, pod, node))
+
+
+def by_taints(table: NodeTable, rows: Rows, value_of: Callable[[NodeInfo], int]) -> Scores:
+    """Return the value of each node in `rows`, a number that depends only on the node's taints.
+
+    `value_of` is called for one node of each group of nodes with equal taints. The value of nodes
+    without taints is 0.
+    """
+    ids = table.values(table.taint_ids, rows)
+    if not np.count_nonzero(ids):
+        return np.zeros(len(rows), np.int64)
+    distinct, first, group = np.unique(ids, return_index=True, return_inverse=True)
+    values = [
+        value_of(table.at(int(rows[at]))) if taints else 0
+        for taints, at in zip(distinct.tolist(), first.tolist(), strict=True)
+    ]
+    return np.array(values, np.int64)[group]

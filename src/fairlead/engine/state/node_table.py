@@ -6,15 +6,15 @@ columns store the same values on purpose. Code that needs a single row reads Pyt
 whole columns. `NodeTable` is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
-    columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
-                                       (the last two are the rows of `nonzero`)
-    columns (bool,  [row]):            alive, tainted, unschedulable
+    columns (int64, [row]):            allowed_pods, pod_count, taint_ids, nonzero_cpu,
+                                       nonzero_memory (the last two are the rows of `nonzero`)
+    columns (bool,  [row]):            alive, unschedulable
     columns (float64, [2, row]):       offered: allocatable cpu and memory as floats, for divisions
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -39,6 +39,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Column = TypeVar("Column", np.int64, np.bool_, np.float64)
+Key = TypeVar("Key", bound=Hashable)
 
 _CAPACITY_INITIAL: Final = 64
 # For amounts below this bound, a float represents 100 times the amount exactly.
@@ -64,7 +65,8 @@ class NodeTable:
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
     of either. `resource_epoch` increases when an extended resource gains, changes or loses its
-    DeviceClass, because this may affect all nodes.
+    DeviceClass, because this may affect all nodes. Two nodes have the same entry in `taint_ids` if
+    their taints differ at most in timeAdded; the entry is 0 if a node has no taints.
     """
 
     def __init__(self) -> None:
@@ -86,6 +88,8 @@ class NodeTable:
         self._index: dict[str, int] = {}
         self._capacities: dict[tuple[int, ...], int] = {}
         self._capacity_ids = count()
+        self._taints: dict[tuple[tuple[str, str, str], ...], int] = {}
+        self._taint_ids = count(1)
         self._rows: list[NodeInfo | None] = []
         self._label_columns: dict[str, LabelColumn] = {}
         self._allocate(_CAPACITY_INITIAL, len(self.resources))
@@ -99,13 +103,13 @@ class NodeTable:
         self.nonzero: Ints = np.zeros((2, capacity), np.int64)
         self.nonzero_cpu, self.nonzero_memory = self.nonzero
         self.alive: Bools = np.zeros(capacity, np.bool_)
-        self.tainted: Bools = np.zeros(capacity, np.bool_)
+        self.taint_ids: Ints = np.zeros(capacity, np.int64)
         self.unschedulable: Bools = np.zeros(capacity, np.bool_)
         self.offered: Floats = np.zeros((2, capacity))
 
     def _flat_columns(self) -> tuple[npt.NDArray[Any], ...]:
         counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
-        return (*counts, self.alive, self.tainted, self.unschedulable)
+        return (*counts, self.alive, self.taint_ids, self.unschedulable)
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -196,11 +200,22 @@ class NodeTable:
     def _capacity_id(self, info: NodeInfo) -> int:
         """Return the id of the capacity of `info`; no other capacity ever gets this id."""
         key = (info.allowed_pods, *info.allocatable)
-        found = self._capacities.get(key)
+        return self._id_of(self._capacities, key, self._capacity_ids)
+
+    def _taint_id(self, info: NodeInfo) -> int:
+        """Return the id of the taints of `info`; no other taints ever get this id."""
+        taints = info.node.spec.taints
+        if not taints:
+            return 0
+        key = tuple((one.key, one.value, one.effect) for one in taints)
+        return self._id_of(self._taints, key, self._taint_ids)
+
+    def _id_of(self, ids: dict[Key, int], key: Key, new_ids: Iterator[int]) -> int:
+        found = ids.get(key)
         if found is None:
-            if len(self._capacities) > self.size:
-                self._capacities.clear()
-            found = self._capacities[key] = next(self._capacity_ids)
+            if len(ids) > self.size:
+                ids.clear()
+            found = ids[key] = next(new_ids)
         return found
 
     def note_all(self) -> None:
@@ -273,7 +288,7 @@ class NodeTable:
             column.set(row, info.labels)
 
     def _write_spec(self, info: NodeInfo) -> None:
-        self.tainted[info.row] = bool(info.node.spec.taints)
+        self.taint_ids[info.row] = self._taint_id(info)
         self.unschedulable[info.row] = info.node.spec.unschedulable
 
     # --- pods ------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node
 from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_table import _CAPACITY_INITIAL, NodeTable
@@ -23,9 +25,27 @@ def test_the_columns_of_a_node(believer):
     table, node = believer.table, believer.node("n1")
     assert table.allocatable[:, node.row].tolist() == [1500, 16 * GIB, 0]
     assert (node.allowed_pods, table.allowed_pods[node.row]) == (110, 110)
-    assert (table.alive[node.row], table.tainted[node.row], table.unschedulable[node.row]) == (
-        (True, True, True)
+    is_tainted = bool(table.taint_ids[node.row])
+    assert (table.alive[node.row], is_tainted, table.unschedulable[node.row]) == (True, True, True)
+
+
+def test_nodes_with_equal_taints_share_an_id(believer):
+    """The time at which a taint was added does not matter."""
+    taint = {"key": "a", "effect": "NoExecute"}
+    nodes = {
+        "n1": [taint],
+        "n2": [{**taint, "timeAdded": "2026-01-01T00:00:00Z"}],
+        "n3": [{**taint, "value": "x"}],
+        "n4": [],
+    }
+    for name, taints in nodes.items():
+        believer.put(decode_as(Node, {"metadata": {"name": name}, "spec": {"taints": taints}}))
+    first, second, third, fourth = (
+        believer.table.taint_ids[believer.node(name).row] for name in nodes
     )
+    assert first == second
+    assert len({0, first, third}) == 3
+    assert fourth == 0
 
 
 def test_the_columns_of_a_node_with_a_pod(believer):
@@ -92,7 +112,7 @@ def test_a_reused_row_has_no_values_of_the_earlier_node(believer):
     assert believer.table.allocatable[:, row].tolist() == [4000, 16 * GIB, 0, 0]
     assert not believer.table.requested[:, row].any()
     assert not node.used_ports
-    assert not believer.table.tainted[row]
+    assert not believer.table.taint_ids[row]
 
 
 def test_the_table_grows_beyond_its_first_capacity(believer):
@@ -178,7 +198,8 @@ def test_only_the_last_version_of_a_node_counts(put):
         assert table.node_log.since(position) == [table.find(node.metadata.name).row]
     for node in {one.metadata.name: one for one in put}.values():
         row, other = table.find(node.metadata.name).row, expected.put_node(node).row
-        for column in ("tainted", "unschedulable", "allowed_pods"):
+        assert bool(table.taint_ids[row]) == bool(table.at(row).node.spec.taints)
+        for column in ("unschedulable", "allowed_pods"):
             assert getattr(table, column)[row] == getattr(expected, column)[other]
         for columns in ("allocatable", "offered"):
             found = getattr(table, columns)[:, row].tolist()

@@ -11,13 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.api.objects import Taint
 from fairlead.api.taint import find_untolerated
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Rows, Verdicts
 from fairlead.engine.plugins.node_affinity import MISMATCH, NodeAffinity
-from fairlead.engine.plugins.taint_toleration import REJECTING, TaintToleration
+from fairlead.engine.plugins.taint_toleration import REJECTING, TaintToleration, by_taints
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -41,18 +40,14 @@ class NamedTaintToleration(TaintToleration):
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """Return the Filter verdict for each node in `rows`."""
-        codes = np.zeros(len(rows), np.int32)
         statuses: dict[Status, int] = {}
-        known: dict[tuple[Taint, ...], int] = {}
-        for i in np.flatnonzero(table.tainted[rows]).tolist():
-            node = table.at(int(rows[i]))
-            taints = node.node.spec.taints
-            if taints not in known:
-                status = self.filter(state, pod, node)
-                code = statuses.setdefault(status, len(statuses) + 1) if status is not None else 0
-                known[taints] = code
-            codes[i] = known[taints]
-        return Verdicts(codes, (_UNMATCHED, *statuses))
+
+        def code_of(node: NodeInfo) -> int:
+            status = self.filter(state, pod, node)
+            return 0 if status is None else statuses.setdefault(status, len(statuses) + 1)
+
+        codes = by_taints(table, rows, code_of)
+        return Verdicts(codes.astype(np.int32), (_UNMATCHED, *statuses))
 
 
 class SelectorNodeAffinity(NodeAffinity):
