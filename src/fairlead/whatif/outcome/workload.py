@@ -165,5 +165,7 @@ def revision_of(pod: Pod) -> str:
 
 def revision_in(labels: Mapping[str, str]) -> str:
     """Return the template revision in the labels of a ReplicaSet or its pod; "" if none."""
-    hashes = (labels.get(label) for label, _ in _OWNER_BY_HASH)
-    return next(filter(None, hashes), "")
+    for label, _ in _OWNER_BY_HASH:
+        if found := labels.get(label):
+            return found
+    return ""

@@ -40,6 +40,7 @@ from fairlead.engine.core.command import (
     IssuedCommand,
     ObjectRef,
     PatchObject,
+    RecordEvent,
     UpdateQuotaStatus,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
@@ -182,8 +183,9 @@ class _RecordedEngine(Struct):
         return self._recorded(self.engine.handle_deadline(now))
 
     def _recorded(self, issued: list[IssuedCommand]) -> list[IssuedCommand]:
-        if issued:
-            self.recorder.observe_commands([one.command for one in issued])
+        for one in issued:
+            if type(one.command) is RecordEvent:
+                self.recorder.observe_event(one.command)
         return issued
 
 

@@ -32,6 +32,8 @@ class EventList:
 
     def record(self, event: RecordEvent, now: Instant) -> None:
         """Append `event`, recorded at `now`, with its note cut to the API's limit."""
+        if self._events.maxlen == 0:
+            return
         self._events.append(RecordedEvent(now, replace(event, note=cut_note(event.note))))
 
     def to_list(self) -> list[RecordedEvent]:

@@ -47,8 +47,8 @@ class _CapacityRecorder(Struct):
         match stimulus:
             case ObjectsLoaded(others=others):  # without pods, so that no pod is made for this
                 changed = [self._update(one) for one in others]
-            case ObjectChanged(object=found):
-                changed = [self._update(found)]
+            case ObjectChanged(object=Node() as node):
+                changed = [self._update(node)]
             case ObjectDeleted(object=Node() as node):
                 changed = [self._replace(self._nodes.pop(node.metadata.name, None), None)]
             case _:

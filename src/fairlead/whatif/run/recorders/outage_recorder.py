@@ -296,18 +296,21 @@ class OutageRecorder(Struct):
         self._is_serving[name] = not is_silent and _is_ready(node)
         self._move(name, zone_key(node, self.config), state)
         serves_as_before = was_serving == self._is_serving[name]
-        if state is before and serves_as_before:
+        if (state is before and serves_as_before) or name in self._left_out:
             return
-        there = [(key, self.pods[uid]) for uid, key in self._original_keys_on(name).items()]
-        concerned = dict.fromkeys(key for key, _ in there)
-        if name in self._left_out:
-            concerned = {}
-        elif not state.is_in_service:
-            concerned = self._record_failure(name, state, there, serves_as_before=serves_as_before)
-        elif before is not None and not before.is_in_service:
-            returned = self.failed_nodes[name]
-            returned.back_at = self.now
-            returned.returns += 1
+        # The state of an affected pod depends only on pods and on the nodes that serve. It is
+        # updated when one of these changes, but not when a node is deleted.
+        is_current = serves_as_before and not self._has_lost_nodes
+        concerned: Iterable[str] = ()
+        if not state.is_in_service:
+            concerned = self._record_failure(name, state, is_current=is_current)
+        else:
+            if before is not None and not before.is_in_service:
+                returned = self.failed_nodes[name]
+                returned.back_at = self.now
+                returned.returns += 1
+            if not is_current:
+                concerned = dict.fromkeys(self._original_keys_on(name).values())
         for key in concerned:
             self._update(key)
         self._sample_pods()
@@ -391,19 +394,11 @@ class OutageRecorder(Struct):
                 group, keys = replicas, original_keys(replicas)
             yield uid, keys[index]
 
-    def _record_failure(
-        self,
-        name: str,
-        state: NodeState,
-        there: Iterable[tuple[str, Pod]],
-        *,
-        serves_as_before: bool,
-    ) -> dict[str, None]:
+    def _record_failure(self, name: str, state: NodeState, *, is_current: bool) -> dict[str, None]:
         """Record that the node `name` is out of service; `state` is its current state.
 
-        `there` contains (pod key, pod) for the pods on the node. `serves_as_before` is True if the
-        result of `is_serving` for the node has not changed. Return the keys of the pods that the
-        caller must update (`_update`).
+        `is_current` is True if the states of affected pods cannot have changed. Return the keys of
+        the pods that the caller must update (`_update`).
         """
         failed = self._failed_node(name)
         if failed.back_at is not None:
@@ -415,12 +410,9 @@ class OutageRecorder(Struct):
                 failed.failure = failure
         if state is NodeState.TAINTED and failure.tainted_at is None:
             failure.tainted_at = self.now
-        # The state of an affected pod depends only on pods and on the nodes that serve. It is
-        # updated when one of these changes, but not when a node is deleted.
-        is_current = serves_as_before and not self._has_lost_nodes
         concerned: dict[str, None] = {}
-        for key, pod in there:
-            affected = self.affected.get(key)
+        for uid, key in self._original_keys_on(name).items():
+            pod, affected = self.pods[uid], self.affected.get(key)
             if not is_current or affected is None or affected.state is AffectedPodState.UP:
                 concerned[key] = None
                 self._mark_affected(key, pod)

@@ -41,7 +41,7 @@ from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import group_name
-from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
+from fairlead.engine.core.command import EvictPod, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
@@ -173,6 +173,9 @@ class Recorder(Struct):
 
     def report(self, record: Record) -> None:
         """Add the content of `record` to the outcome of the run."""
+        if isinstance(record, PodUnschedulable):  # the most frequent record
+            self._on_unschedulable(record)
+            return
         if isinstance(record, KubeletFlapped):
             self._on_flapped(record)
             return
@@ -181,12 +184,6 @@ class Recorder(Struct):
         match record:
             case PodPlaced(equals=equals):
                 self.choices += equals > 1
-            case PodUnschedulable(pod=ref, message=message):
-                # A starting node refuses pods for a microsecond. That is not why the pods wait.
-                track = self._tracks.get(ref.key)
-                if track and not (track.reason and self.outage.starting):
-                    track.reason = message
-                    self._outdate(track)
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
@@ -200,6 +197,13 @@ class Recorder(Struct):
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.errors.setdefault(f"plugin {plugin} ({point})", message)
+
+    def _on_unschedulable(self, record: PodUnschedulable) -> None:
+        # A starting node refuses pods for a microsecond. That is not why the pods wait.
+        track = self._tracks.get(record.pod.key)
+        if track and not (track.reason and self.outage.starting):
+            track.reason = record.message
+            self._outdate(track)
 
     def _on_flapped(self, record: KubeletFlapped) -> None:
         """Record the readiness of pods whose machine stopped, or runs again."""
@@ -334,23 +338,18 @@ class Recorder(Struct):
         self.budgets.collected(track.pod, record.at)
         self._leave_budgets(record.pod)
 
-    def observe_commands(self, commands: Iterable[Command]) -> None:
-        """Record the failures that controllers report as events.
+    def observe_event(self, event: RecordEvent) -> None:
+        """Record `event` if it reports the failure of a controller.
 
         Only the last failure of an object is kept. A refused ResourceClaim is the reason why its
         pod is pending.
         """
-        for command in commands:
-            if not isinstance(command, RecordEvent):
-                continue
-            if command.reason in _CREATE_FAILURE_REASONS:
-                self.errors[f"{command.regarding.kind} {command.regarding.key}"] = command.note
-            elif command.reason == CLAIM_REFUSED and (
-                track := self._tracks.get(command.regarding.key)
-            ):
-                why = command.note.partition(" is forbidden: ")[2] or command.note
-                track.reason = f"{NOT_CREATED}: {why}"
-                self._outdate(track)
+        if event.reason in _CREATE_FAILURE_REASONS:
+            self.errors[f"{event.regarding.kind} {event.regarding.key}"] = event.note
+        elif event.reason == CLAIM_REFUSED and (track := self._tracks.get(event.regarding.key)):
+            why = event.note.partition(" is forbidden: ")[2] or event.note
+            track.reason = f"{NOT_CREATED}: {why}"
+            self._outdate(track)
 
     # --- stimuli ---------------------------------------------------------------------
 
@@ -363,55 +362,84 @@ class Recorder(Struct):
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
-        self.now = now
+        self.now = self.outage.now = now
         match stimulus:
-            case ReadinessChanged(Pod() as pod) if self._observe_readiness(pod):
-                return
-            case ObjectChanged(changed) if self._observe_conditions(changed):
-                return
-            case _:
-                pass
-        self._observe_workloads(stimulus)
-        self._observe_outage(stimulus, now)
-        match stimulus:
-            case ObjectsLoaded():
-                self._load(stimulus)
+            case ObjectChanged(Pod() as pod):
+                self._observe_pod(stimulus, pod)
+            case ObjectChanged(Node() as node):
+                self._observe_node(stimulus, node)
             case ObjectChanged(changed):
                 self._record(changed)
             case ObjectDeleted(gone):
-                self._forget(gone)
+                self._observe_deleted(stimulus, gone)
+            case ObjectsLoaded():
+                self.outage.observe(stimulus, now)
+                self._load(stimulus)
             case CommandFailed(EvictPod(pod=ref), _, message):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
                     self._refused[track.pod.key] = track
                     self.budgets.refused(track.pod, now)
 
+    def _observe_pod(self, changed: ObjectChanged, pod: Pod) -> None:
+        self.touched.add(original_key(pod))
+        if type(changed) is ReadinessChanged and self._observe_readiness(pod):
+            return
+        if self._observe_conditions(pod):
+            return
+        # The transitions depend on the previous version of the pod in `_tracks`.
+        known = self._tracks.get(pod.key)
+        is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
+        before = known.pod if known is not None and is_same else None
+        is_serving = self.outage.is_serving(pod.spec.node_name)
+        self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
+        self.outage.observe(changed, self.now)
+        self._record_pod(pod)
+
+    def _observe_node(self, changed: ObjectChanged, node: Node) -> None:
+        """Record a changed node, and the readiness of its pods if it starts or stops working."""
+        name = node.metadata.name
+        before = self.outage.is_serving(name)
+        self.outage.observe(changed, self.now)
+        self._observe_serving(name, before=before)
+        self._record_node(node)
+
+    def _observe_deleted(self, deleted: ObjectDeleted, gone: ApiObject) -> None:
+        match gone:
+            case Pod():
+                self.touched.add(original_key(gone))
+                self.workloads.pod_changed(gone, None, self.now, is_serving=False)
+            case Node():
+                pods = self.outage.pods_on(gone.metadata.name)
+                self.touched.update(map(original_key, pods))
+                ends = self.pods_on((gone.metadata.name,))
+                self.on_deleted_nodes.update((end.key, end) for end in ends)
+                self.workloads.node_changed(pods, self.now, is_serving=False)
+        self.outage.observe(deleted, self.now)
+        self._forget(gone)
+
     def _observe_readiness(self, pod: Pod) -> bool:
-        """Record a ReadinessChanged; return False if the pod is not known."""
+        """Record a ReadinessChanged of `pod`; return False if the pod is not known."""
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.outage.pods.get(uid)
         if before is None:
             return False
-        self.touched.add(original_key(pod))
         is_serving = self.outage.is_serving(node)
         self.workloads.readiness_changed(before, pod, self.now, is_serving=is_serving)
         self.outage.replace_pod(pod, self.now)
         self.history.place(uid, node, self.now)
         return True
 
-    def _observe_conditions(self, one: ApiObject) -> bool:
+    def _observe_conditions(self, one: Pod) -> bool:
         """Record `one` if it is a known pod of which only the status has changed.
 
         Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
         """
-        if not isinstance(one, Pod):
-            return False
         key = one.key
         track = self._tracks.get(key)
         if track is None or not is_in_same_state(track.pod, one):
             return False
         node = one.spec.node_name
-        self.touched.add(original_key(one))
         is_serving = self.outage.is_serving(node)
         self.workloads.readiness_changed(track.pod, one, self.now, is_serving=is_serving)
         self.outage.replace_pod(one, self.now)
@@ -433,56 +461,24 @@ class Recorder(Struct):
         self.history.is_loading = False
         self.counts.end_load(self.now)
 
-    def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record changes of nodes, and the readiness of pods whose node starts or stops working."""
-        match stimulus:
-            case ObjectChanged(Node() as node):
-                name = node.metadata.name
-                before = self.outage.is_serving(name)
-                self.outage.observe(stimulus, now)
-                self._observe_serving(name, before=before)
-            case ObjectDeleted(Node() as node):
-                pods = self.outage.pods_on(node.metadata.name)
-                self.touched.update(map(original_key, pods))
-                ends = self.pods_on((node.metadata.name,))
-                self.on_deleted_nodes.update((end.key, end) for end in ends)
-                self.workloads.node_changed(pods, now, is_serving=False)
-                self.outage.observe(stimulus, now)
-            case _:
-                self.outage.observe(stimulus, now)
-
-    def _observe_workloads(self, stimulus: Stimulus) -> None:
-        """Record the transitions of a changed or deleted pod in `workloads`.
-
-        Call this before `_tracks` is updated, because the method needs the pod's previous version.
-        """
-        match stimulus:
-            case ObjectChanged(Pod() as pod):
-                self.touched.add(original_key(pod))
-                known = self._tracks.get(pod.key)
-                is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
-                before = known.pod if known is not None and is_same else None
-                is_serving = self.outage.is_serving(pod.spec.node_name)
-                self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
-            case ObjectDeleted(Pod() as pod):
-                self.touched.add(original_key(pod))
-                self.workloads.pod_changed(pod, None, self.now, is_serving=False)
-
     def _record(self, changed: ApiObject) -> None:
         match changed:
             case Pod():
                 self._record_pod(changed)
             case Node():
-                self.drains.observe(changed, self.now)
-                self.pauses.observe(changed)
-                is_serving = self.outage.is_serving(changed.metadata.name)
-                self.history.update_node(changed, self.now, is_serving=is_serving)
+                self._record_node(changed)
             case Deployment() | StatefulSet() | DaemonSet():
                 self.pauses.observe(changed)
             case PodDisruptionBudget():
                 self.budgets.observe(changed, self.now)
             case PriorityClass():
                 self.priority_names.setdefault(changed.value, changed.metadata.name)
+
+    def _record_node(self, node: Node) -> None:
+        self.drains.observe(node, self.now)
+        self.pauses.observe(node)
+        is_serving = self.outage.is_serving(node.metadata.name)
+        self.history.update_node(node, self.now, is_serving=is_serving)
 
     def _forget(self, gone: ApiObject) -> None:
         match gone:
