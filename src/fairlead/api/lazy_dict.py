@@ -57,6 +57,11 @@ class LazyDict(dict[str, Value]):
         if dict.get(self, key) is row:
             _set(self, key, value)
 
+    def discard(self, key: str) -> None:
+        """Remove the entry of `key`, if there is one, without making its value."""
+        if key in self:
+            del self[key]
+
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield (key, row) for each value that is not made yet."""
         for key, value in dict.items(self):

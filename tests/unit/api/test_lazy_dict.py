@@ -43,6 +43,13 @@ def _load(one, key):
         one[key] = GROUPS[0][2]
 
 
+def _discard(one, key):
+    if isinstance(one, LazyDict):
+        one.discard(key)
+    else:
+        one.pop(key, None)
+
+
 OPERATIONS = {
     "[]": lambda one, key: one[key],
     "get": lambda one, key: one.get(key),
@@ -53,6 +60,7 @@ OPERATIONS = {
     "load": _load,
     "pop": lambda one, key: one.pop(key),
     "pop or": lambda one, key: one.pop(key, 5),
+    "discard": _discard,
     "popitem": lambda one, key: one.popitem(),
     "setdefault": lambda one, key: one.setdefault(key, 5),
     "update": lambda one, key: one.update({key: 6}),
@@ -105,6 +113,8 @@ def test_a_value_is_created_when_it_is_first_read():
     assert [*tested.made()] == [("b", 11)]
     assert (tested.row("a"), tested.row("b"), tested.row("x")) == ((GROUPS[0], 0), None, None)
     assert [*tested.raw()] == [(GROUPS[0], 0), 11, (GROUPS[0], 2), (GROUPS[0], 3)]
+    tested.discard("d")
+    assert (calls, "d" in tested) == ([1], False)
 
 
 def test_a_value_replaces_only_its_own_row():

@@ -246,10 +246,11 @@ class PodWorkers(Struct):
         return () if is_settled(replicas[0], self.config) else replicas
 
     def _find(self, key: str) -> _PodWorker | None:
-        settled = self._settled.get(key)
-        if settled is not None:
+        worker = self._workers.get(key)
+        if worker is None and (settled := self._settled.get(key)) is not None:
             self._make_workers(settled.spec.node_name)
-        return self._workers.get(key)
+            worker = self._workers.get(key)
+        return worker
 
     def _make_workers(self, node: str) -> None:
         """Make the workers of all settled pods on `node`, in the order of loading."""
@@ -258,9 +259,9 @@ class PodWorkers(Struct):
             return
         made = self._by_node.pop(node, {})
         workers: dict[str, _PodWorker] = {}
-        for key in loaded:
-            pod = self._settled.pop(key, None)
-            if pod is not None:
+        for key, pod in loaded.items():
+            if key in self._settled:
+                del self._settled[key]
                 at = self._loaded_at
                 workers[key] = self._workers[key] = _new_worker(pod, at, at)
             elif key in made:
@@ -556,10 +557,11 @@ class PodWorkers(Struct):
 
     def _plan_deferred(self, node: str) -> None:
         """Schedule the first deferred resize of `node` that now fits."""
+        there = self._deferred.get(node)
+        if there is None:
+            return
         # upstream: pkg/kubelet/allocation/allocation_manager.go:sortPendingResizes
-        for worker in sorted(
-            self._deferred.get(node, {}).values(), key=lambda one: -pod_priority(one.pod)
-        ):
+        for worker in sorted(there.values(), key=lambda one: -pod_priority(one.pod)):
             if self._is_room_for_resize(worker):
                 self._plan(worker)
                 return

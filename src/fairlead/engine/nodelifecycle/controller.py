@@ -82,6 +82,8 @@ class NodeLifecycle:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record `stimulus`; return the writes that it requires immediately."""
         match stimulus:
+            case CommandSucceeded() | CommandFailed():
+                return self._handle_outcome(stimulus, now)
             case ObjectChanged(Pod() as pod):
                 return self._observe_pod(pod, now)
             case ObjectChanged(Node() as node):
@@ -92,8 +94,6 @@ class NodeLifecycle:
                 self._forget(gone, now)
             case ObjectsLoaded():
                 return self._load(stimulus, now)
-            case CommandSucceeded() | CommandFailed():
-                return self._handle_outcome(stimulus, now)
             case _:
                 pass
         return []

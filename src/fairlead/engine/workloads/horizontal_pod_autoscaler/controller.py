@@ -254,7 +254,7 @@ class HorizontalPodAutoscalers:
     def _observe_pod(self, pod: Pod, now: Instant) -> None:
         meta = pod.metadata
         namespace = self._namespace(meta.namespace)
-        before = namespace.pods.get(meta.name)
+        before = namespace.pods.get(meta.name) if namespace.autoscalers else None
         namespace.pods[meta.name] = pod
         namespace.by_labels = None
         if not namespace.autoscalers:

@@ -410,13 +410,13 @@ class PodSet:
         self.active[name] = pod
         since = ready_since(pod)
         if since is None:
-            self.ready.pop(name, None)
+            self.ready.discard(name)
         else:
             self.ready[name] = since
 
     def _deactivate(self, name: str) -> None:
-        self.active.pop(name, None)
-        self.ready.pop(name, None)
+        self.active.discard(name)
+        self.ready.discard(name)
 
     def _state(self, pod: Pod) -> PodState | None:
         known = self.pods.get(pod.metadata.name)
