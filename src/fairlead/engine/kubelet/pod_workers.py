@@ -12,10 +12,11 @@ changed, the kubelet decides again about deferred resizes (`pod_resize`): one po
 higher priority first.
 
 The pods of a stopped or unknown node are frozen: actions that become due are postponed until the
-kubelet resumes, and then happen in the order of their due times. The resumed kubelet also observes
-deletions, and pods that were marked not ready become ready again. If the machine had been down, no
-container runs any more: terminating pods are gone, pods with restartPolicy Never have failed, and
-the containers of all other pods start again.
+kubelet resumes, and then happen in the order of their due times. Actions that result from changes
+of running pods are planned only then. The resumed kubelet also observes deletions, and pods that
+were marked not ready become ready again. If the machine had been down, no container runs any more:
+terminating pods are gone, pods with restartPolicy Never have failed, and the containers of all
+other pods start again.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
@@ -157,6 +158,9 @@ class PodWorkers(Struct):
     _suspended: dict[str, list[_Timer]] = field(default_factory=dict)
     # Pods that a kubelet has not seen because it does not work, by node.
     _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
+    # Workers of running pods that have changed while the kubelet did not work, by node, then by pod
+    # key. Their next acts are planned when the kubelet resumes.
+    _unplanned: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Workers of pods whose next act is not END, by pod key. If a worker has no pending act, its
     # act was sent already.
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
@@ -284,7 +288,11 @@ class PodWorkers(Struct):
         if worker is not None and worker.ref.uid == pod.metadata.uid:
             if is_terminal(pod):
                 self._release(worker.pod, now)
+            was_running = _is_running(worker.pod)
             _update(worker, pod, now)
+            if was_running and _is_running(pod) and not self.is_reporting(worker.node):
+                self._unplanned.setdefault(worker.node, {})[key] = worker
+                return []
             self._plan(worker)
             self._plan_deferred(worker.node)
             return []
@@ -304,6 +312,9 @@ class PodWorkers(Struct):
         pods that stop to make room for them.
         """
         self._expired.extend(self._suspended.pop(node, ()))
+        for worker in self._unplanned.pop(node, {}).values():
+            if self._workers.get(worker.ref.key) is worker:
+                self._plan(worker)
         commands: list[Command] = []
         for worker in self._unseen.pop(node, ()):
             if self._workers.get(worker.ref.key) is worker:
@@ -320,6 +331,8 @@ class PodWorkers(Struct):
         of terminating pods begin now. Return the events that the method `resume` returns, and the
         patches that set ready pods to not ready because their containers were lost.
         """
+        if was_down:
+            self._unplanned.pop(node, None)  # the loop below plans the acts of all pods
         commands = self.resume(node, now)
         self._make_workers(node)
         for worker in [*self._by_node.get(node, {}).values()]:
@@ -703,6 +716,10 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
         worker.terminating_at = now
+
+
+def _is_running(pod: Pod) -> bool:
+    return pod.status.phase == "Running" and not is_terminating(pod)
 
 
 def _was_ready(worker: _PodWorker) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Node, Pod, PodCondition
 from fairlead.engine.core.command import DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import (
@@ -324,6 +324,9 @@ STATUSES = {
 }
 
 
+NOT_READY = PodCondition(type="Ready", status="False")
+
+
 def with_statuses(policy):
     """Return a ready pod with three containers, two of which have completed."""
     conditions = [{"type": "Ready", "status": "True"}]
@@ -376,6 +379,19 @@ def test_lost_containers_of_a_pod_that_never_restarts_have_an_exit_code():
 def test_containers_are_not_restarted_after_a_pause():
     first, later, _ = returned(with_statuses("Always"), annotation="paused")
     assert (first, later) == ([], [])
+
+
+def test_a_paused_kubelet_has_nothing_to_do_for_a_pod_that_was_marked_not_ready():
+    """When the kubelet resumes, the pod becomes ready again."""
+    machine = kubelets(node(), with_statuses("Always"))
+    changed(machine, node(stopped=True, annotation="paused"), T0)
+    unready = replace(with_statuses("Always").status, conditions=(NOT_READY,))
+    changed(machine, replace(with_statuses("Always"), status=unready), T0 + seconds(40))
+    assert machine.next_deadline() is None
+    back = T0 + seconds(60)
+    changed(machine, node(), back)
+    ((at, patch),) = acts_after(machine, back)
+    assert (at, ready_of(patch)) == (back, "True")
 
 
 def test_a_refused_restart_is_reported_again_once():
