@@ -15,7 +15,7 @@ upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -35,6 +35,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -102,8 +103,12 @@ class Disruption:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return status writes of the budgets that `stimulus` affects."""
         match stimulus:
+            case ReadinessChanged(Pod() as pod):  # changes neither DisruptionTarget nor scales
+                return self._count(pod, now)
             case ObjectChanged(Pod() as pod):
-                return [*self.handle_pod(pod, now)]
+                self._stale.observe(pod)
+                self._scales.observe_pod(pod)
+                return self._count(pod, now)
             case ObjectChanged(one):
                 return self._sync_all(self._observe(one), now)
             case ObjectDeleted(one):
@@ -115,13 +120,6 @@ class Disruption:
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
                 self._observe_failure(target, reason, now)
         return []
-
-    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
-        self._stale.observe(pod)
-        self._scales.observe_pod(pod)
-        changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
-        return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next recount of a budget or the next reset of a condition.
@@ -224,6 +222,11 @@ class Disruption:
 
     def _sync_all(self, states: Iterable[BudgetState], now: Instant) -> list[Command]:
         return [command for state in states for command in self._sync(state, now)]
+
+    def _count(self, pod: Pod, now: Instant) -> list[Command]:
+        """Count `pod` for the budgets that select it; return the resulting writes."""
+        changed = self._namespace(pod.metadata.namespace).observe_pod(pod)
+        return self._react(pod, changed, now) if changed else []
 
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
         """Return the writes of the `changed` budgets; warn if several of them select `pod`."""
