@@ -94,6 +94,15 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         return found
 
     @cached_property
+    def bound_nodes(self) -> dict[str, str]:
+        """The node of each pod in `bound`, by key; callers must not change the result."""
+        found: dict[str, str] = {}
+        for pods in self.replicas:
+            if pods[0].spec.node_name:
+                found.update(zip(pods.keys, pods.nodes, strict=True))
+        return found
+
+    @cached_property
     def bound_pods(self) -> Mapping[str, LazyDict[Pod]]:
         """The pods of each node, as {node name: {pod key: pod}}; pods without a node are left out.
 

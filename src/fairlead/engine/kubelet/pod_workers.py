@@ -150,7 +150,7 @@ class PodWorkers(Struct):
     # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
     # something happens on its node. Most settled pods never get a worker.
     _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
-    _settled: dict[str, Pod] = field(default_factory=dict)  # by pod key
+    _settled: dict[str, str] = field(default_factory=dict)  # {key of a settled pod: its node}
     _loaded_at: Instant = 0
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
@@ -235,7 +235,7 @@ class PodWorkers(Struct):
         if not self.config.manages_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
-        self._settled = loaded.bound.copy()
+        self._settled = loaded.bound_nodes.copy()
         others = [pod for replicas in loaded.replicas for pod in self._unsettled(replicas)]
         for pod in others:
             self._settled.pop(pod.key, None)
@@ -251,8 +251,8 @@ class PodWorkers(Struct):
 
     def _find(self, key: str) -> _PodWorker | None:
         worker = self._workers.get(key)
-        if worker is None and (settled := self._settled.get(key)) is not None:
-            self._make_workers(settled.spec.node_name)
+        if worker is None and (node := self._settled.get(key)) is not None:
+            self._make_workers(node)
             worker = self._workers.get(key)
         return worker
 

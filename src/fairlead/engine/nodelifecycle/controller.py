@@ -162,9 +162,7 @@ class NodeLifecycle:
         return commands
 
     def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
-        before = self._shared.pods.put(pod)
-        node = pod.spec.node_name
-        if not node or (before is not None and before.spec.node_name == node):
+        if not self._shared.pods.put(pod):
             return []
         return (
             self._late_bound_pods.observe(pod, now)

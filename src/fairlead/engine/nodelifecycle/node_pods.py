@@ -14,44 +14,43 @@ class NodePods:
 
     def __init__(self) -> None:
         self._by_node: dict[str, Mapping[str, Pod]] = {}
-        self._known: dict[str, Pod] = {}
+        self._node_of: dict[str, str] = {}  # by pod key
         self._own: dict[str, dict[str, Pod]] = {}  # values of `_by_node` that this index may change
 
     def load(self, loaded: ObjectsLoaded) -> None:
         """Store the pods that were loaded at the start."""
-        if self._known:
+        if self._node_of:
             for pod in loaded.bound.values():
                 self.put(pod)
             return
         # Other indexes share the dictionary of each node; it is copied before this index changes
         # it.
         self._by_node = dict(loaded.bound_pods)
-        self._known = loaded.bound.copy()
+        self._node_of = loaded.bound_nodes.copy()
 
-    def put(self, pod: Pod) -> Pod | None:
-        """Store `pod` if it is bound; return the version that was stored before, or None."""
+    def put(self, pod: Pod) -> bool:
+        """Store `pod` if it is bound; return whether it is new on its node."""
         key, node = pod.key, pod.spec.node_name
-        before = self._known.get(key)
-        if before is not None and before.spec.node_name != node:
-            self._take_off(before)
+        is_moved = self._node_of.get(key, "") != node
+        if is_moved:
+            self._take_off(key)
         if node:
-            self._known[key] = pod
+            self._node_of[key] = node
             self._pods_of(node)[key] = pod
-        return before
+        return is_moved and node != ""
 
-    def remove(self, pod: Pod) -> Pod | None:
-        """Remove `pod`; return its last bound version, or None."""
-        before = self._known.get(pod.key)
-        if before is not None:
-            self._take_off(before)
-        return before
+    def remove(self, pod: Pod) -> None:
+        """Remove `pod`."""
+        self._take_off(pod.key)
 
-    def _take_off(self, pod: Pod) -> None:
-        del self._known[pod.key]
-        there = self._pods_of(pod.spec.node_name)
-        del there[pod.key]
+    def _take_off(self, key: str) -> None:
+        node = self._node_of.pop(key, "")
+        if not node:
+            return
+        there = self._pods_of(node)
+        del there[key]
         if not there:
-            del self._by_node[pod.spec.node_name], self._own[pod.spec.node_name]
+            del self._by_node[node], self._own[node]
 
     def _pods_of(self, node: str) -> dict[str, Pod]:
         """Return the pods on `node`, as a dictionary that the caller may change."""
@@ -65,7 +64,8 @@ class NodePods:
 
     def get(self, key: str) -> Pod | None:
         """Return the pod with the key `key`; None if no bound pod has this key."""
-        return self._known.get(key)
+        node = self._node_of.get(key)
+        return None if node is None else self._by_node[node][key]
 
     def on(self, node: str) -> list[Pod]:
         """Return the pods bound to `node`, ordered by namespace and name."""

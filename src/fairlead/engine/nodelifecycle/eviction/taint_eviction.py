@@ -182,7 +182,8 @@ class TaintEviction:
         return [c for pod in self._pods.on(name) for c in self._evaluate(pod, taints, now)]
 
     def _observe_pod(self, pod: Pod, now: Instant) -> list[Command]:
-        before = self._pods.put(pod)
+        before = self._pods.get(pod.key)
+        self._pods.put(pod)
         if before is not None and _is_same_pod(before, pod):
             return []
         commands: list[Command] = []
