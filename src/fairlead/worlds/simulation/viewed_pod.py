@@ -14,7 +14,7 @@ writes since then. The JSON value is made when the storage reads it, by the rule
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -88,23 +88,26 @@ class ViewedPods:
         is not certain that its newest view shows the stored version, if a quota counts the pod, if
         the pod is stored as JSON without a status, or if there are too many writes to keep.
         """
-        view = self._views.newest(target.uid)
-        if view is None:
+        if self._quotas.are_counted(target.namespace):
             return None
-        key = target.namespace, target.name
-        meta = view.metadata
-        if key != (meta.namespace, meta.name) or self._quotas.are_counted(target.namespace):
-            return None
-        found = self._storage.find_deferred(POD, key)
+        found = self._storage.find_deferred(POD, (target.namespace, target.name))
         if type(found) is PatchedPod:
-            return found if found.view is view and len(found.writes) < WRITES_MAX else None
-        if type(found) is DumpedObject:
-            return PatchedPod(found, (), view) if found.view is view else None
-        if type(found) is dict:
-            version = found["metadata"]["resourceVersion"]
-            if version == meta.resource_version and found.get("status"):
-                return PatchedPod(found, (), view)
-        return None
+            stored: PatchedPod | None = found
+        elif type(found) is DumpedObject:
+            stored = PatchedPod(found, (), cast("Pod", found.view))
+        else:
+            stored = self._viewed(found, target.uid) if type(found) is dict else None
+        if stored is None or stored.view.metadata.uid != target.uid:
+            return None
+        return stored if len(stored.writes) < WRITES_MAX else None
+
+    def _viewed(self, pod: Json, uid: str) -> PatchedPod | None:
+        """Return the stored JSON value `pod` with its newest view; None if they may differ."""
+        view = self._views.newest(uid)
+        if view is None or not pod.get("status"):
+            return None
+        is_newest = pod["metadata"]["resourceVersion"] == view.metadata.resource_version
+        return PatchedPod(pod, (), view) if is_newest else None
 
     def next_metadata(self, before: ObjectMeta, versions: int = 1) -> ObjectMeta:
         """Return a copy of `before` with the resourceVersion after `versions` more writes."""

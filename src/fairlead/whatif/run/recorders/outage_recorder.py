@@ -484,14 +484,12 @@ class OutageRecorder(Struct):
         if affected is not None and container_restarts(before) != container_restarts(after):
             affected.restarted_at = self.now
 
-    def replace_pod(self, pod: Pod, now: Instant) -> None:
-        """Record a new version of an existing pod whose node and state have not changed."""
+    def replace_pod(self, before: Pod, pod: Pod, now: Instant) -> None:
+        """Record `pod`, a new version of `before` with the same node and state."""
         self.now = now
-        uid = pod.metadata.uid
-        before = self.pods[uid]
         if before.status.container_statuses is not pod.status.container_statuses:
             self._record_restart(original_key(pod), before, pod)
-        self.pods[uid] = pod
+        self.pods[pod.metadata.uid] = pod
 
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid

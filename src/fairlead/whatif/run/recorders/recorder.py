@@ -420,14 +420,12 @@ class Recorder(Struct):
 
     def _observe_readiness(self, pod: Pod) -> bool:
         """Record a ReadinessChanged of `pod`; return False if the pod is not known."""
-        uid, node = pod.metadata.uid, pod.spec.node_name
-        before = self.outage.pods.get(uid)
+        before = self.outage.pods.get(pod.metadata.uid)
         if before is None:
             return False
-        is_serving = self.outage.is_serving(node)
+        is_serving = self.outage.is_serving(pod.spec.node_name)
         self.workloads.readiness_changed(before, pod, self.now, is_serving=is_serving)
-        self.outage.replace_pod(pod, self.now)
-        self.history.place(uid, node, self.now)
+        self.outage.replace_pod(before, pod, self.now)
         return True
 
     def _observe_conditions(self, one: Pod) -> bool:
@@ -442,7 +440,8 @@ class Recorder(Struct):
         node = one.spec.node_name
         is_serving = self.outage.is_serving(node)
         self.workloads.readiness_changed(track.pod, one, self.now, is_serving=is_serving)
-        self.outage.replace_pod(one, self.now)
+        # The readiness in `track.pod` may be out of date.
+        self.outage.replace_pod(self.outage.pods[one.metadata.uid], one, self.now)
         track.pod, track.end = one, None
         self._changed.add(key)
         self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
