@@ -145,16 +145,16 @@ def decode_as(view: type[View], obj: Any) -> View:
         raise DecodeError(
             kind=stated if stated and isinstance(stated, str) else view.__name__,
             name=display_name(obj),
-            field=_with_key(path.rstrip("`").removeprefix("."), obj, problem),
+            field=with_key(path.rstrip("`").removeprefix("."), obj, problem),
             problem=problem,
         ) from None
 
 
-def _with_key(field: str, obj: Any, problem: str) -> str:
+def with_key(field: str, obj: Any, problem: str) -> str:
     """Return `field` with the key of the wrong value in place of `[...]`.
 
-    msgspec writes `[...]` for any map key. If several values of the map have the wrong type, the
-    key of the first one is used.
+    `field` and `problem` are the parts of msgspec's error about `obj`. msgspec writes `[...]` for
+    any map key. If several values of the map have the wrong type, the key of the first one is used.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """

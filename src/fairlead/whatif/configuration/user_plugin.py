@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from fairlead.engine.framework.extension_point import METHODS
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.user_plugin.plugin_check import misspelt_methods
 from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of, with_plugin
 from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.whatif.configuration.plugin_source import (
@@ -133,7 +134,8 @@ def _plugin(found: type, weight: int) -> UserPlugin:
         raise SourceError(f"has the name {name}, which is a built-in plugin")
     if not any(method.makes_plugin and hasattr(found, method.name) for method in METHODS):
         known = ", ".join(method.name for method in METHODS if method.makes_plugin)
-        raise SourceError(f"{name} has no extension point: it has none of the methods {known}")
+        missing = f"has no extension point: it has none of the methods {known}"
+        raise SourceError(f"{name} {next(misspelt_methods(found), missing)}")
     try:
         return UserPlugin(name, found, factory_of(found), weight)
     except ValueError as cause:

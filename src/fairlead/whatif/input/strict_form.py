@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
+from fairlead.api.codec import with_key
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import read_duration
@@ -42,14 +43,15 @@ def decode_strictly(document: Document, form: type[Form], where: str = "") -> Fo
     try:
         return msgspec.convert(document.value, form)
     except msgspec.ValidationError as cause:
-        refusal = _refusal(document.source, str(cause), form)
+        refusal = _refusal(document, str(cause), form)
         if not where:
             raise refusal from None
         field = _join(where, refusal.field) if refusal.field else where
         raise InputError(document.source, refusal.problem, field=field) from None
 
 
-def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputError:
+def _refusal(document: Document, message: str, form: type[msgspec.Struct]) -> InputError:
+    source = document.source
     problem, _, path = (
         message.rpartition(" - at `$") if " - at `$" in message else (message, "", "")
     )
@@ -64,6 +66,7 @@ def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputErro
         )
     if missing := _MISSING.fullmatch(problem):
         return InputError(source, "is required", field=_join(field, missing[1]))
+    field = with_key(field, document.value, problem)
     return InputError(source, problem[0].lower() + problem[1:].replace("`", ""), field=field)
 
 

@@ -46,6 +46,10 @@ class Typo(Gate):
     name = "Typo"
     def preFilter(self, state, pod):
         pass
+class OnlyTypo:
+    name = "OnlyTypo"
+    def preFilter(self, state, pod):
+        pass
 class Exploding(Gate):
     name = "Exploding"
     def __init__(self):
@@ -295,6 +299,7 @@ def test_arguments_reach_the_plugin(folder) -> None:
     ("option", "problem"),
     [
         ("policies:Typo", "has preFilter, which is never called: it is spelled pre_filter"),
+        ("policies:OnlyTypo", "has preFilter, which is never called: it is spelled pre_filter"),
         ("policies:Exploding", "cannot be made: ZeroDivisionError: division by zero"),
     ],
 )

@@ -24,7 +24,7 @@ def _problems(plugin: object) -> Iterator[str]:
     if not isinstance(name, str) or not name:
         yield "has no name: the class needs a string attribute `name`"
     methods = [method for method in METHODS if hasattr(plugin, method.name)]
-    yield from _misspelt(plugin)
+    yield from misspelt_methods(plugin)
     if not any(method.makes_plugin for method in methods):
         known = ", ".join(method.name for method in METHODS if method.makes_plugin)
         yield f"implements no extension point: it has none of {known}"
@@ -33,7 +33,7 @@ def _problems(plugin: object) -> Iterator[str]:
     yield from _problems_of_attributes(plugin)
 
 
-def _misspelt(plugin: object) -> Iterator[str]:
+def misspelt_methods(plugin: object) -> Iterator[str]:
     """Yield an error for each misspelt method name, such as `preFilter` instead of `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
