@@ -41,7 +41,8 @@ def test_nodes_are_divided_by_group_or_by_type(page, reports):
     page.open(reports / "autoscaling.html")
     assert "group-0 7" in page.lines("#autoscaling .outage-legend")[0]
     page.click("#autoscaling .choice button", 1)
-    assert page.lines("#autoscaling .outage-legend")[0].startswith("m5.large 35 c5.large 14")
+    legend = page.lines("#autoscaling .outage-legend")[0]
+    assert legend.startswith("At the end: m5.large 35 c5.large 14")
 
 
 def test_tables_name_waits_changes_and_reasons(page, reports):

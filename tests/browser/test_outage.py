@@ -32,13 +32,35 @@ def test_the_figures_state_times_and_numbers(page, reports):
 
 
 def test_the_charts_display_the_values_at_the_cursor(page, reports):
-    """Initially those at the end; in the middle, some nodes are tainted and others are not."""
+    """Initially those at the end; in the middle, some nodes are tainted and others are not.
+
+    The highest value is there too if it is not the value at the end.
+    """
     page.open(reports / "outage.html")
-    assert "tainted NoExecute 0" in page.lines(".outage-legend")[0]
+    assert page.lines(".outage-legend")[0].startswith(
+        "At the end: tainted NoExecute 0 (at most 40) not ready 0 (at most 39)"
+    )
+    assert page.lines(".outage-legend")[2].endswith("evicted so far 120")
     page.mouse_over(".steps-chart .u-over", dx=0.2)
     nodes, _, pods = page.lines(".outage-legend")
-    assert "tainted NoExecute 21 not ready 19" in nodes
+    assert nodes.startswith("At 0:0")
+    assert "tainted NoExecute 21 (at most 40) not ready 19" in nodes
     assert "down with their node 120" in pods  # the charts share one cursor
+
+
+def test_the_time_line_divides_pods_with_a_node_into_running_and_down(page, reports):
+    """Other reports have no column for pods that are down."""
+    page.open(reports / "outage.html")
+    assert page.lines("#timeline .chart-head") == [
+        "Running at least 240, at 0:00:00; at most 357, at 0:20:00",
+        "Down at most 120, at 0:00:00",
+    ]
+    columns = "#timeline thead th"
+    assert page.texts(columns) == [
+        "Priority", "Running", "Down", "Pending", "Preempted", "Evicted"
+    ]  # fmt: skip
+    page.open(reports / "small.html")
+    assert "Down" not in page.texts(columns)
 
 
 def test_the_taints_are_charted_with_the_allowed_rate(page, reports):

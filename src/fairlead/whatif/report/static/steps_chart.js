@@ -1,5 +1,5 @@
-// One chart over virtual time: counts as stacked steps or as lines, with a legend whose figures
-// follow the cursor.
+// One chart over virtual time: counts as stacked steps or as lines. Its legend states the time of its
+// figures, which follow the cursor; of a stack, it also has the highest figures.
 
 import { clock, count } from "./format.js";
 import { h, onWidth } from "./dom.js";
@@ -59,7 +59,7 @@ export function stepsChart(model, height, sync, time) {
   return element;
 }
 
-function stepsLegend({ t, rows, format = (value) => count(Math.floor(value + 1e-6)) }) {
+function stepsLegend({ t, rows, stacked, format = (value) => count(Math.floor(value + 1e-6)) }) {
   const when = h("span", { class: "outage-when", "aria-live": "polite" });
   const figures = rows.map(() => h("b", {}));
   const items = rows.map((row, at) =>
@@ -69,18 +69,26 @@ function stepsLegend({ t, rows, format = (value) => count(Math.floor(value + 1e-
       swatch(row.variable),
       `${row.label} `,
       figures[at],
+      stacked ? highestText(row, format) : "",
     ),
   );
   const show = (instant) => {
     const sample = instant === null ? t.length - 1 : lastUpTo(t, instant);
-    when.textContent = instant === null ? "at the end" : `at ${clock(instant)}`;
+    when.textContent = `${instant === null ? "At the end" : `At ${clock(instant)}`}:`;
     rows.forEach((row, number) => {
       const value = row.values.slice(0, sample + 1).findLast((one) => one !== null);
       figures[number].textContent = format(value ?? 0);
     });
   };
   show(null);
-  return { element: h("p", { class: "outage-legend" }, items, when), show };
+  return { element: h("p", { class: "outage-legend" }, when, items), show };
+}
+
+/** The highest value of a row; nothing if the row has this value at the end. */
+function highestText({ values }, format) {
+  const known = values.filter((value) => value !== null);
+  const highest = format(Math.max(0, ...known));
+  return highest === format(known.at(-1) ?? 0) ? "" : ` (at most ${highest})`;
 }
 
 /** The layers of the stack, from the sum of all rows to the lowest row alone; then the lines. */
