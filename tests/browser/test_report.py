@@ -99,10 +99,11 @@ def test_every_instant_is_a_clock(page, reports):
     assert not [mark for mark in marks if re.search("[smhd]$", mark)]
 
 
+@pytest.mark.parametrize("report", ["small", "outage"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_names_of_the_systems_priority_classes_are_whole(page, reports, width):
-    """Every cluster has pods with system-node-critical; a column of figures is beside the name."""
-    page.open(reports / "small.html", width=width)
+def test_names_of_the_systems_priority_classes_are_whole(page, reports, width, report):
+    """Every cluster has pods with system-node-critical; columns of figures are beside the name."""
+    page.open(reports / f"{report}.html", width=width)
     fits = page.js(
         "(name => { name.textContent = 'system-node-critical';"
         " return name.scrollWidth <= name.clientWidth && name.scrollHeight <= name.clientHeight })"

@@ -382,13 +382,15 @@ class Recurrence(Struct, frozen=True):
 class PodCountSample(Struct, frozen=True):
     """Numbers of pods of one priority from the instant `at` until the next sample.
 
-    `preempted` and `evicted` are totals up to `at`.
+    `running` pods have a node that works, `down` pods have a node that does not work. `preempted`
+    and `evicted` are totals up to `at`.
     """
 
     at: Instant
     priority: int
     pending: int
     running: int
+    down: int
     preempted: int
     evicted: int
 

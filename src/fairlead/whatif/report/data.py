@@ -57,11 +57,15 @@ class PriorityName(TypedDict):
 
 
 class Series(TypedDict, total=False):
-    """One priority's counts at `Timeline.t_s`; `preempted` and `evicted` are running totals."""
+    """One priority's counts at `Timeline.t_s`; `preempted` and `evicted` are running totals.
+
+    `running` pods have a node that works, `down` pods have a node that does not work.
+    """
 
     priority: Required[int]
     pending: Sequence[int]
     running: Sequence[int]
+    down: Sequence[int]
     preempted: Sequence[int]
     evicted: Sequence[int]
 

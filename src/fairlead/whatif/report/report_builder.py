@@ -58,7 +58,7 @@ _LISTS: Final = (
 """The lists of the JSON that the report takes as they are."""
 
 DISPLACED: Final = "displaced"
-_MEASURES = ("pending", "running", "preempted", "evicted")
+_MEASURES = ("pending", "running", "down", "preempted", "evicted")
 
 
 class Heading(Struct, frozen=True):

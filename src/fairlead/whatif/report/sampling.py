@@ -1,8 +1,7 @@
 """Reduces a time line to the samples that a screen can show, without losing peaks.
 
 If there are many samples, virtual time is cut into equal slices. In each slice, these samples are
-kept: the first and the last, those with the most and the fewest pending pods, and those with the
-most and the fewest running pods.
+kept: the first and the last, and those with the most and the fewest running, down and pending pods.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-MEASURES = ("running", "pending", "preempted", "evicted")
-PEAKED = ("running", "pending")
+MEASURES = ("running", "down", "pending", "preempted", "evicted")
+PEAKED = ("running", "down", "pending")
 SLICES_MAX = 400
 SAMPLES_PER_SLICE_MAX = 2 + 2 * len(PEAKED)
 SAMPLES_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX

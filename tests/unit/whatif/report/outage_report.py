@@ -20,7 +20,10 @@ def outage_report() -> ReportData:
         "summary": {"nodes": 120, "pods": 360, "placed": 357, "pending": 3, "evicted": POD_COUNT},
         "summary_before": {"nodes": 120, "pods": 360, "placed": 360},
         "priorities": [{"priority": 0, "name": "usual"}],
-        "timeline": {"t_s": [0, 350], "series": [{"priority": 0, "running": [360, 357]}]},
+        "timeline": {
+            "t_s": [0, BACK_S],
+            "series": [{"priority": 0, "running": [240, 357], "down": [120, 0]}],
+        },
         "nodes": [
             {"name": f"node-{at:02d}", "zone": "abc"[at % 3], "allocatable": {"cpu": 4000}}
             for at in range(120)

@@ -106,6 +106,18 @@ def test_the_time_line_has_all_priorities_of_both_runs(data):
     }
 
 
+def test_the_time_line_counts_the_pods_of_a_failed_node_as_down(snapshot, make):
+    """They count from the failure of the node until it returns, or until they are evicted."""
+    pods = [make.pod("p", node_name="a", cpu="1"), make.pod("q", node_name="b", cpu="1")]
+    failures = Failures(fail_node=("b",))
+    change = ClusterChange(failures=failures, lasts="2m")
+    dump = snapshot(make.node("a"), make.node("b"), *pods)
+    timeline = whatif_report(HEADING, what_if(dump, change))["timeline"]
+    [series] = timeline["series"]
+    counts = list(zip(timeline["t_s"], series["running"], series["down"], strict=True))
+    assert (counts[0], counts[-1][1:]) == ((0, 1, 1), (2, 0))
+
+
 def test_nodes_show_their_pods_and_preemptions_their_rule(data):
     [node] = data["nodes"]
     assert node["pods"] == [("default/high", 1000, {"cpu": 3000})]

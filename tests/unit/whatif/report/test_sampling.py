@@ -10,10 +10,12 @@ from fairlead.whatif.report.sampling import SAMPLES_MAX, sampled
 LONG = SAMPLES_MAX + 600
 
 
-def run_of(pending, running):
+def run_of(pending, running, down=()):
     """A time line of one priority with a sample a second."""
     preempted = list(range(len(pending)))
     series = [{"priority": 1, "pending": pending, "running": running, "preempted": preempted}]
+    if down:
+        series[0]["down"] = down
     return {"t_s": list(range(len(pending))), "series": series}
 
 
@@ -44,6 +46,14 @@ def test_peaks_and_end_points_are_kept(spike, dip):
     assert kept[spike] == 99
     assert thin["series"][0]["running"][thin["t_s"].index(dip)] == 0
     assert thin["series"][0]["preempted"][-1] == LONG - 1
+
+
+def test_a_peak_of_pods_on_failed_nodes_is_kept():
+    """A node may be down for a moment only."""
+    down = [0] * LONG
+    down[7] = 3
+    thin = sampled(run_of([5] * LONG, [50] * LONG, down))
+    assert max(thin["series"][0]["down"]) == 3
 
 
 def test_samples_at_one_instant_are_reduced():

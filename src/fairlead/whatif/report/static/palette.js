@@ -29,7 +29,7 @@ function rankedByPods(report, names) {
   const weight = new Map([...names.keys()].map((priority) => [priority, 0]));
   const add = (priority, amount) => weight.set(priority, (weight.get(priority) ?? 0) + amount);
   for (const one of report.timeline.series)
-    add(one.priority, peak(one.running) + peak(one.pending));
+    add(one.priority, peak(one.running) + peak(one.down) + peak(one.pending));
   for (const priority of report.nodes.pods.priority) add(priority, 1);
   for (const priority of report.pending.columns.priority) add(priority, 1);
   const numbers = [...weight.keys()].filter((priority) => priority !== null && weight.get(priority) > 0);

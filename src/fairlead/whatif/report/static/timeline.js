@@ -6,12 +6,12 @@ import { onThemeChange } from "./theme.js";
 import { onTime, scrubber, showTime, stopByKey } from "./time.js";
 import { timelineChart } from "./timeline_chart.js";
 import { readout } from "./timeline_readout.js";
-import { MEASURES, timelineModel } from "./timeline_series.js";
+import { timelineModel } from "./timeline_series.js";
 
-const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100 };
+const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100, 5: 90 };
 
 export function timelineSection(report, priorities, time) {
-  const lead = "Pods by priority over virtual time. A pod counts as running from the time it gets a node until it ends or its deletion begins. Click a chart to move the slider below, which also sets the time of the node map; drag to zoom in.";
+  const lead = "Pods by priority over virtual time. A pod counts as running from the time it gets a node until it ends or its deletion begins; while its node is not ready, it counts as down instead. Click a chart to move the slider below, which also sets the time of the node map; drag to zoom in.";
   if (!report.timeline.t_s.length) {
     return section("timeline", "Time line", null, nothing("No time line was recorded."));
   }
@@ -135,7 +135,7 @@ function zoomTo(view, range) {
 
 /** A sentence that names the measures that are always zero, for which no chart is drawn. */
 function quietMeasures(view) {
-  const absent = MEASURES.filter((measure) => !view.model.measures.includes(measure));
+  const { absent } = view.model;
   if (!absent.length || view.measure !== "all") return "";
   const none = absent.map(({ label }) => `none ${label.toLowerCase()}`).join(", ");
   return h("p", { class: "note" }, `${none.charAt(0).toUpperCase()}${none.slice(1)} at any time.`);

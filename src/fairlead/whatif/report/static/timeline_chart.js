@@ -3,7 +3,7 @@
 import { clock, count } from "./format.js";
 import { h } from "./dom.js";
 import { cssColour, mixed, resolvedColour } from "./palette.js";
-import { peakOf, stack } from "./timeline_series.js";
+import { lowOf, peakOf, stack } from "./timeline_series.js";
 
 const SECONDS = [1, 2, 5, 10, 15, 30];
 const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60);
@@ -63,11 +63,11 @@ export function timeMark(chart, pick) {
 }
 
 function heading(model, measure, total) {
-  const { value, at } = peakOf(total);
-  const note = measure.grows
-    ? `${count(value)} in all`
-    : `at most ${count(value)}, at ${clock(model.t[at])}`;
-  return h("p", { class: "chart-head" }, h("strong", {}, measure.label), h("span", {}, note));
+  const extreme = (words, { value, at }) => `${words} ${count(value)}, at ${clock(model.t[at])}`;
+  const peak = peakOf(total);
+  const notes = measure.grows ? [`${count(peak.value)} in all`] : [extreme("at most", peak)];
+  if (measure.dips) notes.unshift(extreme("at least", lowOf(total)));
+  return h("p", { class: "chart-head" }, h("strong", {}, measure.label), h("span", {}, notes.join("; ")));
 }
 
 function options(model, rows, size, zoom, on) {

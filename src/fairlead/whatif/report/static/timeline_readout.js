@@ -10,8 +10,9 @@ import { MEASURES } from "./timeline_series.js";
 /** The table, and `show(t)`, which shows the counts at second `t` (null: the end of the run). */
 export function readout(model, time, hidden, onchange) {
   const when = h("caption", { "aria-live": "polite" });
-  const rows = model.rows.map((row) => readoutRow(row, hidden, onchange));
-  const total = readoutCells();
+  const measures = MEASURES.filter((measure) => !measure.rare || model.measures.includes(measure));
+  const rows = model.rows.map((row) => readoutRow(row, measures, hidden, onchange));
+  const total = readoutCells(measures);
   const table = h(
     "table",
     { class: "readout" },
@@ -23,7 +24,7 @@ export function readout(model, time, hidden, onchange) {
         "tr",
         {},
         h("th", { scope: "col" }, "Priority"),
-        MEASURES.map(({ label }) => h("th", { scope: "col" }, label)),
+        measures.map(({ label }) => h("th", { scope: "col" }, label)),
       ),
     ),
     h(
@@ -37,26 +38,26 @@ export function readout(model, time, hidden, onchange) {
     const sample = t === null ? model.t.length - 1 : Math.max(0, lastUpTo(model.t, t));
     when.textContent = timeText(time, t);
     const shown = rows.filter(({ row }) => !hidden.has(row));
-    for (const { row, cells } of rows) fill(cells, (name) => row[name][sample]);
-    fill(total, (name) => shown.reduce((sum, { row }) => sum + row[name][sample], 0));
+    for (const { row, cells } of rows) fill(cells, measures, (name) => row[name][sample]);
+    fill(total, measures, (name) => shown.reduce((sum, { row }) => sum + row[name][sample], 0));
   };
   return { element: table, show };
 }
 
-function readoutCells() {
-  return MEASURES.map(() => h("td"));
+function readoutCells(measures) {
+  return measures.map(() => h("td"));
 }
 
-function fill(cells, valueOf) {
-  MEASURES.forEach(({ name }, at) => {
+function fill(cells, measures, valueOf) {
+  measures.forEach(({ name }, at) => {
     const value = valueOf(name);
     cells[at].textContent = count(value);
     cells[at].className = value ? "" : "zero";
   });
 }
 
-function readoutRow(row, hidden, onchange) {
-  const cells = readoutCells();
+function readoutRow(row, measures, hidden, onchange) {
+  const cells = readoutCells(measures);
   const number =
     row.priority !== null && row.label !== count(row.priority) ? count(row.priority) : null;
   const button = h(

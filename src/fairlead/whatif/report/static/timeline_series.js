@@ -1,7 +1,9 @@
 // The counts behind the time line: one row per priority, highest first, and their stacks.
 
+/** `rare` measures are shown only if they are not always zero. */
 export const MEASURES = [
-  { name: "running", label: "Running", grows: false },
+  { name: "running", label: "Running", grows: false, dips: true },
+  { name: "down", label: "Down", grows: false, rare: true },
   { name: "pending", label: "Pending", grows: false },
   { name: "preempted", label: "Preempted", grows: true },
   { name: "evicted", label: "Evicted", grows: true },
@@ -19,14 +21,9 @@ export function timelineModel(report, priorities) {
   );
   if (others.length)
     rows.push(row(`${others.length} other priorities`, null, priorities, others, length));
-  return {
-    t: timeline.t_s,
-    recorded: timeline.recorded,
-    rows,
-    measures: MEASURES.filter(({ name }) =>
-      rows.some((one) => one[name].some((value) => value > 0)),
-    ),
-  };
+  const measures = MEASURES.filter(({ name }) => rows.some((one) => one[name].some((value) => value > 0)));
+  const absent = MEASURES.filter((measure) => !measure.rare && !measures.includes(measure));
+  return { t: timeline.t_s, recorded: timeline.recorded, rows, measures, absent };
 }
 
 /** The last counts hold until the run ends. */
@@ -62,7 +59,16 @@ export function stack(rows, measure) {
 
 /** The highest value of a layer and its index, as { value, at }; of equal values, the first. */
 export function peakOf(layer) {
+  return extremeOf(layer, (value, best) => value > best);
+}
+
+/** The lowest value of a layer and its index, as { value, at }; of equal values, the first. */
+export function lowOf(layer) {
+  return extremeOf(layer, (value, best) => value < best);
+}
+
+function extremeOf(layer, isBetter) {
   let at = 0;
-  for (let i = 1; i < layer.length; i += 1) if (layer[i] > layer[at]) at = i;
+  for (let i = 1; i < layer.length; i += 1) if (isBetter(layer[i], layer[at])) at = i;
   return { value: layer[at], at };
 }

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import pod_priority
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.run_outcome import PodCountSample
 
 PENDING: Final = "pending"
 RUNNING: Final = "running"
+_DOWN: Final = "down"
 
 
 class _Counts(Struct):
-    """Numbers of pods of one priority: pending and running now, preempted and evicted so far."""
+    """Numbers of pods of one priority; preempted and evicted are totals.
+
+    `running` pods have a node that works, `down` pods have a node that does not work.
+    """
 
     pending: int = 0
     running: int = 0
+    down: int = 0
     preempted: int = 0
     evicted: int = 0
 
@@ -31,6 +38,7 @@ class PodCountRecorder(Struct):
     _counts: dict[int, _Counts] = field(default_factory=dict)
     # While a snapshot is loaded: the priorities that must be sampled afterwards.
     _unsampled: dict[int, None] | None = None
+    _down: set[str] = field(default_factory=set)  # uids; never iterated
 
     def begin_load(self) -> None:
         """Take no samples until `end_load`."""
@@ -42,8 +50,32 @@ class PodCountRecorder(Struct):
         for priority in unsampled or ():
             self._sample(priority, now)
 
+    def add(self, pod: Pod, state: str, now: Instant, *, is_serving: bool) -> None:
+        """Count `pod` in `state`, which is `PENDING` or `RUNNING`.
+
+        `is_serving` is True if the pod's node works, or if it has no node.
+        """
+        if not is_serving:
+            self._down.add(pod.metadata.uid)
+        self.shift(pod_priority(pod), state if is_serving else _DOWN, +1, now)
+
+    def remove(self, pod: Pod, state: str, now: Instant) -> None:
+        """Count `pod` no longer in `state`, with which it was added."""
+        is_down = pod.metadata.uid in self._down
+        self._down.discard(pod.metadata.uid)
+        self.shift(pod_priority(pod), _DOWN if is_down else state, -1, now)
+
+    def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
+        """Record that a node stopped or started working; `pods` are the `RUNNING` pods on it.
+
+        `is_serving` is the new state.
+        """
+        for pod in pods:
+            self.remove(pod, RUNNING, now)
+            self.add(pod, RUNNING, now, is_serving=is_serving)
+
     def shift(self, priority: int, state: str, by: int, now: Instant) -> None:
-        """Add `by` to the number of pods in `state`, which is `PENDING` or `RUNNING`."""
+        """Add `by` to the number of pods in `state`, such as `PENDING`, whose nodes work."""
         counts = self._counts_of(priority)
         setattr(counts, state, getattr(counts, state) + by)
         self._sample(priority, now)
@@ -87,7 +119,13 @@ class PodCountRecorder(Struct):
             return
         counts = self._counts_of(priority)
         sample = PodCountSample(
-            now, priority, counts.pending, counts.running, counts.preempted, counts.evicted
+            now,
+            priority,
+            counts.pending,
+            counts.running,
+            counts.down,
+            counts.preempted,
+            counts.evicted,
         )
         if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (now, priority):
             self.samples[-1] = sample

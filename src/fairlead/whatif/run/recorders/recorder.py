@@ -5,7 +5,8 @@ stimuli that the controllers receive (changes of objects).
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
-A terminating pod counts as over, because its replacement is already counted.
+A running pod counts as down while its node does not work. A terminating pod counts as over, because
+its replacement is already counted.
 """
 
 from __future__ import annotations
@@ -222,7 +223,13 @@ class Recorder(Struct):
         """
         after = self.outage.is_serving(node)
         if before != after:
-            self.workloads.node_changed(self.outage.pods_on(node), self.now, is_serving=after)
+            self._record_serving(self.outage.pods_on(node), is_serving=after)
+
+    def _record_serving(self, pods: Collection[Pod], *, is_serving: bool) -> None:
+        """Record that the node of `pods` stopped or started working."""
+        self.workloads.node_changed(pods, self.now, is_serving=is_serving)
+        running = [pod for pod in pods if state_of(pod) == RUNNING]
+        self.counts.node_changed(running, self.now, is_serving=is_serving)
 
     def _recurrence(
         self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
@@ -399,7 +406,7 @@ class Recorder(Struct):
     def _observe_node(self, changed: ObjectChanged, node: Node) -> None:
         """Record a changed node, and the readiness of its pods if it starts or stops working."""
         name = node.metadata.name
-        before = self.outage.is_serving(name)
+        before = name in self.outage.nodes and self.outage.is_serving(name)
         self.outage.observe(changed, self.now)
         self._observe_serving(name, before=before)
         self._record_node(node)
@@ -414,7 +421,7 @@ class Recorder(Struct):
                 self.touched.update(map(original_key, pods))
                 ends = self.pods_on((gone.metadata.name,))
                 self.on_deleted_nodes.update((end.key, end) for end in ends)
-                self.workloads.node_changed(pods, self.now, is_serving=False)
+                self._record_serving(pods, is_serving=False)
         self.outage.observe(deleted, self.now)
         self._forget(gone)
 
@@ -553,6 +560,10 @@ class Recorder(Struct):
         self._known.load(replicas.rows_by_uid)
         self.history.load(uids, replicas.nodes)
         self.counts.shift(pod_priority(first), RUNNING, len(replicas), self.now)
+        if not self.outage.nodes_down.isdisjoint(replicas.nodes):
+            nodes = enumerate(replicas.nodes)
+            down = [replicas[at] for at, node in nodes if not self.outage.is_serving(node)]
+            self.counts.node_changed(down, self.now, is_serving=False)
 
     def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
         """Make the track of a loaded pod, store it under the pod's key and uid, and return it."""
@@ -802,11 +813,12 @@ class Recorder(Struct):
             self._leave(track)
             track.state = state
             if state != OVER:
-                self.counts.shift(pod_priority(track.pod), state, +1, self.now)
+                is_serving = self.outage.is_serving(track.pod.spec.node_name)
+                self.counts.add(track.pod, state, self.now, is_serving=is_serving)
 
     def _leave(self, track: PodTrack | None) -> None:
         if track is not None and track.state != OVER:
-            self.counts.shift(pod_priority(track.pod), track.state, -1, self.now)
+            self.counts.remove(track.pod, track.state, self.now)
             track.state = OVER
 
     def _outdate(self, track: PodTrack) -> None:

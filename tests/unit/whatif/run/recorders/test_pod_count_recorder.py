@@ -14,8 +14,8 @@ def test_changes_at_one_instant_are_one_sample():
     recorder.shift(0, RUNNING, +1, now=5)
     recorder.preempted(0, now=6)
     assert recorder.samples == [
-        PodCountSample(5, 0, pending=0, running=1, preempted=0, evicted=0),
-        PodCountSample(6, 0, pending=0, running=1, preempted=1, evicted=0),
+        PodCountSample(5, 0, pending=0, running=1, down=0, preempted=0, evicted=0),
+        PodCountSample(6, 0, pending=0, running=1, down=0, preempted=1, evicted=0),
     ]
 
 

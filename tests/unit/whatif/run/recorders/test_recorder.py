@@ -117,16 +117,78 @@ pods = st.builds(
 )
 
 
+def machine(name="n", *, ready=True):
+    """A node that works, or whose kubelet has stopped."""
+    status = "True" if ready else "Unknown"
+    condition = {"type": "Ready", "status": status}
+    return decode(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "status": {"conditions": [condition]},
+        }
+    )
+
+
 @given(st.lists(pods, max_size=6))
 def test_a_snapshot_is_recorded_like_its_single_pods(found):
     runs = [Recorder(now=10**18), OneByOne(now=10**18)]
     for run in runs:
-        run.observe(ObjectsLoaded([make_node("a"), make_node("b"), *found]), 10**18)
+        run.observe(ObjectsLoaded([machine("a"), machine("b", ready=False), *found]), 10**18)
     results = [
         (run.all_pods(), list(run.ends().items()), run.counts, run.waits(0), run.history)
         for run in runs
     ]
     assert results[0] == results[1]
+
+
+def replica(name):
+    """A running pod on node n that shares its owner with the other replicas."""
+    return loaded_pod(name, "n", "Running", OWNERS[0], ends=False)
+
+
+@pytest.mark.parametrize(
+    ("stimuli", "running", "down"),
+    [
+        pytest.param([], 2, 0, id="A pod on a node that works runs"),
+        pytest.param(
+            [ObjectChanged(machine(ready=False))], 0, 2, id="A node that fails takes its pods down"
+        ),
+        pytest.param(
+            [ObjectChanged(machine(ready=False)), ObjectChanged(machine())],
+            2,
+            0,
+            id="The pods of a node that returns run again",
+        ),
+        pytest.param([ObjectDeleted(machine())], 0, 2, id="The pods of a deleted node are down"),
+        pytest.param(
+            [ObjectDeleted(machine()), ObjectChanged(machine())],
+            2,
+            0,
+            id="The pods of a node that is created again run again",
+        ),
+        pytest.param(
+            [ObjectChanged(machine(ready=False)), ObjectDeleted(replica("p"))],
+            0,
+            1,
+            id="A pod that is deleted on a failed node is no longer down",
+        ),
+        pytest.param(
+            [ObjectChanged(machine(ready=False)), ObjectChanged(replica("r"))],
+            0,
+            3,
+            id="A pod that is bound to a failed node is down",
+        ),
+    ],
+)
+def test_pods_on_nodes_that_do_not_work_count_as_down(stimuli, running, down):
+    recorder = Recorder(now=0)
+    recorder.observe(ObjectsLoaded([machine(), replica("p"), replica("q")]), 0)
+    for at, stimulus in enumerate(stimuli, 1):
+        recorder.observe(stimulus, seconds(at))
+    last = recorder.counts.samples[-1]
+    assert (last.running, last.down) == (running, down)
 
 
 def budget():
