@@ -72,6 +72,14 @@ interrupted. COMMAND --help lists further statuses. Every command accepts --debu
 traceback with each error.
 """
 
+FAILED_START: Final = "export KUBECONFIG=/dev/null/fairlead-up-failed; false"
+"""What a failed `fairlead up --detach` prints for `eval "$(fairlead up --detach)"`.
+
+Without this line, `eval` would succeed, and the next kubectl command would change the cluster of
+the user's own kubeconfig. kubectl refuses a KUBECONFIG below /dev/null, and no program can create
+the file. `false` is the status of `eval`.
+"""
+
 USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 
 
@@ -275,7 +283,16 @@ def main() -> None:
         code = run(sys.argv[1:])
     except SignalError as ended:
         code = exit_code.SIGNALLED + ended.number
+    if code != exit_code.SUCCESS and _is_detached_start(sys.argv[1:]) and not sys.stdout.isatty():
+        with suppress(OSError, ValueError):  # closed by its reader or by `run`
+            print(FAILED_START)
     _leave(code)
+
+
+def _is_detached_start(arguments: Sequence[str]) -> bool:
+    """Return whether the command is `fairlead up --detach`, whose output users pass to eval."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return options[:1] == ["up"] and "--detach" in {one.partition("=")[0] for one in options}
 
 
 class SignalError(BaseException):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.apiserver.kind import POD
+from fairlead.cli.main import FAILED_START
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 
@@ -50,7 +51,7 @@ def test_a_missing_command_is_refused_before_the_cluster_starts(fairlead, tmp_pa
 
 
 def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fairlead, tmp_path):
-    started = fairlead("up", "--detach", "--nodes", "1")
+    started = fairlead("up", "--detach=true", "--nodes", "1")
     assert started.returncode == 0
     path = started.stdout.removeprefix("export KUBECONFIG=").partition("  # ")[0]
     assert os.path.exists(path)  # noqa: PTH110
@@ -89,6 +90,38 @@ def test_a_failed_start_in_the_background_is_reported_with_its_reason(fairlead, 
     assert done.returncode == 2
     assert done.stderr.startswith("fairlead: --data-dir: ")
     assert fairlead("down").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("--data-dir /dev/null/x", id="a directory that cannot be created"),
+        pytest.param("--nods 3", id="an unknown option"),
+        pytest.param("--nodes many", id="a value of the wrong type"),
+        pytest.param("-- true", id="a command"),
+    ],
+)
+def test_a_failed_start_does_not_leave_the_users_own_kubeconfig_active(fairlead, options):
+    """Otherwise the next kubectl command changes the user's own cluster."""
+    started = f'"{sys.executable}" -m fairlead.cli up --detach {options}'
+    script = f'KUBECONFIG=mine; eval "$({started})"; echo "$? $KUBECONFIG"'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 /dev/null/fairlead-up-failed\n"
+    assert done.stderr.startswith("fairlead: ")
+
+
+@pytest.mark.needs("kubectl")
+def test_kubectl_refuses_the_kubeconfig_of_a_failed_start(fairlead):
+    path = FAILED_START.removeprefix("export KUBECONFIG=").removesuffix("; false")
+    done = subprocess.run(
+        ["kubectl", "delete", "pods", "--all"],
+        env={**os.environ, "KUBECONFIG": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert path in done.stderr
 
 
 def test_the_duration_of_jobs_is_checked(fairlead):

@@ -57,7 +57,7 @@ def start_detached(options: UpOptions) -> int:
         if not os.fstat(state).st_nlink:
             raise InputError(DETACH, "the last cluster is just ending; try again")
         os.ftruncate(log, 0)
-        arguments = [each for each in sys.argv[1:] if each != DETACH]
+        arguments = [each for each in sys.argv[1:] if each.partition("=")[0] != DETACH]
         process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
             [sys.executable, "-m", "fairlead.cli", *arguments],
             stdin=subprocess.DEVNULL,
