@@ -360,13 +360,12 @@ def _groups(answer: WhatIfAnswer, group_by: str) -> NodeGroups:
 
 
 def _pool_cells(pool: NodePoolOutcome, resources: Iterable[str]) -> tuple[str, ...]:
-    pods, before = pool.requested.get(PODS, 0), pool.requested_without.get(PODS, 0)
     return (
         pool.name,
         _changed(f"{pool.nodes_without:,}", f"{pool.nodes:,}"),
         f"{pool.not_ready:,}" if pool.not_ready else "",
         f"{pool.cordoned:,}" if pool.cordoned else "",
-        _changed(f"{before:,}", f"{pods:,}"),
+        _changed(f"{pool.pods_without:,}", f"{pool.pods:,}"),
         *(_usage(pool, name) for name in resources),
     )
 
@@ -381,11 +380,11 @@ def _usage(pool: NodePoolOutcome, resource: str) -> str:
     If the change affects the share, the text contains two shares: without and with the change.
     """
     allocatable = pool.allocatable.get(resource, 0)
+    allocatable_without = pool.allocatable_without.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
-    if not allocatable:
+    if not allocatable and not allocatable_without:
         return "" if not after else amount_text(resource, after)
-    return _changed(_percent(before, pool.allocatable_without.get(resource, 0)),
-                    _percent(after, allocatable))  # fmt: skip
+    return _changed(_percent(before, allocatable_without), _percent(after, allocatable))
 
 
 def _percent(part: int, whole: int) -> str:

@@ -218,6 +218,11 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
     requested: Mapping[str, int]
     pods: tuple[PodEnd, ...]
 
+    @property
+    def is_schedulable(self) -> bool:
+        """Whether the node is ready and not cordoned."""
+        return self.is_ready and not self.unschedulable
+
 
 class PlacementChange(Struct, frozen=True):
     """A change of the pods on `node`: a pod arrived (`is_arrival`), completed, or was deleted."""
@@ -513,7 +518,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         if not count:
             return ""
         who = "1 pod that is" if count == 1 else f"{count:,} pods that are"
-        text = f"The requested amounts contain {who} being deleted and not gone yet"
+        text = f"The amounts requested on all nodes contain {who} being deleted and not gone yet"
         return f"{text}; {placed:,} of {count:,} also count as placed." if placed else f"{text}."
 
     @property

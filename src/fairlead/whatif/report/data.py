@@ -35,7 +35,7 @@ class Summary(TypedDict, total=False):
 
 
 class ResourceRow(TypedDict):
-    """The total of one resource on the nodes that are ready.
+    """The total of one resource on the nodes that are ready and not cordoned.
 
     `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count). `before` and
     `allocatable_before` are the amounts requested and allocatable in the run without the change.

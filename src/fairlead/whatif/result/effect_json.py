@@ -168,7 +168,8 @@ def _lowest_for(ready: WorkloadReadiness) -> str:
 
 
 def _pool(pool: NodePoolOutcome) -> Json:
-    resources = dict.fromkeys([*pool.allocatable, *pool.requested, *pool.requested_without])
+    offered = {**pool.allocatable, **pool.allocatable_without}
+    resources = dict.fromkeys([*offered, *pool.requested, *pool.requested_without])
     return {
         "pool": pool.name,
         "nodes": pool.nodes,
@@ -176,8 +177,8 @@ def _pool(pool: NodePoolOutcome) -> Json:
         "not_ready": pool.not_ready,
         "not_ready_without": pool.not_ready_without,
         "cordoned": pool.cordoned,
-        "pods": pool.requested.get(PODS, 0),
-        "pods_without": pool.requested_without.get(PODS, 0),
+        "pods": pool.pods,
+        "pods_without": pool.pods_without,
         "resources": [
             {
                 "resource": name,

@@ -19,6 +19,7 @@ from fairlead.whatif.report.report_builder import (
     simulation_report,
     whatif_report,
 )
+from fairlead.whatif.result.result_json import whatif_result
 
 HEADING = Heading("What if", "dump.yaml", 7, 1.5)
 
@@ -90,6 +91,22 @@ def test_failed_nodes_and_their_pods_are_in_no_total(snapshot, make):
     [cpu] = [row for row in report["resources"] if row["name"] == "cpu"]
     assert (cpu["requested"], cpu["allocatable"]) == (1000, 4000)
     assert (cpu["before"], cpu["allocatable_before"]) == (3000, 8000)
+
+
+def test_the_free_resources_of_cordoned_nodes_are_in_no_share(snapshot, make):
+    """No pod can use them; the pods of a cordoned node run, so they count."""
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="4")]
+    pods = [make.pod("p", node_name="a", cpu="1"), make.pod("q", node_name="b", cpu="2")]
+    answer = what_if(snapshot(*nodes, *pods), ClusterChange(cordon=("b",)))
+    report = whatif_report(HEADING, answer)
+    [cpu] = [row for row in report["resources"] if row["name"] == "cpu"]
+    assert (cpu["requested"], cpu["allocatable"]) == (1000, 4000)
+    assert (cpu["before"], cpu["allocatable_before"]) == (3000, 8000)
+    [pool] = whatif_result(answer)["node_pools"]
+    [cpu] = [row for row in pool["resources"] if row["resource"] == "cpu"]
+    assert (cpu["requested"], cpu["allocatable"]) == (1000, 4000)
+    assert (cpu["requested_without"], cpu["allocatable_without"]) == (3000, 8000)
+    assert (pool["pods"], pool["pods_without"], pool["cordoned"]) == (2, 2, 1)
 
 
 def test_the_time_line_has_all_priorities_of_both_runs(data):

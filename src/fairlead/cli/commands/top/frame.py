@@ -146,17 +146,24 @@ def _print_summary(
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
     virtual = _sum(one.allocatable for one in loads if virtual_words(one.node))
+    unschedulable = _sum(one.allocatable for one in loads if not _is_schedulable(one.node))
     used = _sum(one.used or _NOTHING for one in loads) if reading.node_usage else None
     for resource in ("cpu", "memory"):
         whole, part = getattr(offered, resource), getattr(requested, resource)
         text = (
             f"{resource:<7} requested {percent_text(part, whole)} of {amount_text(resource, whole)}"
         )
-        if on_virtual := getattr(virtual, resource):
-            text += f" ({amount_text(resource, on_virtual)} on virtual nodes)"
+        parts = (virtual, "virtual"), (unschedulable, "unschedulable")
+        if found := [(amount, what) for one, what in parts if (amount := getattr(one, resource))]:
+            words = (f"{amount_text(resource, amount)} on {what} nodes" for amount, what in found)
+            text += f" ({', '.join(words)})"
         if used is not None:
             text += f", used {percent_text(getattr(used, resource), whole)}"
         print_line(console, text)
+
+
+def _is_schedulable(node: Node) -> bool:
+    return ready_status(node) == TRUE and not node.spec.unschedulable
 
 
 _SUMS: Final = ("allocatable", "requested")

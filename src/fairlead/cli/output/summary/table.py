@@ -158,7 +158,7 @@ def print_allocation(
     """
     _table(
         console,
-        "requested / allocatable",
+        "requested / allocatable on all nodes",
         ("resource", "before", "", "after", " "),
         [(resource, *_shares(resource, *before), *_shares(resource, *after))
          for resource, before, after in rows],

@@ -1,7 +1,8 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
-Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Amounts
-include only nodes that are ready, because the pods of a failed node do not run.
+Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Pods of
+nodes that are not ready do not count, because they do not run. Amounts include only nodes that are
+schedulable (ready and not cordoned), because no pod can use the free resources of other nodes.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     """The nodes of one pool at the end of the run with the change, and of the run without it.
 
     `nodes` is the number of nodes with the change; `not_ready` of them are not ready and `cordoned`
-    of them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
-    millicores, other resources in units. "pods" is one of the resources. `is_cordoned_anew` means
-    that the two runs end with different cordoned nodes in the pool.
+    of them are unschedulable. `pods` is the number of pods on ready nodes. Amounts are totals of
+    the schedulable nodes, keyed by resource: CPU in millicores, other resources in units. "pods" is
+    one of the resources. `is_cordoned_anew` means that the two runs end with different cordoned
+    nodes in the pool.
     """
 
     name: str
@@ -34,6 +36,8 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     not_ready: int
     not_ready_without: int
     cordoned: int
+    pods: int
+    pods_without: int
     allocatable: Mapping[str, int]
     allocatable_without: Mapping[str, int]
     requested: Mapping[str, int]
@@ -46,6 +50,7 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
         return (
             (self.nodes, self.not_ready) != (self.nodes_without, self.not_ready_without)
             or self.is_cordoned_anew
+            or self.pods != self.pods_without
             or self.requested != self.requested_without
         )
 
@@ -71,10 +76,12 @@ def node_pools(
             not_ready=sum(not node.is_ready for node in after[name]),
             not_ready_without=sum(not node.is_ready for node in before[name]),
             cordoned=len(_cordoned(after[name])),
-            allocatable=_sum(node.allocatable for node in _ready(after[name])),
-            allocatable_without=_sum(node.allocatable for node in _ready(before[name])),
-            requested=_sum(node.requested for node in _ready(after[name])),
-            requested_without=_sum(node.requested for node in _ready(before[name])),
+            pods=sum(len(node.pods) for node in after[name] if node.is_ready),
+            pods_without=sum(len(node.pods) for node in before[name] if node.is_ready),
+            allocatable=_sum(node.allocatable for node in _schedulable(after[name])),
+            allocatable_without=_sum(node.allocatable for node in _schedulable(before[name])),
+            requested=_sum(node.requested for node in _schedulable(after[name])),
+            requested_without=_sum(node.requested for node in _schedulable(before[name])),
             is_cordoned_anew=_cordoned(after[name]) != _cordoned(before[name]),
         )
         for name in sorted({*after, *before})
@@ -89,8 +96,8 @@ def _by_pool(nodes: Iterable[NodeEnd], names: PoolNames | None) -> dict[str, lis
     return pools
 
 
-def _ready(nodes: Iterable[NodeEnd]) -> Iterator[NodeEnd]:
-    return (node for node in nodes if node.is_ready)
+def _schedulable(nodes: Iterable[NodeEnd]) -> Iterator[NodeEnd]:
+    return (node for node in nodes if node.is_schedulable)
 
 
 def _cordoned(nodes: Iterable[NodeEnd]) -> set[str]:

@@ -181,13 +181,14 @@ function requestText(resources, requests) {
   return parts.join(" · ") || "no requests";
 }
 
-/** A table of the zones: the number of nodes, and the requested share of `resource`. */
+/** A table of the zones: the number of nodes, and the requested share of `resource` on schedulable nodes. */
 export function zoneTable(view, heading) {
   const { zones, resource } = view;
   const state = shownState(view);
   const rows = zones.map(({ name, nodes }) => {
+    const schedulable = nodes.filter((node) => !state.cordoned.has(node) && !state.outOfService.has(node));
     const sum = (amount) =>
-      nodes.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
+      schedulable.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
     const share = ratio(sum(state.requested), sum(state.allocatable));
     const cordoned = nodes.filter((node) => state.cordoned.has(node)).length;
     return h(

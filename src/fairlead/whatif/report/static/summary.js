@@ -111,7 +111,7 @@ function allocation({ resources }) {
   return h(
     "div",
     { class: "card allocation" },
-    h("div", { class: "card-head" }, h("h3", {}, "Requested share of what is allocatable on ready nodes"), note),
+    h("div", { class: "card-head" }, h("h3", {}, "Requested share of what is allocatable on schedulable nodes (ready, not cordoned)"), note),
     body,
   );
 }

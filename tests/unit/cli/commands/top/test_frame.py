@@ -96,8 +96,8 @@ def test_the_summary_has_counts_and_sums(frame):
     head = frame(nodes=nodes, pods=pods, node_usage=usage)[:3]
     assert head == [
         "context prod  2 nodes (1 not ready, 1 cordoned), 2 pods (1 pending)  2026-01-01T00:10:00Z",
-        "cpu     requested 12.5% of 8, used 25.0%",
-        "memory  requested 3.1% of 32.0Gi, used 12.5%",
+        "cpu     requested 12.5% of 8 (4 on unschedulable nodes), used 25.0%",
+        "memory  requested 3.1% of 32.0Gi (16.0Gi on unschedulable nodes), used 12.5%",
     ]
 
 
