@@ -22,7 +22,7 @@ HOURS = 24
 BASE_NODES = 3  # the nodes of the database
 NODE_MILLI = 3920  # allocatable CPU of a generated node
 NODE_PRICE = 0.20  # the price of a generated node, per hour
-DAYS_PER_MONTH = 30.4
+DAYS = 30  # so many days like this one
 COLORS = ("--first", "--second", "--third")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1080, 260, 52, 16, 12, 40
 
@@ -169,7 +169,7 @@ def tick_step(top: float) -> float:
 
 def rows(days: list[Day]) -> list[list[str]]:
     """Return the rows of the table; the first row contains the headings."""
-    head = ["", "nodes", "node hours", "cost of the day", "per month", "pods placed",
+    head = ["", "nodes", "node hours", "cost of the day", f"{DAYS} such days", "pods placed",
             "median wait", "95% within", "longest wait"]  # fmt: skip
     return [head, *(row(day, days[0]) for day in days)]
 
@@ -184,8 +184,8 @@ def row(day: Day, first: Day) -> list[str]:
     still = waiting["still_waiting"]
     placed = f"{waiting['bound']:,}" + (f", {still:,} not" if still else "")
     times = (duration(waiting[key]) for key in ("median_s", "p95_s", "longest_s"))
-    month = f"${day.cost * DAYS_PER_MONTH:,.0f}"
-    return [day.name, nodes, f"{day.node_hours:.0f}", cost, month, placed, *times]
+    days = f"${day.cost * DAYS:,.0f}"
+    return [day.name, nodes, f"{day.node_hours:.0f}", cost, days, placed, *times]
 
 
 def duration(seconds: float) -> str:

@@ -28,6 +28,10 @@ def test_figures_are_shown_beside_those_without_the_change(page, reports):
         "Most nodes at once 49 without the change: 7",
         "Node hours 24.5 without the change: 24.5",
     ]
+    assert page.lines("#autoscaling .tile")[3:5] == [
+        "Cost of the run 12.25 without the change: 3.50",
+        "Cost per month at the end 17,885 without the change: 17,885",
+    ]
     assert page.text("#autoscaling .lead").startswith("Karpenter added 42 nodes and removed 0.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -59,3 +60,19 @@ def test_all_workloads_are_scaled_in_the_first_hours(tmp_path: Path) -> None:
     highest = {one.autoscaler: one.highest for one in outcome.pod_autoscalers}
     assert all(count > 2 for count in highest.values() if count is not None)
     assert not outcome.pending
+
+
+def test_the_table_multiplies_the_cost_of_the_day() -> None:
+    """The reports of the runs have another cost per month: that of the nodes at the end."""
+    spec = importlib.util.spec_from_file_location("report", ELASTIC / "report.py")
+    assert spec is not None
+    assert spec.loader is not None
+    report = importlib.util.module_from_spec(spec)
+    sys.modules["report"] = report  # for its dataclass
+    spec.loader.exec_module(report)
+    waiting = {"bound": 5, "still_waiting": 0, "median_s": 0, "p95_s": 0, "longest_s": 0}
+    day = report.Day("fixed", nodes=[(0, 2)], rate=[(0, 0.5)], replicas=[(0, 1)], waiting=waiting)
+    heads, cells = report.rows([day])
+    shown = dict(zip(heads, cells, strict=True))
+    assert (shown["cost of the day"], shown["30 such days"]) == ("$12.00", "$360")
+    assert not any("month" in head for head in heads)

@@ -34,7 +34,7 @@ _COLUMNS: Final = (
     ResultColumn("recovered_s", "after", SECONDS, rank=5),
 )
 _NODES: Final = ResultColumn("nodes", "nodes", NUMBER, rank=6)
-_COST: Final = ResultColumn("cost_per_month", "cost per month", NUMBER, rank=6)
+_COST: Final = ResultColumn("cost_per_month", "cost per month at the end", NUMBER, rank=6)
 _VERDICT: Final = ResultColumn("sentence", "verdict")
 _WORKLOAD_COLUMNS: Final = (
     ResultColumn("workload", "workload", NAME),

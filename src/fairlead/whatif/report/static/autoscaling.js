@@ -119,7 +119,7 @@ function autoscalingTiles({ figures, figures_without: without, groups }) {
       ? [
           ["Cost of the run", money(figures.cost), unpriced ?? before("cost", money) ?? "of all node hours"],
           [
-            "Cost per month",
+            "Cost per month at the end",
             money(figures.cost_per_month),
             unpriced ?? before("cost_per_month", money) ?? "with the nodes at the end",
           ],

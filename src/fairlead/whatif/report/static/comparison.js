@@ -14,7 +14,7 @@ const FIGURES = [
   { key: "breaches", label: "Against a budget", isBad: true },
   { key: "recovered_s", label: "Everything runs after", format: duration },
   { key: "nodes", label: "Nodes", isShown: (rows) => hasCost(rows) || new Set(rows.map(({ nodes }) => nodes)).size > 1 },
-  { key: "cost_per_month", label: "Cost per month", isShown: hasCost, format: money },
+  { key: "cost_per_month", label: "Cost per month at the end", isShown: hasCost, format: money },
 ];
 
 function hasCost(rows) {
