@@ -18,6 +18,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import BETA_ZONE, ZONE
 from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.cli.output.console.finding import print_findings
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
     Rank,
@@ -49,7 +50,6 @@ from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.certainty import RECOVERED
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.next_step import NextStep
-from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
@@ -67,8 +67,6 @@ NAMES_MAX: Final = 2
 STEPS_SHOWN: Final = 2
 PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
-_STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
-_GOOD: Final = "bold green"
 _NO_EFFECT: Final = "also without the change"
 _OVER: Final = "no longer at the end"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
@@ -152,9 +150,7 @@ def _known_failures(answer: WhatIfAnswer) -> list[str]:
 def _print_head(console: Console, answer: WhatIfAnswer, *, has_details: bool) -> None:
     changed = answer.changed
     print_line(console, answer.change.title, "dim")
-    for number, finding in enumerate(answer.verdict.findings):
-        style = _STYLES.get(finding.severity, _GOOD)
-        _print_words(console, finding.sentence, style if number == 0 else style.split()[1])
+    print_findings(console, answer.verdict.findings)
     span = for_readers(changed.after_start(changed.ended_at))
     facts = [
         answer.source,

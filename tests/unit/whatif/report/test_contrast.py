@@ -20,7 +20,10 @@ TEXT = 4.5
 GRAPHICS = 3.0
 PAIRS = [
     *((one, on, TEXT) for one, on in product(("ink", "ink-2"), ("page", "card", "track"))),
-    *((one, on, TEXT) for one, on in product(("accent", "warn", "cordon"), ("page", "card"))),
+    *(
+        (one, on, TEXT)
+        for one, on in product(("accent", "bad", "warn", "good", "cordon"), ("page", "card"))
+    ),
     *(("accent", on, TEXT) for on in ("accent-soft", "track")),
     ("cordon", "cell-none", TEXT),
     *((one, "card", GRAPHICS) for one in COLOURS if one.startswith("priority-")),

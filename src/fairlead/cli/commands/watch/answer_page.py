@@ -27,8 +27,9 @@ td { vertical-align: top; overflow-wrap: anywhere; }
 td time { white-space: nowrap; }
 td code { color: var(--ink-2); }
 .facts { margin: 4px 0 14px; }
-.bad, .warning { color: var(--warn); }
-.bad { font-weight: 600; }
+.bad { color: var(--bad); font-weight: 600; }
+.warning { color: var(--warn); }
+.good { color: var(--good); }
 /* In a narrow window, the parts of a row are below each other. */
 @media (max-width: 760px) {
   table, tbody, tr, td { display: block; }
