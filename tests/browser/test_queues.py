@@ -15,6 +15,28 @@ def test_the_report_has_one_chart(page, reports, theme):
     assert page.js("document.body.dataset.pwned") is None
 
 
+def test_the_verdict_of_a_simulation_is_at_the_top(page, reports):
+    """It has no tables, because no second run is compared."""
+    page.open(reports / "queues.html")
+    assert page.lines("#verdict > p") == ["3 of 9 pods are pending."]
+    assert page.lines("#verdict li") == ["1 pod is preempted."]
+    assert page.texts("#verdict .tabs") == []
+    assert page.lines("nav a")[0] == "Verdict"
+
+
+@pytest.mark.parametrize(
+    ("severity", "colour"), [("bad", "--bad"), ("warning", "--warn"), ("good", "--good")]
+)
+def test_a_verdict_has_the_colour_of_its_severity(page, reports, severity, colour):
+    """The text on a terminal is red, yellow or green."""
+    page.open(reports / "queues.html")
+    page.js(f"document.querySelector('#verdict > p').className = 'verdict {severity}'")
+    page.js(f"document.querySelector('h1').style.color = 'var({colour})'")
+    shown = [page.js(f"getComputedStyle(document.querySelector('{one}')).color")
+             for one in ("#verdict > p", "h1")]  # fmt: skip
+    assert shown[0] == shown[1]
+
+
 def test_the_figures_are_those_of_gangs(page, reports):
     """Weights are above, the resources of gangs below."""
     page.open(reports / "queues.html")

@@ -9,6 +9,7 @@ from msgspec import Struct
 from fairlead.api.well_known_label import ZONE
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.configuration.scheduler_words import scheduler_words
 from fairlead.whatif.outcome.assessment.certainty import (
     CertaintyRow,
 )
@@ -69,11 +70,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     @property
     def scheduler_words(self) -> str:
         """The configurations and plugins of the schedulers in the run without the change."""
-        config = self.scheduler_config
-        words = f"scheduler {config}" if config else "default scheduler"
-        plugins = ", ".join(self.scheduler_plugins)
-        batch = f", batch configuration {self.batch_config}" if self.batch_config else ""
-        return f"{words} with {plugins}{batch}" if plugins else f"{words}{batch}"
+        return scheduler_words(self.scheduler_config, self.scheduler_plugins, self.batch_config)
 
     @property
     def pool_labels(self) -> tuple[str, ...]:

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.run_verdict import run_findings
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.comparison.node_pool import node_pools
 from fairlead.whatif.outcome.run_outcome import (
@@ -62,12 +64,16 @@ _MEASURES = ("pending", "running", "down", "preempted", "evicted")
 
 
 class Heading(Struct, frozen=True):
-    """The title of a report, its source, the seed, and the computing time in seconds."""
+    """The title of a report, its source, the seed, and the computing time in seconds.
+
+    `scheduler` names the configurations and plugins of the schedulers; "" if they are unknown.
+    """
 
     title: str
     source: str
     seed: int
     wall_seconds: float
+    scheduler: str = ""
 
 
 def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
@@ -76,6 +82,10 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         **lists_of_run(outcome),  # type: ignore[typeddict-item]
         **_common(heading, outcome),
         "kind": "simulate",
+        "verdict": [
+            {"kind": one.kind, "severity": one.severity, "sentence": one.sentence}
+            for one in run_findings(outcome)
+        ],
         "resources": _resources(outcome, None),
         "owners": _workloads_of(_concerned(outcome)),
         "moved": [_moved(move, DISPLACED) for move in moves_within(outcome)],
@@ -107,13 +117,13 @@ def whatif_report(
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed
+    heading = replace(heading, scheduler=answer.scheduler_words)
     common = _common(heading, changed)
     rows = {id(end): row for end, row in zip(changed.nodes, common["nodes"], strict=True)}
     after = found.recovered_after
     return {
         **common,
         "kind": "whatif",
-        "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
         # A node that neither run changed is one object in both outcomes, so its row is used twice.
         "nodes_before": [rows.get(id(node)) or _node(node) for node in answer.without.nodes],
@@ -163,7 +173,7 @@ def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
 
 def _subtitle(heading: Heading, outcome: RunOutcome) -> str:
     nodes, pods = counted(len(outcome.nodes), "node"), counted(len(outcome.pods), "pod")
-    return f"{heading.source}: {nodes}, {pods}"
+    return ", ".join(filter(None, (f"{heading.source}: {nodes}", pods, heading.scheduler)))
 
 
 def _common(heading: Heading, outcome: RunOutcome) -> ReportData:

@@ -78,6 +78,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     present nodes and pods, and the steps that it returns replace `steps`. If it raises InputError
     because a named object is gone, `steps` are performed.
 
+    `scheduler_words` name the configurations and plugins of the schedulers, for answers.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
     the uids and the generated names of new objects; if it is None, `seed` determines them.
@@ -85,6 +86,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     title: str
     source: str
+    scheduler_words: str = ""
     initial: Sequence[Manifest]
     start: Instant
     steps: tuple[ScriptedStep, ...] = ()

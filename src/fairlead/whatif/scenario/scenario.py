@@ -37,6 +37,7 @@ from msgspec.structs import replace
 
 from fairlead.apiserver.kind import CRON_JOB, NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -54,6 +55,7 @@ from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.scheduler_words import scheduler_words
 from fairlead.whatif.configuration.stored_configuration import PREFIXES, chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins, user_plugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
@@ -262,7 +264,18 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             batch = replace(batch, source=_path_in(folder, settings.batch, *SHIPPED, SINGLE_PODS))
             found = with_batch(experiment, batch, experiment.steps)
     notes = batch_notes(batch, found.batch, initial, scheduler, experiment.steps)
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(
+        found,
+        scheduler_words=_scheduler_words(config, plugins, batch, found),
+        notes=(*notes, *found.notes),
+    )
+
+
+def _scheduler_words(
+    config: str | None, plugins: UserPlugins, batch: BatchOptions, experiment: Experiment
+) -> str:
+    source = batch.source or ("" if experiment.batch is None else FAIRLEAD)
+    return scheduler_words(config or "", [one.name for one in plugins.named], source)
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:

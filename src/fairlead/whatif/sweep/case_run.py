@@ -201,7 +201,8 @@ def run_case(source: str, case: Case, worst: KnownWorst, folder: Path | None = N
 def case_report(case: Case, experiment: Experiment, finished: FinishedRun) -> bytes:
     """Return the HTML report of `case`, whose scenario is `experiment`."""
     title = f"{experiment.title}: {case.title}"
-    heading = Heading(title, experiment.source, experiment.seed, 0.0)
+    words = experiment.scheduler_words
+    heading = Heading(title, experiment.source, experiment.seed, 0.0, words)
     return encode_report(simulation_report(heading, finished.outcome))
 
 

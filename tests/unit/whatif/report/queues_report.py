@@ -24,6 +24,10 @@ def queues_report() -> ReportData:
         "virtual_seconds": 60.0 * MINUTES,
         "wall_seconds": 0.0,
         "summary": {"nodes": 2, "pods": 9, "placed": 6, "pending": 3},
+        "verdict": [
+            {"kind": "pending", "severity": "bad", "sentence": "3 of 9 pods are pending."},
+            {"kind": "displaced", "severity": "good", "sentence": "1 pod is preempted."},
+        ],
         "nodes": [{"name": "n1"}, {"name": "n2"}],
         "queues": {
             "resource": "openb/gpu-milli",

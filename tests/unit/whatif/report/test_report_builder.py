@@ -45,7 +45,11 @@ def test_the_report_of_a_simulation_has_the_lists_of_its_result(snapshot, make):
     }
     change = ClusterChange(drain=("a",))
     run = what_if(snapshot(make.node("a"), pod, budget), change).changed
-    page = packed(simulation_report(HEADING, replace(run, notes=("A note.",))))
+    heading = replace(HEADING, scheduler="default scheduler, batch configuration b.yaml")
+    page = packed(simulation_report(heading, replace(run, notes=("A note.",))))
+    assert page["subtitle"].endswith("1 pod, default scheduler, batch configuration b.yaml")
+    assert page["verdict"][0]["severity"] == "bad"
+    assert page["verdict"][0]["sentence"].startswith("A drain does not complete: 1 pod on 1 node")
     assert page["undrained"]["columns"]["pod"] == ["default/web"]
     assert page["notes"] == ["A note."]
 

@@ -117,7 +117,9 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
         say_written("snapshot", files.snapshot)
     if files.report is not None:
         seconds = perf_counter() - started
-        heading = Heading(experiment.title, path, experiment.seed, seconds)
+        heading = Heading(
+            experiment.title, path, experiment.seed, seconds, experiment.scheduler_words
+        )
         write_report(files.report, simulation_report(heading, finished.outcome))
         say_written("report", files.report)
     return (

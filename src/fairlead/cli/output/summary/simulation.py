@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fairlead.api.text.count import counted
 from fairlead.api.timestamp import format_timestamp
+from fairlead.cli.output.console.finding import print_findings
 from fairlead.cli.output.console.screen import Section
 from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
 from fairlead.cli.output.summary.autoscaling import autoscaling, pod_autoscalers
@@ -32,6 +33,7 @@ from fairlead.cli.output.summary.table import (
 from fairlead.cli.output.summary.waiting_time import waiting_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.assessment.run_verdict import run_findings
 from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
@@ -44,7 +46,9 @@ def print_simulation(
     console = console or stdout_console()
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")
-    print_facts(console, _run_facts(experiment.source, experiment.seed, outcome))
+    print_findings(console, run_findings(outcome))
+    facts = _run_facts(experiment.source, experiment.seed, outcome, experiment.scheduler_words)
+    print_facts(console, facts)
     if experiment.followed.words:
         print_line(console, experiment.followed.words)
     print_facts(console, _counts_of_outcome(outcome, len(moved)), "bold", separator="   ")
@@ -80,7 +84,7 @@ def _print_sections(console: Console, sections: Iterable[Section]) -> None:
 # --- lines -------------------------------------------------------------------------------------
 
 
-def _run_facts(source: str, seed: int, outcome: RunOutcome) -> list[str]:
+def _run_facts(source: str, seed: int, outcome: RunOutcome, scheduler: str) -> list[str]:
     span = for_readers(seconds(outcome.virtual_seconds))
     return [
         source,
@@ -88,6 +92,7 @@ def _run_facts(source: str, seed: int, outcome: RunOutcome) -> list[str]:
         counted(len(outcome.pods), "pod"),
         f"{span} from {format_timestamp(outcome.started_at)}",
         f"seed {seed}",
+        *filter(None, [scheduler]),
         counted(outcome.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
 

@@ -229,7 +229,7 @@ def _undrained(effect: Effect) -> str | None:
     blocking = [one.pdb for one in effect.budgets if one.blocked]
     why = f" because of {_plural(len(blocking), 'budget')} {_names(blocking)}" if blocking else ""
     if not drains:
-        return f"The drain does not complete: {', '.join(_causes(undrained, why))}."
+        return f"The drain does not complete: {causes(undrained, why)}."
     back = sum(one.back_at is not None for one in drains)
     blocked = {one.pod.node for one in undrained}
     waiting = sum(one.back_at is None and one.node in blocked for one in drains)
@@ -246,6 +246,11 @@ def _undrained(effect: Effect) -> str | None:
         f"The rolling drain does not complete: {counted_of(back, len(drains), 'node')} back, "
         f"{waiting:,} cannot be drained{why}{more}."
     )
+
+
+def causes(undrained: Sequence[Undrained], why: str = "") -> str:
+    """Return why the `undrained` pods stay; `why` is the reason for refused evictions."""
+    return ", ".join(_causes(undrained, why))
 
 
 def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
@@ -296,14 +301,6 @@ def _pending(effect: Effect) -> str | None:
     pods = effect.difference.pending
     if not pods:
         return None
-    reasons = Counter(short_reason(pod.reason) for pod in pods)
-    shown = reasons.most_common(REASONS_MAX)
-    why = "; ".join(
-        with_explanation(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
-        for reason, count in shown
-    )
-    others = len(reasons) - REASONS_MAX
-    more = f"; and {counted(others, 'other reason')}" if others > 0 else ""
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
         are = "is" if len(pods) == 1 else "are"
@@ -311,7 +308,20 @@ def _pending(effect: Effect) -> str | None:
         stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
     gangs = _incomplete_gangs(effect)
-    return f"{_pods_of(pods)} {stay}: {why}{more}.{gangs}{_later_pods(effect)}{rollouts}"
+    why = pending_reasons(pods)
+    return f"{_pods_of(pods)} {stay}: {why}.{gangs}{_later_pods(effect)}{rollouts}"
+
+
+def pending_reasons(pods: Iterable[PodEnd]) -> str:
+    """Return the most frequent reasons why `pods` are pending."""
+    reasons = Counter(short_reason(pod.reason) for pod in pods)
+    shown = reasons.most_common(REASONS_MAX)
+    why = "; ".join(
+        with_explanation(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
+        for reason, count in shown
+    )
+    others = len(reasons) - REASONS_MAX
+    return f"{why}; and {counted(others, 'other reason')}" if others > 0 else why
 
 
 def _incomplete_gangs(effect: Effect) -> str:

@@ -94,20 +94,27 @@ const START_TIMES = {
   ],
 };
 
+/** The verdict of a what-if, with its tables and next steps, or the verdict of a simulation. */
 export function verdictSection(report, priorities) {
   if (!report.verdict.length) return [];
-  const [first, ...others] = report.verdict;
+  if (report.kind !== "whatif") return [section("verdict", "Verdict", null, ...sentences(report))];
   const tables = { ...report, node_pools: poolTable(report.node_pools) };
   const optional = [PACKING, CERTAINTY, START_TIMES].filter(({ key }) => report[key].length);
   const body = [
-    h("p", { class: `verdict ${first.severity}` }, first.sentence),
-    others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
+    ...sentences(report),
     ...conditions(report.fail_on),
     conclusion(report),
     tabbedTables([...TABLES, ...optional], tables, "The effect by workload", priorities, new Set()),
     untouched(report),
   ];
   return [section("verdict", "Verdict", null, ...body)];
+}
+
+function sentences({ verdict: [first, ...others] }) {
+  return [
+    h("p", { class: `verdict ${first.severity}` }, first.sentence),
+    others.length ? h("ul", { class: "findings" }, others.map(finding)) : null,
+  ];
 }
 
 function finding({ severity, sentence }) {

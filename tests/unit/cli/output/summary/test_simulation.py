@@ -55,6 +55,13 @@ def test_no_count_is_split_between_two_lines(printed):
     ) in printed(80)
 
 
+def test_the_verdict_and_the_scheduler_are_in_the_first_lines(text):
+    """The report has them at its top, too."""
+    lines = text.splitlines()
+    assert lines[1].startswith("37 of 39 pods are pending at the end: Insufficient cpu")
+    assert " · default scheduler · " in " ".join(lines[2:4])
+
+
 def test_the_title_is_text_on_one_line(text):
     assert text.splitlines()[0] == "[bold]crowd[/bold] no second line"
 
