@@ -295,8 +295,8 @@ def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):
 
 
 def test_a_short_screen_says_why_pods_trigger_no_scale_up(answer):
-    """Other sections fill the screen: workloads come before problems."""
-    filler = Section("workloads", 100, lambda out, n: out.print("\n" * (n - 1)), Rank.VERDICTS, 30)
+    """The head fills the screen."""
+    filler = Section("", 34, lambda out, n: out.print("\n" * (n - 1)), Rank.HEAD)
     sections = [filler, *autoscaling_summary.autoscaling(answer(6).changed)]
     text = StringIO()
     print_screen(Console(file=text, width=120), sections, has_details=False)

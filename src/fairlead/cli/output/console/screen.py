@@ -1,11 +1,12 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Sections get lines in two rounds, each in the order of the sections' ranks. In the first round, each
-section with a rank of at most Rank.ADVICE gets its minimum number of rows; sections with rank 0 and
-urgent sections come first in this round. In the second round, each section gets more rows, as long
-as they fit. If rows are left out, the last line of the screen names the sections without any row,
-and the option that prints everything. Sections are printed in the order of the answer, regardless
-of their rank.
+Sections get lines in three rounds, each in the order of the sections' ranks. In the first round,
+each section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section
+with a rank of at most Rank.ADVICE gets its minimum number of rows. Sections with rank 0 and urgent
+sections come first in these rounds. In the third round, each section gets more rows, as long as
+they fit. If rows are left out, the last lines of the screen name sections without any row, those
+with the lowest ranks first, and the option that prints everything. Sections are printed in the
+order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 2  104 rows  14 printed: all lines that the other sections do not need
@@ -15,6 +16,7 @@ of their rank.
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,6 +25,7 @@ from typing import Final, TypeVar
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.api.text.count import counted
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 
@@ -30,7 +33,7 @@ Row = TypeVar("Row")
 
 LINES_MAX: Final = 40  # Lines of a screen if output is not a terminal.
 _LINES_MIN: Final = 22  # On a terminal of 24 lines, the command and the next prompt take two lines.
-_LAST_LINES: Final = 3  # Lines at the end that name what is not shown.
+_LAST_LINES: Final = 2  # Lines at the end that name what is not shown.
 DETAILS: Final = "-o details"  # The option of a command that prints all rows.
 
 
@@ -86,15 +89,30 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
     for one, shown in zip(filled, rows, strict=True):
         if shown:
             one.show(console, shown)
-    left_out = [one.title for one, shown in zip(filled, rows, strict=True) if not shown]
+    by_rank = sorted(zip(filled, rows, strict=True), key=lambda pair: pair[0].rank)
+    left_out = [one.title for one, shown in by_rank if not shown]
     is_cut = any(one.rows > shown + 1 for one, shown in zip(filled, rows, strict=True))
     if left_out:
-        text = f"Not shown: {', '.join(left_out)}. {DETAILS} prints everything."
+        text = _not_shown(left_out, console.width)
     elif is_cut:
         text = f"{DETAILS} prints all rows."
     else:
         return
     console.print(Text(text, style="dim"), soft_wrap=False)
+
+
+def _not_shown(titles: Sequence[str], width: int) -> str:
+    """Return the last line, with as many of `titles` as fit in `_LAST_LINES` lines.
+
+    At least one title is named.
+    """
+    for most in range(len(titles), 0, -1):
+        others = len(titles) - most
+        more = f" and {counted(others, 'other section')}" if others else ""
+        text = f"Not shown: {', '.join(titles[:most])}{more}. {DETAILS} prints everything."
+        if len(textwrap.wrap(text, width, break_on_hyphens=False)) <= _LAST_LINES:
+            break
+    return text
 
 
 def table_section(
@@ -154,11 +172,16 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
         return True
 
     by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
-    for at in sorted(by_rank, key=lambda at: not (sections[at].is_urgent or not sections[at].rank)):
-        section = sections[at]
-        if section.rank <= Rank.ADVICE:
-            count = min(section.least, section.rows) if section.rank else section.rows
-            while count and not grow(at, count):
+    first = sorted(by_rank, key=lambda at: not (sections[at].is_urgent or not sections[at].rank))
+    all_rows = max((one.rows for one in sections), default=0)
+    for last_rank, most_rows in ((Rank.PROBLEMS, 1), (Rank.ADVICE, all_rows)):
+        for at in first:
+            section = sections[at]
+            if section.rank > last_rank:
+                continue
+            least = min(section.least, section.rows, most_rows)
+            count = least if section.rank else section.rows
+            while count > rows[at] and not grow(at, count):
                 count -= 1
     for at in by_rank:
         section = sections[at]

@@ -44,20 +44,21 @@ _REPEATED: Final = "Pods that were on several failed nodes in turn count for eac
 def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Section]:
     """Yield the sections about an outage, the course of events first."""
     start = outcome.started_at
+    taintings = list(_taintings(outage, start))
 
     def show_events(console: Console, count: int) -> None:
-        del count
         console.print()
         print_line(console, _headline(outage), "bold")
         if unnoticed := sum(one.is_unnoticed for one in outage.nodes):
             print_line(console, _unnoticed(unnoticed, len(outage.nodes)))
-        for line in _taintings(outage, start):
+        for line in taintings[: count - 1]:
             print_line(console, line)
         print_line(console, f"{_evictions(outage, start)} {_recovery(outage, start)}")
         if outage.has_repeated_pods:
             print_line(console, _REPEATED)
 
-    yield Section("course of the outage", 1, show_events, Rank.PROBLEMS)
+    rows = 1 + len(taintings)
+    yield Section("course of the outage", rows, show_events, Rank.PROBLEMS, most=rows)
     has_chart = outcome.ended_at > start
     yield Section(
         "charts",

@@ -50,9 +50,18 @@ def test_essential_sections_get_their_fewest_rows_before_others_grow():
     assert text.count("\n") <= LINES_MAX
 
 
+def test_each_essential_section_gets_a_row_before_others_get_their_fewest_rows():
+    """On a narrow terminal, each row of the first table can take several lines."""
+    others = [section(f"table-{at}", 9, Rank.VERDICTS, least=9) for at in range(5)]
+    text = printed(HEAD, *others, section("cause", 9, Rank.PROBLEMS))
+    assert all(f"table-{at}-0" in text for at in range(5))
+    assert "table-0-8" in text
+    assert "cause-0" in text
+
+
 def test_an_urgent_section_gets_its_fewest_rows_first():
     """Without it, the other sections would take all lines."""
-    others = [section(f"table-{at}", 9, 1, least=9) for at in range(5)]
+    others = [section(f"table-{at}", 9, 1, least=9) for at in range(9)]
     note = section("note", 3, 2)
     assert "note-0" not in printed(HEAD, *others, note)
     assert "note-0" in printed(HEAD, *others, replace(note, is_urgent=True))
@@ -64,7 +73,18 @@ def test_an_essential_section_prints_fewer_rows_rather_than_none():
     text = printed(HEAD, first, section("second", 9, Rank.PROBLEMS, least=9), **terminal)
     assert "first-11" in text
     assert "second-0" in text
-    assert "... and 8 more" in text
+    assert "... and 7 more" in text
+
+
+def test_the_last_lines_name_the_most_important_sections_that_are_left_out():
+    """They take two lines at most."""
+    many = [section(f"{'long ' * 6}{at}", 9, Rank.MOVES, least=9) for at in range(9)]
+    first = section("first", 60, Rank.VERDICTS, most=60)
+    text = printed(HEAD, *many, section("late", 9, Rank.CAUSES, least=60), first)
+    last = text[text.index("Not shown: ") :]
+    assert last.count("\n") == 2
+    assert last.startswith(f"Not shown: {'long ' * 6}0, ")
+    assert last.endswith(" other sections. -o details prints everything.\n")
 
 
 def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
