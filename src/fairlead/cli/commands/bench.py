@@ -11,17 +11,19 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
 
 from fairlead.api.json import Json
+from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
+from fairlead.cli.output.console.terminal import print_line
 from fairlead.whatif.input.error import InputError
 
 TITLE: Final = "Upstream's workloads, engine only; the thresholds include an API server and etcd"
 WIDTH: Final = 120
-_HEADINGS: Final = (
-    "pods/s", "seconds", "CPU s", "first ms", "p99 ms", "peak MiB", "growth", "upstream", "times",
-    "virtual s/s",
-)  # fmt: skip
+# {heading: rank}; on a narrow terminal, the columns with the highest ranks are left out.
+_COLUMNS: Final = {
+    "pods/s": 0, "seconds": 4, "CPU s": 5, "first ms": 6, "p99 ms": 3, "peak MiB": 7, "growth": 8,
+    "upstream": 2, "times": 1, "virtual s/s": 1,
+}  # fmt: skip
 _OF_CYCLES: Final = ("first_cycle_ms", "p99_cycle_ms")
 # Low, so that a part of a name, such as the part before the slash, gets a suggestion.
 NEAREST_CUTOFF: Final = 0.4
@@ -93,7 +95,7 @@ def bench(
     if output == "json":
         print(json.dumps(results, indent=2))
     else:
-        Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(results))
+        print_results(Console(width=None if sys.stdout.isatty() else WIDTH), results)
     worse = regressions(results, earlier)
     for regression in worse:
         print(f"fairlead: {regression}", file=sys.stderr)
@@ -125,14 +127,12 @@ def _known(unknown: str, names: Sequence[str]) -> str:
     return f"{hint}known: {', '.join(names)}"
 
 
-def _table(results: Sequence[Json]) -> Table:
-    table = Table(title=TITLE)
-    table.add_column("workload", overflow="fold")
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="right")
-    for result in results:
-        table.add_row(*_cells(result))
-    return table
+def print_results(console: Console, results: Sequence[Json]) -> None:
+    """Print the table of the results; columns that do not fit, or are empty, are left out."""
+    print_line(console, TITLE)
+    columns = [TableColumn("workload", is_name=True)]
+    columns += [TableColumn(one, rank=rank, is_number=True) for one, rank in _COLUMNS.items()]
+    FittedTable(columns, [_cells(result) for result in results]).print(console)
 
 
 def _cells(result: Json) -> list[str]:
@@ -142,11 +142,11 @@ def _cells(result: Json) -> list[str]:
         result["workload"],
         f"{rate:,.0f}",
         f"{result['seconds']:.2f}",
-        f"{result['cpu_seconds']:.2f}" if result["cpu_seconds"] else "-",
-        *(f"{result[one]:,.1f}" if result[one] else "-" for one in _OF_CYCLES),
+        f"{result['cpu_seconds']:.2f}" if result["cpu_seconds"] else "",
+        *(f"{result[one]:,.1f}" if result[one] else "" for one in _OF_CYCLES),
         f"{result['peak_mib']:,.0f}",
-        "-" if result["growth_mib"] is None else f"{result['growth_mib']:,.0f}",
-        f"{threshold:,.0f}" if threshold else "-",
-        f"{rate / threshold:.0f}x" if threshold else "-",
-        f"{pace:,.0f}" if pace else "-",
+        "" if result["growth_mib"] is None else f"{result['growth_mib']:,.0f}",
+        f"{threshold:,.0f}" if threshold else "",
+        f"{rate / threshold:.0f}x" if threshold else "",
+        f"{pace:,.0f}" if pace else "",
     ]
