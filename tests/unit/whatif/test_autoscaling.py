@@ -296,7 +296,7 @@ def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):
 
 def test_a_short_screen_says_why_pods_trigger_no_scale_up(answer):
     """The head fills the screen."""
-    filler = Section("", 34, lambda out, n: out.print("\n" * (n - 1)), Rank.HEAD)
+    filler = Section("", 32, lambda out, n: out.print("\n" * (n - 1)), Rank.HEAD)
     sections = [filler, *autoscaling_summary.autoscaling(answer(6).changed)]
     text = StringIO()
     print_screen(Console(file=text, width=120), sections, has_details=False)

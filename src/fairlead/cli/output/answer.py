@@ -229,15 +229,16 @@ def _certainty(answer: WhatIfAnswer) -> Section:
         TableColumn("MEDIAN", rank=1, is_number=True),
         TableColumn("90%", rank=3, is_number=True),
         TableColumn("MOST", rank=1, is_number=True),
-        TableColumn("CERTAIN?"),
+        TableColumn("CERTAIN?", rank=4),  # the column SEEDS says the same
     )
     rows = []
     for one in answer.certainty:
         amounts = (one.least, one.median, one.p90, one.most)
         shown = [_amount(one.what, amount) for amount in amounts]
         rows.append((one.subject, one.what, f"{one.seeds:,}/{one.total:,}", *shown, one.words))
+    most = WORKLOADS_MAX  # the user asked for these rows with --seeds
     return table_section(
-        "outcomes by seed", columns, rows, Rank.PROBLEMS, most=WORKLOADS_MAX, is_urgent=True
+        "outcomes by seed", columns, rows, Rank.PROBLEMS, least=most, most=most, is_urgent=True
     )
 
 

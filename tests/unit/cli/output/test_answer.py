@@ -28,6 +28,21 @@ def test_the_node_table_has_resources_that_only_removed_pods_requested(tmp_path,
     assert shown[at + 1].endswith("50.0% → 0.0%")
 
 
+def test_a_narrow_screen_shows_every_outcome_by_seed_with_its_amounts(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    change = ["--fail-zone", "west-1b", "--for", "20m", "--seeds", "2"]
+    run(["whatif", str(STORE), *change, "--no-report"])
+    lines = capsys.readouterr().out.splitlines()
+    (head,) = (at for at, line in enumerate(lines) if line.startswith("IN 2 SEEDS"))
+    assert lines[head].split()[-3:] == ["LEAST", "MEDIAN", "MOST"]
+    shown = lines[head + 1 : lines.index("", head)]
+    assert not any(line.startswith("... and") for line in shown)
+    outcomes = [tuple(line.split()[:2]) for line in shown]
+    assert ("verdict", "breached") in outcomes
+    assert ("deploy/store/search", "evicted") in outcomes
+    assert ("deploy/analytics/reports", "preempted") in outcomes
+
+
 def test_a_small_terminal_shows_the_outcomes_by_seed(monkeypatch, capsys):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("LINES", "24")

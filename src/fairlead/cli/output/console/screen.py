@@ -1,12 +1,12 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
 Sections get lines in three rounds, each in the order of the sections' ranks. In the first round,
-each section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section
-with a rank of at most Rank.ADVICE gets its minimum number of rows. Sections with rank 0 and urgent
-sections come first in these rounds. In the third round, each section gets more rows, as long as
-they fit. If rows are left out, the last lines of the screen name sections without any row, those
-with the lowest ranks first, and the option that prints everything. Sections are printed in the
-order of the answer, regardless of their rank.
+sections with rank 0 and urgent sections come first and get their minimum number of rows, and each
+other section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section
+with a rank of at most Rank.ADVICE gets its minimum number of rows. In the third round, each section
+gets more rows, as long as they fit. If rows are left out, the last lines of the screen name
+sections without any row, those with the lowest ranks first, and the option that prints everything.
+Sections are printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 2  104 rows  14 printed: all lines that the other sections do not need
@@ -179,8 +179,10 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
             section = sections[at]
             if section.rank > last_rank:
                 continue
-            least = min(section.least, section.rows, most_rows)
+            least = min(section.least, section.rows)
             count = least if section.rank else section.rows
+            if section.rank and not section.is_urgent:
+                count = min(count, most_rows)
             while count > rows[at] and not grow(at, count):
                 count -= 1
     for at in by_rank:
