@@ -23,6 +23,21 @@ def test_a_figure_equals_the_output_of_its_run(name, request):
 
 
 @pytest.mark.parametrize("name", FIGURES["FIGURES"])
+def test_no_line_of_an_event_crosses_a_name_in_a_bar_or_the_label_of_an_event(name):
+    drawn = (FIGURES["FOLDER"] / f"{name}.svg").read_text()
+    lines = [
+        tuple(map(float, one))
+        for one in re.findall(r'class="mark" d="M([\d.]+) ([\d.]+)V([\d.]+)"', drawn)
+    ]
+    texts = re.findall(r'<text class="(?:bar|what)?" x="([\d.]+)" y="([\d.]+)">([^<]*)<', drawn)
+    assert texts
+    for x, y, text in texts:
+        begin, end = float(x), float(x) + FIGURES["CHARACTER"] * len(text)
+        over = [at for at, top, bottom in lines if begin < at < end and top < float(y) < bottom]
+        assert over == [], text
+
+
+@pytest.mark.parametrize("name", FIGURES["FIGURES"])
 def test_a_page_shows_its_figure_and_its_scenario(name):
     text = (PAGES / f"{name}.md").read_text()
     assert f"](../images/explanation/{name}.svg)" in text

@@ -10,7 +10,7 @@ the pod terminates. tests/test_figures.py compares the files with the output of 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -152,6 +152,7 @@ def _svg(title: str, outcome: RunOutcome, stays: list[Stay], marks: list[Mark]) 
               *(node.name for node in outcome.nodes)]  # fmt: skip
     backs: list[str] = []
     parts: list[str] = []
+    lines = sorted(_x(one.at, outcome) for one in marks)
     y = TOP
     for place in places:
         rows = _rows(one for one in stays if one.place == place)
@@ -160,7 +161,7 @@ def _svg(title: str, outcome: RunOutcome, stays: list[Stay], marks: list[Mark]) 
         backs += _outages(place, outcome, y, height)
         parts.append(_text(8, y + 15, place, "node"))
         for number, row in enumerate(rows):
-            parts += [_bar(stay, outcome, y + number * ROW) for stay in row]
+            parts += [_bar(stay, outcome, y + number * ROW, lines) for stay in row]
         y += height + GAP
     parts += _labelled(marks, outcome, y)
     height = y + 14
@@ -186,7 +187,8 @@ def _rows(stays: Iterable[Stay]) -> list[list[Stay]]:
     return rows
 
 
-def _bar(stay: Stay, outcome: RunOutcome, y: int) -> str:
+def _bar(stay: Stay, outcome: RunOutcome, y: int, lines: Sequence[float]) -> str:
+    """Return the bar of `stay`; `lines` are the positions of the marks' lines."""
     begin, end = _x(stay.begin, outcome), _x(stay.end, outcome)
     kind = "waiting" if stay.place == PENDING else f"c{_colour(stay, outcome)}"
     solid_end = end if stay.leaves is None else _x(stay.leaves, outcome)
@@ -195,9 +197,23 @@ def _bar(stay: Stay, outcome: RunOutcome, y: int) -> str:
         parts.append(_rect(f"{kind} leaving", solid_end, y + 2, max(0.0, end - solid_end), BAR))
     label = _short(stay.pod)
     if end - begin > CHARACTER * len(label) + 8:
-        parts.append(_text(begin + 5, y + 15, label, "" if kind == "waiting" else "bar"))
+        x = _label_x(label, begin, end, lines)
+        parts.append(_text(x, y + 15, label, "" if kind == "waiting" else "bar"))
     about = f"{stay.pod}: {_clock(stay.begin, outcome)} to {_clock(stay.end, outcome)}"
     return f"<g><title>{escape(about)}</title>{''.join(parts)}</g>"
+
+
+def _label_x(label: str, begin: float, end: float, lines: Sequence[float]) -> float:
+    """Return the position of `label` in a bar: the first one at which no mark's line crosses it.
+
+    If there is none, the label is at the beginning of the bar.
+    """
+    width = CHARACTER * len(label) + 3
+    for x in (begin, *(line for line in lines if begin < line < end)):
+        after = x + width + 5
+        if after <= end and not any(x < line < after for line in lines):
+            return x + 5
+    return begin + 5
 
 
 def _colour(stay: Stay, outcome: RunOutcome) -> int:
@@ -229,15 +245,16 @@ def _outages(place: str, outcome: RunOutcome, y: int, height: int) -> list[str]:
 
 
 def _labelled(marks: Iterable[Mark], outcome: RunOutcome, bottom: int) -> Iterator[str]:
-    """Yield a line and a label for each mark.
+    """Yield a line and a label for each mark, the last one first.
 
-    A label that would overlap the previous label is placed one row higher.
+    A label that would reach the next mark is placed one row above the next label, so that the line
+    of the next mark does not cross it.
     """
-    free = 0.0
-    for mark in marks:
+    free, y = float(WIDTH), TOP - 8
+    for mark in sorted(marks, key=lambda one: one.at, reverse=True):
         x, text = _x(mark.at, outcome), f"{mark.text} {_clock(mark.at, outcome)}"
-        y = TOP - 8 if x > free else TOP - 8 - LABEL_ROW
-        free = x + CHARACTER * len(text) + 8 if x > free else free
+        y = TOP - 8 if x + CHARACTER * len(text) + 8 < free else y - LABEL_ROW
+        free = x
         yield f'<path class="mark" d="M{x:.1f} {y + 3}V{bottom - GAP + 4}"/>'
         yield _text(x + 3, y, text, "what")
 
