@@ -2,7 +2,8 @@
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
 pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
-copies of one of its pods. If the name of a claim contains the name of the copied pod, such as
+copies of one of its pods, and so are those of a workload that the cluster lacks, but that pods name
+as their controller. If the name of a claim contains the name of the copied pod, such as
 `data-db-1` for the pod `db-1`, and its volume cannot be used on several nodes, each copy gets its
 own claim: operators create such a claim for each pod.
 """
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, Pod, StatefulSet
+from fairlead.api.pods.facts import belongs_to_node, controller_of, is_terminal
 from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
@@ -30,6 +32,7 @@ from fairlead.apiserver.kind import (
     SCALABLE,
     STATEFUL_SET,
     STORAGE_CLASS,
+    find_kind,
 )
 from fairlead.engine.kubelet.volume_attachment import MULTI_NODE_ACCESS_MODES
 from fairlead.engine.workloads.deployment.revision import REVISION, number_in
@@ -38,6 +41,7 @@ from fairlead.whatif.change.edit.scale import autoscaler_of, owned_hint
 from fairlead.whatif.change.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
@@ -163,7 +167,12 @@ def pod_source(
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
-        found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+        try:
+            found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+        except InputError:
+            if (copies := _new_pods_of_missing(like, namespace, inventory)) is not None:
+                return copies
+            raise
         return replace(
             new_pods_of(LIKE, found, inventory),
             replicas=0 if held_scaling(found, inventory) else _replicas(found),
@@ -229,15 +238,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
         sample = _pod_of(manifest, inventory)
         if sample is None:
             raise InputError(source, f"{manifest.title} has no pods")
-        return NewPods(
-            source,
-            title,
-            ref.namespace,
-            ref.name,
-            sample.value,
-            _controller(sample),
-            claim_templates=tuple(_claim_templates(sample, inventory)),
-        )
+        return _copies_of(sample, source, title, ref.name, inventory)
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
         newest = _newest_replica_set(manifest, inventory)
@@ -260,6 +261,71 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
         stateful_set=view,
         first=view.spec.ordinals.start + view.spec.replicas,
         claim_templates=tuple(view.spec.volume_claim_templates),
+    )
+
+
+def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> NewPods | None:
+    """Return a template for more pods of a workload that the cluster lacks, but that pods name.
+
+    The template is the newest of these pods. None if there are no such pods, if the cluster has a
+    workload of this kind and name, in any namespace, or if `like` is not in the form
+    KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several namespaces fit.
+    """
+    parts = like.split("/")
+    kind = find_kind(parts[0])
+    if len(parts) not in (2, 3) or (kind is not None and kind not in _WORKLOADS):
+        return None
+    if kind is not None and any(one.ref.name == parts[-1] for one in inventory.of_kind(kind)):
+        return None
+    kind_name = parts[0].lower() if kind is None else kind.kind.lower()
+    namespace = parts[1] if len(parts) == 3 else namespace
+    found = [
+        pod
+        for pod in (one.pod for one in inventory.of_kind(POD))
+        if namespace in ("", pod.metadata.namespace)
+        and (kind_name, parts[-1]) in _owner_names(pod)
+        and not is_terminal(pod)
+        and not belongs_to_node(pod)
+    ]
+    if not found:
+        return None
+    namespaces = sorted({pod.metadata.namespace for pod in found})
+    if len(namespaces) > 1:
+        where = ", ".join(namespaces)
+        raise InputError(LIKE, f"{like} is in several namespaces ({where}); name one of them")
+    newest = max(found, key=_creation).metadata
+    sample = inventory.get(POD, newest.namespace, newest.name)
+    assert sample is not None
+    short = kind_name if kind is None else _SHORT.get(kind.kind, kind_name)
+    title = f"{short}/{newest.namespace}/{parts[-1]}"
+    new = _copies_of(sample, LIKE, title, parts[-1], inventory)
+    return replace(new, replicas=len(found)) if kind in SCALABLE else new
+
+
+def _owner_names(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Yield (kind, name) of the controller of `pod`, and of the owner of this controller.
+
+    The kinds are in lower case.
+    """
+    controller = controller_of(pod.metadata)
+    if controller is not None:
+        workload = workload_of(pod)
+        yield controller.kind.lower(), controller.name
+        yield workload.object_kind.partition(".")[0].lower(), workload.name
+
+
+def _copies_of(
+    sample: Manifest, source: str, title: str, name: str, inventory: Inventory
+) -> NewPods:
+    """Return a template for copies of `sample`, a pod of the workload `name`."""
+    return NewPods(
+        source,
+        title,
+        sample.ref.namespace,
+        name,
+        sample.value,
+        _controller(sample),
+        claim_templates=tuple(_claim_templates(sample, inventory)),
     )
 
 

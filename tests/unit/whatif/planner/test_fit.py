@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -426,6 +427,71 @@ def test_pods_of_a_custom_resource_are_like_one_of_its_pods(snapshot, make):
     model = ClusterModel(read, SchedulerConfig())
     found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
     assert found["verdict"] == "2 more pods of cloneset/default/web fit, on 1 node."
+
+
+FIT = "fit, on 1 node"
+
+
+def _replica(make, name, owner, namespace="shop", created="2026-01-01T00:00:00Z", **fields):
+    """A pod whose controller (`KIND/NAME`) is not in the dump."""
+    kind, _, controller = owner.partition("/")
+    pod = make.pod(name, namespace, **fields)
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": controller, "uid": controller}
+    meta = pod["metadata"]
+    meta["creationTimestamp"] = created
+    meta["ownerReferences"] = [{**reference, "controller": True}]
+    if kind == "ReplicaSet":
+        meta["labels"] = {"pod-template-hash": controller.rpartition("-")[2]}
+    return pod
+
+
+@pytest.mark.parametrize(
+    ("like", "expected"),
+    [
+        ("deploy/shop/web", f"2 more pods of deploy/shop/web {FIT}: 4 replicas in all, 2 today."),
+        ("deployment/web", f"2 more pods of deploy/shop/web {FIT}: 4 replicas in all, 2 today."),
+        ("rs/shop/web-b", f"2 more pods of rs/shop/web-b {FIT}: 3 replicas in all, 1 today."),
+        ("sts/shop/db", f"4 more pods of sts/shop/db {FIT}: 5 replicas in all, 1 today."),
+        ("cronjob/shop/nightly", f"4 more pods of cronjob/shop/nightly {FIT}."),
+        ("cloneset/shop/cache", f"4 more pods of cloneset/shop/cache {FIT}."),
+    ],
+)  # fmt: skip
+def test_a_workload_that_only_its_pods_name_is_counted(snapshot, make, like, expected):
+    """The dump has pods and nodes only; the newest pod is the template."""
+    pods = [
+        _replica(make, "web-a-1", "ReplicaSet/web-a", cpu="100m", node_name="n"),
+        _replica(make, "web-b-1", "ReplicaSet/web-b", created="2026-02-01T00:00:00Z", cpu="2",
+                 node_name="n"),
+        _replica(make, "db-0", "StatefulSet/db", cpu="1", node_name="n"),
+        _replica(make, "nightly-29000000-x", "Job/nightly-29000000", cpu="1", node_name="n"),
+        _replica(make, "cache-1", "CloneSet/cache", cpu="1", node_name="n"),
+    ]  # fmt: skip
+    read = snapshot(make.node("n", cpu="9200m"), *pods)
+    source = pod_source(None, like, "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["verdict"] == expected
+
+
+@pytest.mark.parametrize(
+    ("like", "problem"),
+    [
+        ("deploy/web", "deploy/web is in several namespaces (mail, shop); name one of them"),
+        ("ds/shop/log", "there is no DaemonSet shop/log"),
+        ("deploy/shop/log", "there is no Deployment shop/log"),
+        ("deploy/shop/old", "there is no Deployment shop/old"),
+    ],
+)
+def test_a_workload_without_replicas_in_the_dump_is_refused(fitted, make, like, problem):
+    old = {**_replica(make, "old", "ReplicaSet/old-1"), "status": {"phase": "Failed"}}
+    pods = [
+        _replica(make, "web-1", "ReplicaSet/web-a"),
+        _replica(make, "web-1", "ReplicaSet/web-a", namespace="mail"),
+        _replica(make, "log-1", "DaemonSet/log"),
+        old,
+    ]
+    with pytest.raises(InputError, match=re.escape(problem)):
+        fitted(like, make.node("n"), *pods)
 
 
 @pytest.mark.parametrize(
