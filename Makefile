@@ -94,9 +94,10 @@ bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its 
 	@$(BIN)/python benchmarks/live_whatif.py --nodes 1000 --pods 20000
 
 site: $(SITE_STAMP) ## build the documentation in out/site, and the manual page
+	@echo "building out/site/index.html ..."
 	@$(BIN)/python -m sphinx -b html -W -q docs out/site
+	@echo "building out/man/fairlead.1 ..."
 	@$(BIN)/python -m sphinx -b man -q docs out/man
-	@echo "out/site/index.html, out/man/fairlead.1"
 
 golden: $(RUN_STAMP) ## replay decisions recorded from the real programs
 	@for kind in scheduling timelines volumes nodelifecycle kubebatch autoscaler karpenter; do \

@@ -41,3 +41,11 @@ def test_the_manual_page_has_all_commands(tmp_path: Path) -> None:
     build("man", tmp_path)
     text = (tmp_path / "fairlead.1").read_text()
     assert all(name in text for name in ("fairlead whatif", "fairlead explain", "fairlead up"))
+
+
+def test_make_names_each_page_before_it_is_built() -> None:
+    """Sphinx prints nothing for up to a minute."""
+    command = ["make", "-n", "site", f"SITE_STAMP={__file__}"]
+    done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=True)
+    lines = [one for one in done.stdout.splitlines() if "sphinx" in one or one.startswith("echo")]
+    assert [line.split()[0] == "echo" for line in lines] == [True, False, True, False]

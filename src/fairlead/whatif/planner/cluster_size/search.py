@@ -145,6 +145,7 @@ class SizeSearch:
         self._offers = offers
         self._survival = survival
         self._progress = progress
+        self._shows_cycles = False
         self._pick = TieBreak(seed).pick
         self._number = 0
         self._limit = self._spent = 0
@@ -187,7 +188,7 @@ class SizeSearch:
         self._unify()
         self._spent = self.result.cycles
         self._limit = effort * max(len(pods), _PODS_MIN)
-        self._progress.begin("improving", self._limit)
+        self._begin_phase("improving", self._limit)
         self._improve()
         self.result.survives = not self._survival.is_any or self._is_survivable()
         self._forget_survivors()
@@ -277,7 +278,7 @@ class SizeSearch:
         """
         self._strategy = strategy
         self._left = self._demand(pods)
-        self._progress.begin("building", len(pods))
+        self._begin_phase("building", len(pods))
         for number, pod in enumerate(pods):
             self._progress.reach(number, 0)
             step = self._place_in_build(pod, step if self._model.repeats_decisions else BuildStep())
@@ -393,6 +394,7 @@ class SizeSearch:
         schedules their replacements in queue order. Then it reverts these changes of the model.
         """
         model = self._model
+        self._begin_phase("placing all pods at once")
         pods = [
             pod
             for name in self.result.nodes
@@ -436,7 +438,14 @@ class SizeSearch:
 
     def _schedule(self, pod: PodInfo) -> Placement | Failure:
         self.result.cycles += 1
+        if self._shows_cycles:
+            self._progress.reach(self.result.cycles, 0)
         return self._model.schedule(pod)
+
+    def _begin_phase(self, phase: str, total: int = 0) -> None:
+        """Show the progress of a phase; without a `total`, show the number of scheduling cycles."""
+        self._shows_cycles = not total
+        self._progress.begin(phase, total)
 
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod got a node.
@@ -594,7 +603,7 @@ class SizeSearch:
         self._survived = {}
         if not self._survival.is_any:
             return
-        self._progress.begin("surviving failures", 0)
+        self._begin_phase("surviving failures")
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             added = False
             for name, gone in self._failures(only_hardest=only_hardest):
@@ -707,9 +716,10 @@ class SizeSearch:
 
         The scheduling cycles of these trials do not count.
         """
-        self._progress.begin("trying failures today", 0)
+        self._begin_phase("trying failures today")
         for failure, gone in self._failures():
             self.result.tried_today += 1
+            self._progress.reach(self.result.tried_today, 0)
             with self._model.hypothesis():
                 pods = self._fail(gone)
                 lost = [pod for pod in pods if isinstance(self._model.schedule(pod), Failure)]
@@ -768,7 +778,7 @@ class SizeSearch:
         """
         pools = sorted({offer.pool for offer in self._offers})
         self._limit = self.result.cycles + _UNIFY_CYCLES_MAX
-        self._progress.begin("trying nodes of one type", 0)
+        self._begin_phase("trying nodes of one type")
         for pool in (None, *pools) if len(pools) > 1 else (None,):
             kinds: dict[tuple[str, str], list[int]] = {}  # the indexes of the offers of each type
             for at, offer in enumerate(self._offers):

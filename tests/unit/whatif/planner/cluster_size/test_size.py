@@ -689,13 +689,30 @@ def test_equal_decisions_of_builds_are_made_once(planner, make, monkeypatch, sur
 
 
 class Phases(NoProgress):
-    """The phases of a search, in order."""
+    """The phases of a search, in order; `silent` are those that show no progress."""
 
     def __init__(self):
         self.begun = []
+        self.silent = set()
 
     def begin(self, phase, total):
         self.begun.append(phase)
+        self.silent.add(phase)
+
+    def reach(self, done, now_s):
+        if done:
+            self.silent.discard(self.begun[-1])
+
+
+def test_every_phase_shows_its_progress(planner, make):
+    """Also those whose number of scheduling cycles is unknown."""
+    names, phases = [f"n{number}" for number in range(4)], Phases()
+    model = planner(*map(make.node, names), *deployment(make, "web", names * 3)).model
+    replaced = list(model.table.nodes())
+    offers = node_offers(model, replaced, (SMALL, LARGE), 0.0)
+    SizeSearch(model, offers, Survival(nodes=1), phases).run(replaced, 5)
+    assert {"trying nodes of one type", "placing all pods at once"} < set(phases.begun)
+    assert phases.silent == set()
 
 
 @pytest.mark.parametrize("count", range(2, 8))
