@@ -102,6 +102,8 @@ def _placed(outcome: RunOutcome) -> str | None:
     if outcome.pending or not outcome.pods:
         return None
     placed, completed = len(outcome.placed), len(outcome.completed)
+    if completed and not placed:
+        return f"No pod is pending at the end: {counted(completed, 'pod')} completed."
     ended = f", and {completed:,} completed" if completed else ""
     return f"No pod is pending at the end: {counted(placed, 'pod')} on nodes{ended}."
 

@@ -25,6 +25,7 @@ def pod(name, node="", reason="", phase="Pending"):
 
 
 ON_NODE = pod("a", "n", phase="Running")
+COMPLETED = PodEnd(namespace="ns", name="b", node="n", phase="Succeeded", ended_at=1)
 BREACHED = "Budget ns/web is breached: 1 pod is displaced when it allows no more disruptions."
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -56,7 +57,17 @@ GANGS = GangTally(
         pytest.param(
             outcome(ON_NODE),
             [("good", "No pod is pending at the end: 1 pod on nodes.")],
-            id="every pod has a node",
+            id="a pod has a node",
+        ),
+        pytest.param(
+            outcome(ON_NODE, COMPLETED),
+            [("good", "No pod is pending at the end: 1 pod on nodes, and 1 completed.")],
+            id="a pod has a node, and another has completed",
+        ),
+        pytest.param(
+            outcome(COMPLETED),
+            [("good", "No pod is pending at the end: 1 pod completed.")],
+            id="the only pod has completed",
         ),
         pytest.param(
             outcome(ON_NODE, pod("b", reason=FULL)),
