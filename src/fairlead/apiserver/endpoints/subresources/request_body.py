@@ -36,7 +36,7 @@ def posted_body(scope: RequestScope, kind: Kind) -> Json:
 
 
 def object_member(body: Json, field: str) -> Json:
-    """Return the object in the member `field` of `body`; {} if it is missing.
+    """Return the object in the member `field` of `body`; {} if it is missing or empty.
 
     Raises ApiError 400 if the member is not an object.
     """

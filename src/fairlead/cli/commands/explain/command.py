@@ -89,11 +89,11 @@ def explain(
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. If the pod fits on no node, the answer lists the nodes on which preemption would
       make room, with the victims, and names the rule by which the scheduler chooses one of these
-      nodes. If a pending pod fits on no node, the answer also names the required labels that no
-      node has. If nodes have these labels, it names the taints without which the pod would fit. It
-      also states whether the pod would fit on a new node that is a copy of an existing node. A pod
-      that already has a node is explained as if it had no node. In large clusters, nodes with the
-      same reason share a row.
+      nodes. If a pending pod fits on no node, the answer also says why: if no node has the labels
+      that the pod requires, it names the missing labels; otherwise, it names the taints without
+      which the pod would fit. It also states whether the pod would fit on a new node that is a copy
+      of an existing node. A pod that already has a node is explained as if it had no node. In large
+      clusters, nodes with the same reason share a row.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
       ready, its disruption budgets, and the node on which one more pod would be placed.

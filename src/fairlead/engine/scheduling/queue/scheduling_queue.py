@@ -1,10 +1,11 @@
 """SchedulingQueue: decides which pod is scheduled next, and when other pods may be retried.
 
     add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──done──▶ (gone)
-              ▲  ▲               │ failed
-              │  └─flush── BACKOFF ◀─── after an error: ERROR_BACKOFF
-              │               ▲  │
-              └── woken ── UNSCHEDULABLE ◀── rejected
+              ▲                    │ failed
+              ├─flush── ERROR_BACKOFF ◀── with an error
+              ├─flush── BACKOFF ◀──┐
+              │                    │ woken before its backoff has ended
+              └─woken── UNSCHEDULABLE ◀── rejected by plugins
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod

@@ -49,8 +49,9 @@ class SizeResult(Struct):
     as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons why nodes
     cannot be removed. `tried` is the number of failures that were tried on the final nodes;
     `survives` is set if the pods survive all of them, except `pinned` pods. If several nodes fail
-    at a time, each failure is a set of nodes: `sets` is the number of all such sets, and
-    `sets_covered` is the number of sets to try and of sets that are equivalent to one of these.
+    at a time, each failure is a set of nodes. `sets` is the number of all such sets. `sets_covered`
+    is the number of sets whose result is known: those that are tried, and those that are equivalent
+    to one of them.
 
     `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
     find no node if all pods were created at one instant while the cluster has the final nodes.

@@ -1,4 +1,7 @@
-"""PlainPlacement: computes on which existing nodes a pass places plain pods, by counting the pods.
+"""PlainPlacement: computes on which existing nodes Karpenter places plain pods, by counting them.
+
+Karpenter simulates the scheduling of the pods of nodes that it may remove; one simulation is a
+*pass*. The pods cannot be placed on the nodes that are removed.
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
@@ -18,9 +21,9 @@ all pods are placed one by one.
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-The result of a placement by count is stored until the cluster changes. It is used again if the
-number of pods of each size, their facts, and the removed nodes with room for a pod are the same. So
-hundreds of candidates with equal pods share one result.
+The result of a placement by count is stored until the cluster changes. It is used again for a pass
+with the same number of pods of each size and the same facts, if the same removed nodes would have
+had room for one of the pods. So hundreds of candidates with equal pods share one result.
 """
 
 from __future__ import annotations
