@@ -290,7 +290,9 @@ class PodWorkers(Struct):
                 self._release(worker.pod, now)
             was_running = _is_running(worker.pod)
             _update(worker, pod, now)
-            if was_running and _is_running(pod) and not self.is_reporting(worker.node):
+            # An act that was sent is not planned again before `_plan` has seen its result.
+            is_quiet = worker.sent is None and was_running and _is_running(pod)
+            if is_quiet and not self.is_reporting(worker.node):
                 self._unplanned.setdefault(worker.node, {})[key] = worker
                 return []
             self._plan(worker)

@@ -394,6 +394,26 @@ def test_a_paused_kubelet_has_nothing_to_do_for_a_pod_that_was_marked_not_ready(
     assert (at, ready_of(patch)) == (back, "True")
 
 
+def test_a_kubelet_that_stops_before_its_write_is_observed_makes_the_pod_ready_again():
+    """The pod becomes ready, is marked not ready again, and becomes ready at the next return."""
+    pod = with_statuses("Always")
+    unready = replace(pod, status=replace(pod.status, conditions=(NOT_READY,)))
+    paused = node(stopped=True, annotation="paused")
+    machine = kubelets(node(), pod)
+    changed(machine, paused, T0)
+    changed(machine, unready, T0 + seconds(40))
+    changed(machine, node(), T0 + seconds(60))
+    ((_, patch),) = acts_after(machine, T0 + seconds(60))
+    assert ready_of(patch) == "True"
+    changed(machine, paused, T0 + seconds(61))
+    changed(machine, pod, T0 + seconds(61))
+    changed(machine, unready, T0 + seconds(101))
+    back = T0 + seconds(120)
+    changed(machine, node(), back)
+    ((at, patch),) = acts_after(machine, back)
+    assert (at, ready_of(patch)) == (back, "True")
+
+
 def test_a_refused_restart_is_reported_again_once():
     machine = kubelets(node(), with_statuses("Always"))
     changed(machine, node(stopped=True), T0)
