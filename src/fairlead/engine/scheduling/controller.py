@@ -278,8 +278,9 @@ class Scheduler:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle.
 
-        A cycle that only records an event changes nothing that other controllers see. So the next
-        cycles follow in the same call, up to `_CYCLES_MAX` cycles.
+        A cycle that only records an event changes nothing that other controllers or bindings see.
+        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles, unless pods wait at
+        Permit: a cycle may reject these pods, and the next cycle must see the result.
         """
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()
@@ -292,10 +293,14 @@ class Scheduler:
         if self._cycle is not None or self._is_blocked:
             return []
         commands = found = self._begin_next_cycle(now)
-        while _is_event(found) and self._cycle is None and len(commands) < _CYCLES_MAX:
+        while _is_event(found) and self._may_continue and len(commands) < _CYCLES_MAX:
             found = self._begin_next_cycle(now)
             commands = [*commands, *found]
         return commands
+
+    @property
+    def _may_continue(self) -> bool:
+        return self._cycle is None and not self._is_blocked and not self._bindings.has_waits
 
     def _begin_next_cycle(self, now: Instant) -> list[Command]:
         queued = self.queue.pop(now)

@@ -10,6 +10,7 @@ from fairlead.engine.core.status import SUCCESS, unschedulable
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import Wait
+from fairlead.plugin import PostFilterResult
 from fairlead.testing.builders import make_node, make_pod
 
 
@@ -233,3 +234,42 @@ def test_a_pod_deleted_during_its_bind_frees_its_resources(stage):
     scene.sent.insert(0, bind)
     scene.refused(FailureReason.NOT_FOUND)
     assert scene.step(300) == [("bind", "p1", "n1")]
+
+
+class RejectingGang:
+    """Keeps pod g waiting at Permit, and rejects it if the scheduling of another pod fails."""
+
+    name = "RejectingGang"
+
+    def __init__(self, handle):
+        self.waiting_pods = handle.waiting_pods
+
+    def permit(self, state, pod, node):
+        return Wait(seconds(600)) if pod.pod.metadata.name == "g" else None
+
+    def post_filter(self, state, pod, diagnosis):
+        for waiting in list(self.waiting_pods.all()):
+            self.waiting_pods.reject(waiting.pod.id, self.name, "no gang")
+        return PostFilterResult(unschedulable("none"))
+
+
+def test_a_pod_at_permit_that_a_failed_cycle_rejects_is_gone_before_the_next_cycle(stage):
+    """Pod b fits only after pod g, which is rejected, has left the node."""
+    config = {
+        "profiles": (Profile(plugins=(("RejectingGang", 0), *DEFAULT_PLUGINS)),),
+        "out_of_tree": {"RejectingGang": lambda handle, _args: RejectingGang(handle)},
+    }
+    gang, other = (make_pod(name, requests={"cpu": "4"}) for name in "gb")
+    scene = stage(make_node("n", cpu="4"), gang, **config)
+    scene.steps()
+    scene.put(make_pod("a", requests={"cpu": "9"}))
+    ((_, _, _, text), *_) = scene.step()
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    status = {"conditions": [{**condition, "message": text}]}
+    # The condition is stored already, so the failed cycle only records an event.
+    scene = stage(make_node("n", cpu="4"), gang, **config)
+    scene.steps()
+    scene.put(make_pod("a", requests={"cpu": "9"}, status=status), other)
+    assert scene.step() == [("event", "a", "FailedScheduling", text)]
+    assert scene.step()[0][:2] == ("event", "g")
+    assert scene.step()[0][:2] == ("bind", "b")
