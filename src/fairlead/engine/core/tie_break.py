@@ -46,7 +46,7 @@ def _hashes(start: int) -> list[int]:
 class TieBreak:
     """Picks one of several equal options; `choices` counts the picks from at least two options.
 
-    The hash of the number of a pick decides. `_hashes` are the hashes of the picks from number
+    The hash of the number of a pick decides. `_block` has the hashes of the picks from number
     `_first` on, because computing one hash in Python takes longer than the rest of the pick.
     """
 
@@ -55,7 +55,7 @@ class TieBreak:
         self._state = splitmix64(seed & _MASK_64)
         self.choices = 0
         self._first = 0
-        self._hashes: list[int] = []
+        self._block: list[int] = []
 
     def pick(self, count: int) -> int:
         """Return an index from 0 to `count` - 1; increment `choices` if `count` is at least 2."""
@@ -63,7 +63,7 @@ class TieBreak:
             return 0
         self.choices += 1
         at = self.choices - self._first
-        if not 0 <= at < len(self._hashes):
+        if not 0 <= at < len(self._block):
             self._first, at = self.choices, 0
-            self._hashes = _hashes(self._state + self._first)
-        return self._hashes[at] % count
+            self._block = _hashes(self._state + self._first)
+        return self._block[at] % count

@@ -89,8 +89,8 @@ class TaintToleration:
 def by_taints(table: NodeTable, rows: Rows, value_of: Callable[[NodeInfo], int]) -> Scores:
     """Return the value of each node in `rows`, a number that depends only on the node's taints.
 
-    `value_of` is called for one node of each group of nodes with equal taints. The value of nodes
-    without taints is 0.
+    `value_of` is called for one node of each group of nodes with the same `taint_ids`. The value of
+    nodes without taints is 0.
     """
     ids = table.values(table.taint_ids, rows)
     if not np.count_nonzero(ids):

@@ -65,8 +65,9 @@ class NodeTable:
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
     of either. `resource_epoch` increases when an extended resource gains, changes or loses its
-    DeviceClass, because this may affect all nodes. Two nodes have the same entry in `taint_ids` if
-    their taints differ at most in timeAdded; the entry is 0 if a node has no taints.
+    DeviceClass, because this may affect all nodes. The entry of a node in `taint_ids` is 0 if the
+    node has no taints. Nodes with the same entry have the same taints in the same order, apart from
+    timeAdded. Nodes with equal taints usually, but not always, have the same entry.
     """
 
     def __init__(self) -> None:

@@ -29,8 +29,7 @@ def test_the_columns_of_a_node(believer):
     assert (table.alive[node.row], is_tainted, table.unschedulable[node.row]) == (True, True, True)
 
 
-def test_nodes_with_equal_taints_share_an_id(believer):
-    """The time at which a taint was added does not matter."""
+def test_nodes_whose_taints_differ_in_their_times_share_an_id(believer):
     taint = {"key": "a", "effect": "NoExecute"}
     nodes = {
         "n1": [taint],

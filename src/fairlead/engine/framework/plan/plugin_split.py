@@ -24,9 +24,9 @@ class PluginSplit:
     precedes a cached one, so the reported rejection is that of the first plugin, in configured
     order, that rejects the node. `wider_filters` are those uncached Filters whose results depend on
     more than the node. `local_names` are the names of the cached plugins, whose PreFilter
-    and PreScore run once per shape. `beyond_names` are the names of the uncached Filters and of the
-    plugins with PreFilterExtensions. If a cycle skips all of these plugins, only the cached Filters
-    depend on the pods of a node.
+    and PreScore run once per shape. `uncached_names` are the names of the uncached Filters and of
+    the plugins with PreFilterExtensions. If a cycle skips all of these plugins, only the cached
+    Filters depend on the pods of a node.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
@@ -37,7 +37,7 @@ class PluginSplit:
         self.row_filters = cached[len(self.static_filters) :]
         self.cluster_filters = filters[len(cached) :]
         trackers = framework.moved_pod_trackers(CycleState())
-        self.beyond_names = frozenset(p.name for p in (*self.cluster_filters, *trackers))
+        self.uncached_names = frozenset(p.name for p in (*self.cluster_filters, *trackers))
         self.wider_filters = [p for p in self.cluster_filters if p.locality is Locality.CLUSTER]
         self.static_scorers: list[ScorePoint] = []
         self.row_scorers: list[ScorePoint] = []

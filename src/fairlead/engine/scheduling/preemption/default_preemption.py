@@ -80,7 +80,7 @@ class DefaultPreemption:
         self._policy = policy or PreemptionPolicy()
         self._tie_break = tie_break
         self._args = args or DefaultPreemptionArgs()
-        self._samples = self._args.are_set
+        self._is_sampled = self._args.are_set
         self._consults = consults
 
     @cached_property
@@ -102,7 +102,7 @@ class DefaultPreemption:
         If this is True and a search finds no candidate, then a search for another pod with an equal
         `equivalence_key` also finds none, as long as the cluster does not change.
         """
-        return not self._samples and not self._policy.eligibility
+        return not self._is_sampled and not self._policy.eligibility
 
     def is_woken_by(self, _pod: PodInfo, _event: ClusterEvent) -> bool:
         """Return False: the plugins that rejected the preemptor decide when it is retried.
@@ -161,7 +161,7 @@ class DefaultPreemption:
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
         """Return the limits of the search; None if every node is evaluated."""
-        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._samples else 0
+        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._is_sampled else 0
         if not potential:
             return None
         return CandidateSample(self._tie_break.pick(potential), self._args.wanted(potential))

@@ -113,7 +113,7 @@ class PreemptionExecution:
         very object that this preemption sent.
         """
         command = outcome.command
-        if type(command) is not PatchStatus and type(command) is not DeleteObject:
+        if not isinstance(command, AWAITED):
             return []
         uid = command.target.uid
         if self._outstanding.get(uid) is not command:
