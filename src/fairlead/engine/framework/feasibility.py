@@ -30,10 +30,11 @@ class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
-    fits; a negative code means that the row has no node or the node is excluded. `rejected` is set
-    if PreFilter rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits
-    the nodes by name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, because
-    their statuses name no plugin; otherwise it is ().
+    fits; a negative code means that the row has no node or the node is excluded. `codes` may be an
+    array of a cache, which the next cycle changes. `rejected` is set if PreFilter rejected the pod
+    as a whole. `restricting` are the plugins whose PreFilter limits the nodes by name.
+    `extender_rejectors` is `("Extender",)` if extenders removed nodes, because their statuses name
+    no plugin; otherwise it is ().
     """
 
     plan: ShapePlan

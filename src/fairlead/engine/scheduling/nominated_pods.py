@@ -55,7 +55,8 @@ class NominatedVerdicts:
         self.plan = plan
         self.codes = _no_codes(plan)
         # The last result of `merged`, the array `plan.codes` from which it was made, the rows with
-        # verdicts, and the rows whose codes may have changed since then
+        # verdicts, and the rows whose codes may have changed since then. `merged` is called only
+        # if the plan covers all rows, so the position of a node in `codes` is its row.
         self._merged: Codes | None = None
         self._plan_codes: Codes = plan.codes
         self._nominated: set[int] = set()
