@@ -72,7 +72,7 @@ def printed(answer):
     """The lines of the answer's section about the outage, as one text."""
     console = Console(file=StringIO(), width=400)
     section = next(iter(outage_sections(answer.changed, outage(answer))))
-    section.show(console, 1)
+    section.show(console, section.rows)
     return console.file.getvalue()
 
 
