@@ -14,7 +14,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.outcome.assessment.run_verdict import run_findings
+from fairlead.whatif.outcome.assessment.run_verdict import run_verdict
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.comparison.node_pool import node_pools
 from fairlead.whatif.outcome.run_outcome import (
@@ -84,7 +84,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         "kind": "simulate",
         "verdict": [
             {"kind": one.kind, "severity": one.severity, "sentence": one.sentence}
-            for one in run_findings(outcome)
+            for one in run_verdict(outcome).findings
         ],
         "resources": _resources(outcome, None),
         "owners": _workloads_of(_concerned(outcome)),

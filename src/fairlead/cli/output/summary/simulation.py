@@ -33,7 +33,7 @@ from fairlead.cli.output.summary.table import (
 from fairlead.cli.output.summary.waiting_time import waiting_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.assessment.run_verdict import run_findings
+from fairlead.whatif.outcome.assessment.run_verdict import run_verdict
 from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
@@ -46,7 +46,7 @@ def print_simulation(
     console = console or stdout_console()
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")
-    print_findings(console, run_findings(outcome))
+    print_findings(console, run_verdict(outcome).findings)
     facts = _run_facts(experiment.source, experiment.seed, outcome, experiment.scheduler_words)
     print_facts(console, facts)
     if experiment.followed.words:

@@ -1,6 +1,6 @@
 """The verdict about a single run, such as that of a scenario: findings, the most severe first.
 
-`verdict.py` compares two runs instead. Both use the same kinds of outcomes.
+`verdict.py` compares two runs instead. Both use the same kinds of outcomes, in the same order.
 """
 
 from __future__ import annotations
@@ -10,22 +10,36 @@ from typing import Final
 
 from fairlead.api.text.count import counted, counted_of
 from fairlead.api.text.name_list import listed
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.verdict import (
     NAMES_MAX,
     Finding,
     OutcomeKind,
+    Verdict,
     causes,
+    data_deletion,
+    gone_for_good,
+    not_back,
     pending_reasons,
+    pending_while_scaling,
+    returning,
+    still_not_running,
+    unfinished_drain,
 )
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.workload import POD
+
+_NONE_PENDING: Final = "No pod is pending at the end"
 
 
-def run_findings(outcome: RunOutcome) -> tuple[Finding, ...]:
-    """Return what happened in the run `outcome`; the first finding is the verdict."""
+def run_verdict(outcome: RunOutcome) -> Verdict:
+    """Return the verdict with everything that happened in the run `outcome`."""
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(outcome)) is not None
     ]
-    return tuple(found)
+    return Verdict(tuple(found or [Finding(OutcomeKind.NONE_PENDING, f"{_NONE_PENDING}.")]))
 
 
 def _loop(outcome: RunOutcome) -> str | None:
@@ -43,11 +57,18 @@ def _undrained(outcome: RunOutcome) -> str | None:
     return f"A drain does not complete: {causes(outcome.blocking)}."
 
 
+def _data_deleted(outcome: RunOutcome) -> str | None:
+    return data_deletion(outcome.deleted_claims)
+
+
 def _pending(outcome: RunOutcome) -> str | None:
-    if not outcome.pending:
+    pods = outcome.pending
+    if not pods:
         return None
-    are = counted_of(len(outcome.pending), len(outcome.pods), "pod")
-    return f"{are} pending at the end: {pending_reasons(outcome.pending)}."
+    are = counted_of(len(pods), len(outcome.pods), "pod")
+    awaits = outcome.awaits_nodes(pods)
+    pending = pending_while_scaling(outcome) if awaits else "pending at the end"
+    return f"{are} {pending}: {pending_reasons(pods)}."
 
 
 def _error(outcome: RunOutcome) -> str | None:
@@ -56,6 +77,36 @@ def _error(outcome: RunOutcome) -> str | None:
     first, others = outcome.errors[0], len(outcome.errors) - 1
     more = f"; {counted(others, 'more object')} with errors" if others else ""
     return f"{first.subject}: {first.message.rstrip('.')}{more}."
+
+
+def _gone(outcome: RunOutcome) -> str | None:
+    return gone_for_good(_gone_pods(outcome))
+
+
+def _gone_pods(outcome: RunOutcome) -> list[PodEnd]:
+    """Return the displaced pods without a controller that do not exist at the end."""
+    known = {*outcome.pods, *(pod.key for pod in outcome.completed_and_deleted)}
+    displaced = {pod.key: pod for pod in outcome.displaced}
+    return [pod for key, pod in displaced.items() if pod.workload.kind == POD and key not in known]
+
+
+def _down(outcome: RunOutcome) -> str | None:
+    return not_back(_lost(outcome))
+
+
+def _lost(outcome: RunOutcome) -> list[LostPod]:
+    """Return the pods of failed nodes that are not back, and about which no other row says so."""
+    if outcome.outage is None:
+        return []
+    known = {pod.key for pod in (*outcome.pending, *_gone_pods(outcome))}
+    return [one for one in outcome.outage.not_back if one.pod not in known]
+
+
+def _unfinished(outcome: RunOutcome) -> str | None:
+    end = f"{for_readers(seconds(outcome.virtual_seconds))}, when the simulation ends"
+    starting = still_not_running(outcome, returning(_lost(outcome)), end)
+    found = (unfinished_drain(outcome, end), starting)
+    return " ".join(one for one in found if one) or None
 
 
 def _breached(outcome: RunOutcome) -> str | None:
@@ -98,24 +149,30 @@ def _gangs(outcome: RunOutcome) -> str | None:
     return f"{starts}, and {gangs.finished:,} {finish}{broken}."
 
 
-def _placed(outcome: RunOutcome) -> str | None:
-    if outcome.pending or not outcome.pods:
+def _none_pending(outcome: RunOutcome) -> str | None:
+    if outcome.pending:
         return None
-    placed, completed = len(outcome.placed), len(outcome.completed)
-    if completed and not placed:
-        return f"No pod is pending at the end: {counted(completed, 'pod')} completed."
+    broken = outcome.failed_nodes.union(one.name for one in outcome.nodes if not one.is_ready)
+    placed = sum(pod.node not in broken for pod in outcome.placed)
+    completed = len(outcome.completed)
+    if not placed:
+        return f"{_NONE_PENDING}: {counted(completed, 'pod')} completed." if completed else None
     ended = f", and {completed:,} completed" if completed else ""
-    return f"No pod is pending at the end: {counted(placed, 'pod')} on nodes{ended}."
+    return f"{_NONE_PENDING}: {counted(placed, 'pod')} on nodes{ended}."
 
 
 _Row = Callable[[RunOutcome], str | None]
 _TABLE: Final[Sequence[tuple[OutcomeKind, _Row]]] = (
     (OutcomeKind.LOOP, _loop),  # never ends
     (OutcomeKind.UNDRAINED, _undrained),  # a request that is not completed
+    (OutcomeKind.DATA_DELETED, _data_deleted),  # damage that nothing can undo
     (OutcomeKind.PENDING, _pending),  # damage that remains at the end
     (OutcomeKind.ERROR, _error),
+    (OutcomeKind.GONE, _gone),
+    (OutcomeKind.DOWN, _down),
+    (OutcomeKind.UNFINISHED, _unfinished),  # may disappear after the end of the run
     (OutcomeKind.BREACHED, _breached),  # temporary damage
-    (OutcomeKind.STARTED, _placed),  # the rest has no severity; the most general comes first
-    (OutcomeKind.COMPLETED, _gangs),
+    (OutcomeKind.NONE_PENDING, _none_pending),  # harmless; the most general comes first
+    (OutcomeKind.GANGS, _gangs),
     (OutcomeKind.DISPLACED, _displaced),
 )

@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, expected_rollout
-from fairlead.whatif.outcome.outage import LossCause, expected_duration
+from fairlead.whatif.outcome.outage import LossCause, LostPod, expected_duration
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     UNSTOPPED,
@@ -41,10 +41,15 @@ NAMES_MAX: Final = 2
 _PENDING: Final = "Pending"  # a phase
 REASONS_MAX: Final = 3
 """The highest number of different reasons of pending pods that a sentence lists."""
+_MAY_RETURN: Final = (LossCause.STARTING, LossCause.NOT_YET)
+"""The causes of losses that a longer run may end."""
 
 
 class OutcomeKind(StrEnum):
-    """The kinds of outcome, the most severe first, as in `_TABLE`."""
+    """The kinds of outcome, the most severe first, as in `_TABLE`.
+
+    Only single runs have the kinds NONE_PENDING and GANGS (`run_verdict`).
+    """
 
     LOOP = "loop"
     REFUSED = "refused"
@@ -62,6 +67,8 @@ class OutcomeKind(StrEnum):
     REPEATED = "repeated"
     RESCALED = "rescaled"
     LIMITED = "limited"
+    NONE_PENDING = "none_pending"
+    GANGS = "gangs"
     REPACKED = "repacked"
     DISPLACED = "displaced"
     UPDATED = "updated"
@@ -272,7 +279,12 @@ def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
 
 
 def _data_deleted(effect: Effect) -> str | None:
-    lost = [one for one in effect.deleted_claims if not one.keeps_data]
+    return data_deletion(effect.deleted_claims)
+
+
+def data_deletion(claims: Iterable[DeletedClaim]) -> str | None:
+    """Return a sentence about the deleted `claims` whose data is lost; None without such claims."""
+    lost = [one for one in claims if not one.keeps_data]
     if not lost:
         return None
     are_known = all(one.reclaim_policy for one in lost)
@@ -303,13 +315,17 @@ def _pending(effect: Effect) -> str | None:
         return None
     stay = "stays pending" if len(pods) == 1 else "stay pending"
     if effect.changed.awaits_nodes(pods):
-        are = "is" if len(pods) == 1 else "are"
-        acting = effect.changed.acting_autoscaler
-        stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
+        stay = f"{'is' if len(pods) == 1 else 'are'} {pending_while_scaling(effect.changed)}"
     rollouts = _stopped_rollouts(one for one in effect.workloads if one.pending)
     gangs = _incomplete_gangs(effect)
     why = pending_reasons(pods)
     return f"{_pods_of(pods)} {stay}: {why}.{gangs}{_later_pods(effect)}{rollouts}"
+
+
+def pending_while_scaling(run: RunOutcome) -> str:
+    """Return a clause for pending pods for which an autoscaler may still add nodes."""
+    acting = run.acting_autoscaler
+    return f"pending when the simulation ends, while {acting} adds and removes nodes"
 
 
 def pending_reasons(pods: Iterable[PodEnd]) -> str:
@@ -394,7 +410,11 @@ def _failed(effect: Effect) -> str | None:
 
 
 def _gone(effect: Effect) -> str | None:
-    pods = effect.difference.gone
+    return gone_for_good(effect.difference.gone)
+
+
+def gone_for_good(pods: Sequence[PodEnd]) -> str | None:
+    """Return a sentence about `pods`, which nothing replaces; None if `pods` is empty."""
     if not pods:
         return None
     verb = "is" if len(pods) == 1 else "are"
@@ -424,9 +444,12 @@ def _down(effect: Effect) -> str | None:
     pending = {pod.key for pod in effect.difference.pending}
     gone = {pod.key for pod in effect.difference.gone}
     awaited = {one.pod.key for one in effect.difference.not_created}
-    lost = [one for one in effect.lost if one.pod not in pending | gone | awaited]
-    unfinished = (LossCause.STARTING, LossCause.NOT_YET)
-    if not any(one.cause not in unfinished for one in lost):
+    return not_back([one for one in effect.lost if one.pod not in pending | gone | awaited])
+
+
+def not_back(lost: Sequence[LostPod]) -> str | None:
+    """Return a sentence about the `lost` pods; None if a longer run may bring all of them back."""
+    if all(one.cause in _MAY_RETURN for one in lost):
         return None
     causes = Counter(one.cause.words for one in lost).most_common()
     words = ", ".join(f"{cause} ({count:,})" for cause, count in causes)
@@ -437,15 +460,18 @@ def _down(effect: Effect) -> str | None:
 
 def _unfinished(effect: Effect) -> str | None:
     after = for_readers(seconds(effect.changed.virtual_seconds))
-    drain = _unfinished_drain(effect.changed, after)
+    drain = unfinished_drain(effect.changed, f"{after}, when the simulation ends (--horizon)")
     if drain and effect.changed.drains:  # pods of a rolling drain start all the time
         return drain
     found = (drain, _unfinished_rollouts(effect, after), _still_starting(effect, after))
     return " ".join(one for one in found if one) or None
 
 
-def _unfinished_drain(changed: RunOutcome, after: str) -> str:
-    """Return a sentence if a drain continues after the run, which lasted `after`; otherwise ""."""
+def unfinished_drain(changed: RunOutcome, end: str) -> str:
+    """Return a sentence if a drain continues after the run; otherwise "".
+
+    `end` tells when the run ended, for example `3m, when the simulation ends`.
+    """
     drains, stopping = changed.drains, _stopping(changed)
     if changed.blocking:
         return ""
@@ -454,24 +480,33 @@ def _unfinished_drain(changed: RunOutcome, after: str) -> str:
         expected = expected_duration(drains) if back else None
         pace = "" if expected is None else f"; at this pace, it takes {for_readers(expected)}"
         return (
-            f"The rolling drain is not finished after {after}, when the simulation ends "
-            f"(--horizon): {counted_of(back, len(drains), 'node')} back"
-            f"{stopping and f', {stopping}'}{pace}."
+            f"The rolling drain is not finished after {end}: "
+            f"{counted_of(back, len(drains), 'node')} back{stopping and f', {stopping}'}{pace}."
         )
     if not stopping:
         return ""
-    begin = f"The drain is not finished after {after}, when the simulation ends (--horizon)"
-    return f"{begin}: {stopping}."
+    return f"The drain is not finished after {end}: {stopping}."
 
 
 def _still_starting(effect: Effect, after: str) -> str:
     """Return a sentence about pods that may still start after the run; "" without such pods."""
-    starting = [one for one in effect.lost if one.cause in (LossCause.STARTING, LossCause.NOT_YET)]
-    waiting = len(starting) or _not_running(effect)
-    if effect.changed.settled or not waiting:
+    waiting = returning(effect.lost) or _not_running(effect)
+    return still_not_running(effect.changed, waiting, f"{after}, when the simulation ends")
+
+
+def returning(lost: Iterable[LostPod]) -> int:
+    """Return how many of the `lost` pods may run again in a longer run."""
+    return sum(one.cause in _MAY_RETURN for one in lost)
+
+
+def still_not_running(run: RunOutcome, pods: int, end: str) -> str:
+    """Return a sentence that `pods` pods do not run at `end`; "" without pods or if `run` settled.
+
+    `end` is the same as for `unfinished_drain`.
+    """
+    if run.settled or not pods:
         return ""
-    verb = "is" if waiting == 1 else "are"
-    return f"{_pods(waiting)} {verb} still not running after {after}, when the simulation ends."
+    return f"{_pods(pods)} {'is' if pods == 1 else 'are'} still not running after {end}."
 
 
 def _unfinished_rollouts(effect: Effect, after: str) -> str:
