@@ -47,6 +47,7 @@ from fairlead.whatif.report.next_step_row import next_step_rows
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
 from fairlead.whatif.result.autoscaling_json import waits_by_workload_json
+from fairlead.whatif.result.effect_json import verdict_json
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
 from fairlead.whatif.result.table import cell_text
 
@@ -82,10 +83,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         **lists_of_run(outcome),  # type: ignore[typeddict-item]
         **_common(heading, outcome),
         "kind": "simulate",
-        "verdict": [
-            {"kind": one.kind, "severity": one.severity, "sentence": one.sentence}
-            for one in run_verdict(outcome).findings
-        ],
+        "verdict": verdict_json(run_verdict(outcome))["findings"],
         "resources": _resources(outcome, None),
         "owners": _workloads_of(_concerned(outcome)),
         "moved": [_moved(move, DISPLACED) for move in moves_within(outcome)],

@@ -29,7 +29,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
     effect, conditions = answer.effect, list(conditions)
     labels = (group_by,) if group_by else answer.pool_labels
     return {
-        "verdict": _verdict(answer.verdict),
+        "verdict": verdict_json(answer.verdict),
         "fail_on": [
             {"condition": one.text, "holds": one.holds, "evidence": list(one.evidence)}
             for one in conditions
@@ -61,7 +61,8 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
     }
 
 
-def _verdict(verdict: Verdict) -> Json:
+def verdict_json(verdict: Verdict) -> Json:
+    """Return the field `verdict` of a result."""
     return {
         "outcome": verdict.first.kind.value,
         "severity": verdict.first.severity.value,

@@ -36,7 +36,7 @@ from fairlead.whatif.result.autoscaling_json import (
     waiting_totals_json,
     waits_so_far_json,
 )
-from fairlead.whatif.result.effect_json import effect_json
+from fairlead.whatif.result.effect_json import effect_json, verdict_json
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.result.outage_json import drains_json, outage_json
 from fairlead.whatif.run.experiment import Experiment
@@ -108,13 +108,17 @@ def whatif_result(
 
 
 def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
-    """Return the result of a simulation: the cluster at the end, and the events of the run."""
+    """Return the result of a simulation: its verdict, the cluster at the end, and the events."""
     require_type("simulation_result", "experiment", experiment, Experiment)
     require_type("simulation_result", "outcome", outcome, RunOutcome)
+    # Imported only here: a what-if does not need it.
+    from fairlead.whatif.outcome.assessment.run_verdict import run_verdict  # noqa: PLC0415
+
     start = outcome.started_at
     return {
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),
         **experiment.followed.as_json(),
+        "verdict": verdict_json(run_verdict(outcome)),
         "choices_among_equals": outcome.choices_among_equals,
         "placed": _placed(outcome.placed),
         "moved": [_move(move) for move in moves_within(outcome)],

@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, simulation_result, whatif_result
 from fairlead.whatif.run.experiment_run import run_experiment
@@ -18,6 +19,20 @@ from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
 DOCS = Path(__file__).parents[4] / "docs"
 EXAMPLES = Path(__file__).parents[4] / "examples"
+
+OUTAGE = """\
+title: all nodes fail
+cluster:
+  generated: {nodes: 2}
+objects:
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p, namespace: default}
+  spec: {containers: [{name: c, image: i}]}
+events:
+- {at: 20s, fail-fraction: 1.0}
+duration: 3m
+"""
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +150,25 @@ def test_the_result_of_a_simulation_conforms_to_the_schema(schema, name):
     schema.validate(result)
     assert result["placed"]
     assert result["settled"] is (name == "budget")
+
+
+def test_the_verdict_of_a_simulation_has_the_form_of_a_what_if(schema, tmp_path):
+    """All nodes of the scenario fail."""
+    path = tmp_path / "outage.yaml"
+    path.write_text(OUTAGE)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+    result = json.loads(encode_result(simulation_result(experiment, outcome)))
+    schema.validate(result)
+    sentence = "1 pod of failed nodes is not back: evictions stopped."
+    found = {"outcome": "down", "severity": "bad", "sentence": sentence}
+    assert result["verdict"] == {**found, "findings": [found]}
+
+
+def test_the_schema_and_the_documentation_have_all_kinds_of_outcome(schema):
+    assert sorted(schema.schema["$defs"]["outcome"]["enum"]) == sorted(OutcomeKind)
+    text = (DOCS / "results.md").read_text()
+    assert [kind for kind in OutcomeKind if f"`{kind}`" not in text] == []
 
 
 def test_the_documented_fields_are_those_of_the_schema(schema):
