@@ -72,9 +72,10 @@ def _pending(outcome: RunOutcome) -> str | None:
 
 
 def _error(outcome: RunOutcome) -> str | None:
-    if not outcome.errors:
+    errors = [one for one in outcome.errors if not one.is_over]
+    if not errors:
         return None
-    first, others = outcome.errors[0], len(outcome.errors) - 1
+    first, others = errors[0], len(errors) - 1
     more = f"; {counted(others, 'more object')} with errors" if others else ""
     return f"{first.subject}: {first.message.rstrip('.')}{more}."
 

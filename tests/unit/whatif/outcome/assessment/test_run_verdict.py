@@ -131,6 +131,14 @@ GANGS = GangTally(
         pytest.param(
             outcome(
                 ON_NODE,
+                errors=(ObjectError("ReplicaSet ns/web", "exceeded quota.", 0, OWNER),),
+            ),
+            [("good", "No pod is pending at the end: 1 pod on nodes.")],
+            id="a workload got its pods later",
+        ),
+        pytest.param(
+            outcome(
+                ON_NODE,
                 undrained=(Undrained(pod=ON_NODE, cause=UndrainedCause.REFUSED, why="budget"),),
             ),
             [
