@@ -105,7 +105,7 @@ def what_if(
         {one.workload for one in effect.workloads},
     )
     # First, because it concerns the whole answer.
-    notes = [after.unsettled] if after.unsettled else []
+    notes = [unsettled] if (unsettled := after.unsettled("--horizon")) else []
     notes += _failed_before_change(change, before)
     notes += _failed_without_change(change, before)
     notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]

@@ -521,12 +521,12 @@ def test_an_unsettled_run_says_whether_the_autoscaler_still_acts(tmp_path: Path)
     """The nodes were added in the first two minutes."""
     objects = [pool(), node("n1"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
-    assert answer.changed.unsettled == ""
+    assert answer.changed.unsettled("--horizon") == ""
     found = replace(answer.changed, settled=False)
     acts = "karpenter was still adding or removing nodes."
-    assert found.unsettled.endswith(acts)
+    assert found.unsettled("--horizon").endswith(acts)
     later = replace(found, ended_at=found.ended_at + seconds(600))
-    assert later.unsettled.endswith("changes continue.")
+    assert later.unsettled("--horizon").endswith("changes continue.")
 
 
 def test_a_snapshot_without_node_pools_is_refused(tmp_path: Path) -> None:

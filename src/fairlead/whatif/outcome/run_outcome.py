@@ -497,12 +497,14 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         nodes = () if self.outage is None else self.outage.nodes
         return frozenset(one.node for one in nodes if one.back_at is None)
 
-    @property
-    def unsettled(self) -> str:
-        """A sentence that changes continue at the end of the run; "" if the cluster settled."""
+    def unsettled(self, setting: str) -> str:
+        """Return a sentence that changes continue at the end of the run; "" if the cluster settled.
+
+        `setting` is the option or the field with which users can let the run end later.
+        """
         if self.settled:
             return ""
-        text = "The cluster had not settled when the run ended (--horizon); changes continue."
+        text = f"The cluster had not settled when the run ended ({setting}); changes continue."
         acting = self.acting_autoscaler
         return f"{text} {acting} was still adding or removing nodes." if acting else text
 

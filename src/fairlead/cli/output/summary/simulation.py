@@ -71,8 +71,9 @@ def print_simulation(
     print_allocation(console, _rows_of(outcome))
     for note in filter(None, (*outcome.notes, outcome.unfinished_deletions)):
         print_line(console, f"Note: {note}", style="yellow")
-    if experiment.duration is None and outcome.unsettled:
-        print_line(console, outcome.unsettled, style="yellow")
+    unsettled = outcome.unsettled("duration")
+    if experiment.duration is None and unsettled:
+        print_line(console, unsettled, style="yellow")
 
 
 def _print_sections(console: Console, sections: Iterable[Section]) -> None:
