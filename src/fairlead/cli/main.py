@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import pairwise, takewhile
+from itertools import dropwhile, pairwise, takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
@@ -72,14 +72,6 @@ interrupted. COMMAND --help lists further statuses. Every command accepts --debu
 traceback with each error.
 """
 
-FAILED_START: Final = "export KUBECONFIG=/dev/null/fairlead-up-failed; false"
-"""What a failed `fairlead up --detach` prints for `eval "$(fairlead up --detach)"`.
-
-Without this line, `eval` would succeed, and the next kubectl command would change the cluster of
-the user's own kubeconfig. kubectl refuses a KUBECONFIG below /dev/null, and no program can create
-the file. `false` is the status of `eval`.
-"""
-
 USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 
 
@@ -90,6 +82,8 @@ class CommandEntry:
     `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
     command's own help. `main_option` is an option that users often forget: they write only its
     value, such as a node without `--nodes`. The error message then suggests the option.
+    `on_failure` is the path of a function that is called when the command has failed, with the
+    arguments of the command.
     """
 
     name: str
@@ -97,6 +91,7 @@ class CommandEntry:
     text: str
     exit_codes: str = USUAL_EXIT_CODES
     main_option: str = ""
+    on_failure: str = ""
 
 
 COMMANDS: Final = (
@@ -188,6 +183,7 @@ COMMANDS: Final = (
         "fairlead.cli.commands.up.command:up",
         "Run a control plane with simulated nodes.",
         "Exit status: 0 success; 2 bad input; with a COMMAND: the exit status of COMMAND.",
+        on_failure="fairlead.cli.commands.up.failed_start:print_failed_start",
     ),
     CommandEntry(
         "down",
@@ -283,16 +279,19 @@ def main() -> None:
         code = run(sys.argv[1:])
     except SignalError as ended:
         code = exit_code.SIGNALLED + ended.number
-    if code != exit_code.SUCCESS and _is_detached_start(sys.argv[1:]) and not sys.stdout.isatty():
-        with suppress(OSError, ValueError):  # closed by its reader or by `run`
-            print(FAILED_START)
+    if code != exit_code.SUCCESS:
+        _after_failure(sys.argv[1:])
     _leave(code)
 
 
-def _is_detached_start(arguments: Sequence[str]) -> bool:
-    """Return whether the command is `fairlead up --detach`, whose output users pass to eval."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return options[:1] == ["up"] and "--detach" in {one.partition("=")[0] for one in options}
+def _after_failure(arguments: Sequence[str]) -> None:
+    """Call `on_failure` of the command, whose name may follow options of `fairlead`."""
+    from pkgutil import resolve_name
+
+    name, *own = [*dropwhile(lambda one: one.startswith("-"), arguments)] or [""]
+    for command in COMMANDS:
+        if command.name == name and command.on_failure:
+            resolve_name(command.on_failure)(own)
 
 
 class SignalError(BaseException):

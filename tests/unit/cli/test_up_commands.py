@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.apiserver.kind import POD
-from fairlead.cli.main import FAILED_START
+from fairlead.cli.commands.up.failed_start import NO_CLUSTER
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 
@@ -92,27 +92,65 @@ def test_a_failed_start_in_the_background_is_reported_with_its_reason(fairlead, 
     assert fairlead("down").returncode == 2
 
 
+@pytest.fixture
+def evaluated(fairlead):
+    """Evaluates the output of `fairlead` in a shell whose KUBECONFIG is `mine`.
+
+    Returns (what the shell then prints: status of `eval` and KUBECONFIG, its stderr).
+    """
+
+    def run(arguments):
+        command = f'"{sys.executable}" -m fairlead.cli {arguments}'
+        script = f'KUBECONFIG=mine; eval "$({command})"; echo "$? $KUBECONFIG"'
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    return run
+
+
 @pytest.mark.parametrize(
-    "options",
+    "arguments",
     [
-        pytest.param("--data-dir /dev/null/x", id="a directory that cannot be created"),
-        pytest.param("--nods 3", id="an unknown option"),
-        pytest.param("--nodes many", id="a value of the wrong type"),
-        pytest.param("-- true", id="a command"),
+        pytest.param("up --detach --data-dir /dev/null/x", id="a directory cannot be created"),
+        pytest.param("up --detach --nods 3", id="an option is unknown"),
+        pytest.param("up --nodes many --detach", id="a value has the wrong type"),
+        pytest.param("up --detach=maybe", id="--detach has the wrong type"),
+        pytest.param("up --detach=yes --nodes ''", id="a value is empty"),
+        pytest.param("up --detach -- true", id="a command is given"),
+        pytest.param("--debug up --detach --nope", id="an option precedes the command"),
     ],
 )
-def test_a_failed_start_does_not_leave_the_users_own_kubeconfig_active(fairlead, options):
+def test_a_failed_start_does_not_leave_the_users_own_kubeconfig_active(evaluated, arguments):
     """Otherwise the next kubectl command changes the user's own cluster."""
-    started = f'"{sys.executable}" -m fairlead.cli up --detach {options}'
-    script = f'KUBECONFIG=mine; eval "$({started})"; echo "$? $KUBECONFIG"'
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "1 /dev/null/fairlead-up-failed\n"
-    assert done.stderr.startswith("fairlead: ")
+    printed, errors = evaluated(arguments)
+    assert printed == "1 /dev/null/fairlead-up-failed\n"
+    assert "fairlead: " in errors
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param("up --detach=false --nodes=bad", id="--detach is false"),
+        pytest.param("up --nodes=bad -- --detach", id="--detach belongs to the command"),
+        pytest.param("down --detach", id="another command"),
+    ],
+)
+def test_other_commands_that_fail_leave_kubeconfig_unchanged(evaluated, arguments):
+    printed, errors = evaluated(arguments)
+    assert printed == "0 mine\n"
+    assert errors.startswith("fairlead: ")
+
+
+def test_a_second_start_fails_and_sets_the_kubeconfig_of_the_running_cluster(fairlead, evaluated):
+    export = fairlead("up", "--detach", "--nodes", "1").stdout.partition("  # ")[0]
+    printed, errors = evaluated("up --detach")
+    assert printed == f"1 {export.removeprefix('export KUBECONFIG=')}\n"
+    assert "a cluster is already running" in errors
 
 
 @pytest.mark.needs("kubectl")
 def test_kubectl_refuses_the_kubeconfig_of_a_failed_start(fairlead):
-    path = FAILED_START.removeprefix("export KUBECONFIG=").removesuffix("; false")
+    path = NO_CLUSTER.removeprefix("export KUBECONFIG=")
     done = subprocess.run(
         ["kubectl", "delete", "pods", "--all"],
         env={**os.environ, "KUBECONFIG": path},

@@ -39,6 +39,11 @@ class DetachedCluster(Struct, frozen=True):
     pid: int
     line: str
 
+    @property
+    def export(self) -> str:
+        """The shell command that sets KUBECONFIG to the file of the cluster."""
+        return self.line.partition("  # ")[0]
+
 
 def start_detached(options: UpOptions) -> int:
     """Start `fairlead up` in the background; return the exit code.
@@ -78,6 +83,16 @@ def start_detached(options: UpOptions) -> int:
         os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
     print(f"{line}\n{link}", end="")
     return exit_code.SUCCESS
+
+
+def running_cluster() -> DetachedCluster | None:
+    """Return the cluster that runs in the background; None if none runs or it is not ready."""
+    if not _path(".json").exists():
+        return None
+    with suppress(InputError), _opened(".json") as state:
+        if not _is_locked_by_us(state):
+            return _read(state)
+    return None
 
 
 def down() -> int:
@@ -158,4 +173,4 @@ def _read(state: int) -> DetachedCluster | None:
 def _described(cluster: DetachedCluster | None) -> str:
     if cluster is None:
         return "it is starting"
-    return one_line(f"process {cluster.pid}; {cluster.line.partition('  # ')[0]}")
+    return one_line(f"process {cluster.pid}; {cluster.export}")
