@@ -42,7 +42,7 @@ from fairlead.whatif.change.held_rollout import awaited_in_order, held_scaling
 from fairlead.whatif.input.document import Document, read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.inventory import Inventory, name_parts
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.served_kind import is_custom
@@ -167,18 +167,7 @@ def pod_source(
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
-        try:
-            found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
-        except InputError:
-            if (copies := _new_pods_of_missing(like, namespace, inventory)) is not None:
-                return copies
-            raise
-        return replace(
-            new_pods_of(LIKE, found, inventory),
-            replicas=0 if held_scaling(found, inventory) else _replicas(found),
-            autoscaler=autoscaler_of(found, inventory),
-            awaited=awaited_in_order(found, found.value, inventory),
-        )
+        return _new_pods_like(like, namespace, inventory)
     assert pod_file is not None
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
@@ -194,6 +183,20 @@ def pod_source(
             problem = "is not in the dump; put this object into a file of the dump"
             raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
     return new_pods_of_file(wanted[0], inventory, inventory)
+
+
+def _new_pods_like(like: str, namespace: str, inventory: Inventory) -> NewPods:
+    if inventory.look_up(LIKE, like, namespace) is None:
+        copies = _new_pods_of_missing(like, namespace, inventory)
+        if copies is not None:
+            return copies
+    found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
+    return replace(
+        new_pods_of(LIKE, found, inventory),
+        replicas=0 if held_scaling(found, inventory) else _replicas(found),
+        autoscaler=autoscaler_of(found, inventory),
+        awaited=awaited_in_order(found, found.value, inventory),
+    )
 
 
 def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Inventory) -> NewPods:
@@ -267,23 +270,20 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> NewPods | None:
     """Return a template for more pods of a workload that the cluster lacks, but that pods name.
 
-    The template is the newest of these pods. None if there are no such pods, if the cluster has a
-    workload of this kind and name, in any namespace, or if `like` is not in the form
-    KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several namespaces fit.
+    The template is the newest of these pods. None if there are no such pods, or if `like` is not in
+    the form KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several namespaces fit.
     """
-    parts = like.split("/")
-    kind = find_kind(parts[0])
-    if len(parts) not in (2, 3) or (kind is not None and kind not in _WORKLOADS):
-        return None
-    if kind is not None and any(one.ref.name == parts[-1] for one in inventory.of_kind(kind)):
+    parts = name_parts(like, namespace)
+    kind = None if parts is None else find_kind(parts[0])
+    if parts is None or (kind is not None and kind not in _WORKLOADS):
         return None
     kind_name = parts[0].lower() if kind is None else kind.kind.lower()
-    namespace = parts[1] if len(parts) == 3 else namespace
+    _, namespace, name = parts
     found = [
         pod
         for pod in (one.pod for one in inventory.of_kind(POD))
         if namespace in ("", pod.metadata.namespace)
-        and (kind_name, parts[-1]) in _owner_names(pod)
+        and (kind_name, name) in _owner_names(pod)
         and not is_terminal(pod)
         and not belongs_to_node(pod)
     ]
@@ -297,8 +297,8 @@ def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> New
     sample = inventory.get(POD, newest.namespace, newest.name)
     assert sample is not None
     short = kind_name if kind is None else _SHORT.get(kind.kind, kind_name)
-    title = f"{short}/{newest.namespace}/{parts[-1]}"
-    new = _copies_of(sample, LIKE, title, parts[-1], inventory)
+    title = f"{short}/{newest.namespace}/{name}"
+    new = _copies_of(sample, LIKE, title, name, inventory)
     return replace(new, replicas=len(found)) if kind in SCALABLE else new
 
 

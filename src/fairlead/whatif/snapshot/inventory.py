@@ -180,25 +180,52 @@ class Inventory:
         Raises InputError for a malformed `text`, an unknown kind, a missing object, an ambiguous
         name, or a namespace in the name of a cluster-scoped object.
         """
-        kind, namespace, name = self._split(source, text, namespace, expected)
+        found = self.look_up(source, text, namespace)
+        if found is None:
+            raise InputError(source, self._problem(text, namespace, expected))
+        return found
+
+    def look_up(self, source: str, text: str, namespace: str = "") -> Manifest | None:
+        """Return the object that `find` returns; None if `text` names no object.
+
+        Raises InputError for an ambiguous name, or a namespace in the name of a cluster-scoped
+        object.
+        """
+        parts = name_parts(text, namespace)
+        kind = None if parts is None else self._kind(*parts)
+        if parts is None or kind is None:
+            return None
+        _, namespace, name = parts
         found = [
             manifest
             for (object_namespace, object_name), manifest in self._objects(kind).items()
-            if object_name == name and namespace in ("", object_namespace)
+            if object_name == name and (not kind.namespaced or namespace in ("", object_namespace))
         ]
-        if len(found) == 1:
-            if not kind.namespaced and text.count("/") > 1:
-                short = f"{text.partition('/')[0]}/{name}"
-                problem = f"{text!r}: a {kind.kind} is in no namespace; write {short}"
-                raise InputError(source, problem)
-            return found[0]
-        if found:
+        if len(found) > 1:
             where = ", ".join(sorted(manifest.ref.namespace for manifest in found))
             raise InputError(source, f"{text} is in several namespaces ({where}); name one of them")
+        if found and not kind.namespaced and text.count("/") > 1:
+            short = f"{text.partition('/')[0]}/{name}"
+            problem = f"{text!r}: a {kind.kind} is in no namespace; write {short}"
+            raise InputError(source, problem)
+        return found[0] if found else None
+
+    def _problem(self, text: str, namespace: str, expected: Sequence[Kind]) -> str:
+        """Return why `look_up` finds no object; the parameters are those of `find`."""
+        parts = name_parts(text, namespace)
+        if parts is None:
+            others = self._namesakes(namespace, text, expected)
+            hint = f"; did you mean {', '.join(others)}?" if others else ""
+            return f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME{hint}"
+        kind = self._kind(*parts)
+        if kind is None:
+            return f"unknown kind {parts[0]!r}; {self._suggestion(text, expected)}"
+        _, namespace, name = parts
+        if not kind.namespaced:
+            namespace = ""
         full_name = f"{namespace}/{name}" if namespace else name
         others = self._namesakes(namespace, name, expected, kind.kind)
-        problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
-        raise InputError(source, problem)
+        return f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
         """Return the objects that `text` selects by name or by label selector.
@@ -278,23 +305,6 @@ class Inventory:
             hint = _COMMA_HINT.format(NODE.plural) if "," in text else ""
             raise InputError(source, f"no node matches {text}{hint}")
         return chosen
-
-    def _split(
-        self, source: str, text: str, namespace: str, expected: Sequence[Kind]
-    ) -> tuple[Kind, str, str]:
-        parts = text.split("/")
-        if len(parts) not in (2, 3) or not all(parts):
-            others = self._namesakes(namespace, text, expected)
-            hint = f"; did you mean {', '.join(others)}?" if others else ""
-            raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME{hint}")
-        if len(parts) == 3:
-            namespace = parts[1]
-        kind = self._kind(parts[0], namespace, parts[-1])
-        if kind is None:
-            raise InputError(
-                source, f"unknown kind {parts[0]!r}; {self._suggestion(text, expected)}"
-            )
-        return kind, namespace if kind.namespaced else "", parts[-1]
 
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.
@@ -416,6 +426,20 @@ class Inventory:
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
+
+
+def name_parts(text: str, namespace: str) -> tuple[str, str, str] | None:
+    """Return (kind, namespace, name) of `text`; None if it has another form.
+
+    `namespace` is that of a `text` without a namespace.
+    """
+    match text.split("/"):
+        case [kind, name] if kind and name:
+            return kind, namespace, name
+        case [kind, namespace, name] if kind and namespace and name:
+            return kind, namespace, name
+        case _:
+            return None
 
 
 def _replicas(one: Manifest) -> int:

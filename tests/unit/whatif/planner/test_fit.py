@@ -473,6 +473,13 @@ def test_a_workload_that_only_its_pods_name_is_counted(snapshot, make, like, exp
     assert found["verdict"] == expected
 
 
+def test_a_workload_of_this_name_in_another_namespace_is_not_meant(fitted, make):
+    """The user named the namespace, and pods in this namespace name the workload."""
+    pod = _replica(make, "web-a-1", "ReplicaSet/web-a", cpu="1", node_name="n")
+    other = make.workload("Deployment", "web")
+    assert fitted("deploy/shop/web", make.node("n", cpu="3"), pod, other).count == 2
+
+
 @pytest.mark.parametrize(
     ("like", "problem"),
     [
@@ -480,6 +487,7 @@ def test_a_workload_that_only_its_pods_name_is_counted(snapshot, make, like, exp
         ("ds/shop/log", "there is no DaemonSet shop/log"),
         ("deploy/shop/log", "there is no Deployment shop/log"),
         ("deploy/shop/old", "there is no Deployment shop/old"),
+        ("deploy//web", "'deploy//web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
     ],
 )
 def test_a_workload_without_replicas_in_the_dump_is_refused(fitted, make, like, problem):
