@@ -39,7 +39,8 @@ _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurati
 class CaseResult(Struct, frozen=True):
     """The result of a case as JSON text, or the `problem` that prevented its run.
 
-    `report` is the HTML report of the case; b"" if a worse case was known before the run.
+    `report` is the HTML report of the case; b"" if the case is less severe than the worst case that
+    was known when it was submitted (`KnownWorst`).
     """
 
     text: bytes = b""
