@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -70,12 +71,23 @@ class PodCountRecorder(Struct):
 
         `is_serving` is the new state.
         """
+        moved = Counter[int]()  # {priority: pods whose state changes}
         for pod in pods:
-            self.remove(pod, RUNNING, now)
-            self.add(pod, RUNNING, now, is_serving=is_serving)
+            uid = pod.metadata.uid
+            if (uid in self._down) == is_serving:
+                (self._down.discard if is_serving else self._down.add)(uid)
+                moved[pod_priority(pod)] += 1
+        for priority, number in moved.items():
+            counts = self._counts_of(priority)
+            counts.running += number if is_serving else -number
+            counts.down -= number if is_serving else -number
+            self._sample(priority, now)
 
     def shift(self, priority: int, state: str, by: int, now: Instant) -> None:
-        """Add `by` to the number of pods in `state`, such as `PENDING`, whose nodes work."""
+        """Add `by` to the number of pods of `priority` in `state`, and take a sample.
+
+        `state` is `PENDING`, `RUNNING` (on a node that works) or `_DOWN`.
+        """
         counts = self._counts_of(priority)
         setattr(counts, state, getattr(counts, state) + by)
         self._sample(priority, now)

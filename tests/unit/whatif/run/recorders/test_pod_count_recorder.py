@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.api.objects import ObjectMeta, Pod, PodSpec
 from fairlead.whatif.outcome.run_outcome import PodCountSample
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
 
@@ -28,6 +29,32 @@ def test_a_load_is_one_sample_of_each_priority():
     assert recorder.samples == []
     recorder.end_load(now=1)
     assert [(one.priority, one.running) for one in recorder.samples] == [(0, 2), (7, 1)]
+
+
+def test_a_node_that_stops_adds_one_sample_of_each_priority():
+    """The priorities of the pods on a node may alternate."""
+    pods = [
+        Pod(metadata=ObjectMeta(uid=f"u{number}"), spec=PodSpec(priority=number % 2))
+        for number in range(6)
+    ]
+    recorder = PodCountRecorder()
+    for pod in pods:
+        recorder.add(pod, RUNNING, now=1, is_serving=True)
+    recorder.samples.clear()
+    recorder.node_changed(pods[:4], now=2, is_serving=False)
+    recorder.node_changed(pods, now=3, is_serving=False)  # four of them are down already
+    recorder.remove(pods[0], RUNNING, now=4)
+    recorder.node_changed(pods[1:], now=5, is_serving=True)
+    shown = [(one.at, one.priority, one.running, one.down) for one in recorder.samples]
+    assert shown == [
+        (2, 0, 1, 2),
+        (2, 1, 1, 2),
+        (3, 0, 0, 3),
+        (3, 1, 0, 3),
+        (4, 0, 0, 2),
+        (5, 1, 3, 0),
+        (5, 0, 2, 0),
+    ]
 
 
 def test_samples_since_begin_with_the_counts_at_that_time():
