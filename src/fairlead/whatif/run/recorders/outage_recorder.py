@@ -245,7 +245,7 @@ class OutageRecorder(Struct):
         self._loaded_at = self.now
         for one in loaded.others:
             self._record(one)
-        down = self.nodes_down
+        down = self.nodes_down()
         for replicas in loaded.replicas:
             if not self.affected and down.isdisjoint(replicas.nodes):
                 # No node of these pods is down: the pods are only indexed, and are read if one of
@@ -339,9 +339,8 @@ class OutageRecorder(Struct):
         """
         return self._is_serving.get(node, True)
 
-    @property
     def nodes_down(self) -> set[str]:
-        """The names of the nodes for which `is_serving` returns False."""
+        """Return the names of the nodes for which `is_serving` returns False."""
         return {node for node, is_serving in self._is_serving.items() if not is_serving}
 
     def is_flapping(self, node: str) -> bool:

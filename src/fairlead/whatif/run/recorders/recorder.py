@@ -458,9 +458,10 @@ class Recorder(Struct):
         """Record the objects of a snapshot, and one sample of each priority."""
         self.counts.begin_load()
         self.history.is_loading = True
+        down = self.outage.nodes_down()
         for some in loaded.grouped:
             if isinstance(some, Replicas):
-                self._load_replicas(some)
+                self._load_replicas(some, down)
             else:
                 self._record(some)
                 self.claims.load(some)
@@ -536,8 +537,8 @@ class Recorder(Struct):
             track.ended_at = self.now
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
-    def _load_replicas(self, replicas: Replicas) -> None:
-        """Record pods of a snapshot, as `_record_pod` does.
+    def _load_replicas(self, replicas: Replicas, nodes_down: Collection[str]) -> None:
+        """Record pods of a snapshot, as `_record_pod` does; `nodes_down` do not work.
 
         The pods have one owner and differ only in name, node and creation time. If the pods are
         running, a PodTrack is usually made only when it is needed (`_loaded_track`).
@@ -560,10 +561,8 @@ class Recorder(Struct):
         self._known.load(replicas.rows_by_uid)
         self.history.load(uids, replicas.nodes)
         self.counts.shift(pod_priority(first), RUNNING, len(replicas), self.now)
-        if not self.outage.nodes_down.isdisjoint(replicas.nodes):
-            nodes = enumerate(replicas.nodes)
-            down = [replicas[at] for at, node in nodes if not self.outage.is_serving(node)]
-            self.counts.node_changed(down, self.now, is_serving=False)
+        down = [replicas[at] for at, node in enumerate(replicas.nodes) if node in nodes_down]
+        self.counts.node_changed(down, self.now, is_serving=False)
 
     def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
         """Make the track of a loaded pod, store it under the pod's key and uid, and return it."""
