@@ -446,9 +446,10 @@ class Recorder(Struct):
             return False
         node = one.spec.node_name
         is_serving = self.outage.is_serving(node)
-        self.workloads.readiness_changed(track.pod, one, self.now, is_serving=is_serving)
-        # The readiness in `track.pod` may be out of date.
-        self.outage.replace_pod(self.outage.pods[one.metadata.uid], one, self.now)
+        # The readiness in `track.pod` may be out of date, see `_observe_readiness`.
+        before = self.outage.pods[one.metadata.uid]
+        self.workloads.readiness_changed(before, one, self.now, is_serving=is_serving)
+        self.outage.replace_pod(before, one, self.now)
         track.pod, track.end = one, None
         self._changed.add(key)
         self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
