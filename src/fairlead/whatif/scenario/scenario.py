@@ -263,7 +263,14 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         with named_by(path, "settings.batch"):
             batch = replace(batch, source=_path_in(folder, settings.batch, *SHIPPED, SINGLE_PODS))
             found = with_batch(experiment, batch, experiment.steps)
-    notes = batch_notes(batch, found.batch, initial, scheduler, experiment.steps)
+    notes = batch_notes(
+        batch,
+        found.batch,
+        initial,
+        scheduler,
+        experiment.steps,
+        runs_cron_jobs=experiment.runs_cron_jobs,
+    )
     return replace(
         found,
         scheduler_words=_scheduler_words(config, plugins, batch, found),

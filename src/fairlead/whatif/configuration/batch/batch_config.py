@@ -93,17 +93,20 @@ def batch_notes(
     initial: Iterable[Manifest],
     scheduler: SchedulerConfig,
     steps: Iterable[ScriptedStep] = (),
+    *,
+    runs_cron_jobs: bool = False,
 ) -> Iterator[str]:
     """Yield notes about pods that the real cluster may schedule by rules other than `config`.
 
     Also yield the notes about PodGroups of Volcano (`group_notes`). Besides the pods in `initial`,
-    these groups have the pods that `steps` create.
+    these groups have the pods that `steps` create, and the pods of CronJobs if `runs_cron_jobs` is
+    set.
     """
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
     if options.source != SINGLE_PODS:
         yield from _single_pod_notes(config, initial, scheduler)
-        yield from group_notes(initial, _created(steps))
+        yield from group_notes(initial, _created(steps), runs_cron_jobs=runs_cron_jobs)
 
 
 def _single_pod_notes(

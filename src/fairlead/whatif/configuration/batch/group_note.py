@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json, mapping
 from fairlead.api.objects import Pod
 from fairlead.api.text.name_list import joined, listed
-from fairlead.apiserver.kind import CRON_JOB, POD
+from fairlead.apiserver.kind import CRON_JOB, POD, kind_of
 from fairlead.apiserver.validation.core.pod.spec import template_view
 from fairlead.engine.batch.info.group import KIND, group_name
+from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -20,12 +22,16 @@ _IGNORED: Final = ("minTaskMember", "networkTopology", "subGroupPolicy")
 
 
 def group_notes(
-    initial: Collection[Manifest], created: Iterable[Mapping[str, Any]] = ()
+    initial: Collection[Manifest],
+    created: Iterable[Mapping[str, Any]] = (),
+    *,
+    runs_cron_jobs: bool = False,
 ) -> Iterator[str]:
     """Yield notes about the PodGroups of Volcano in `initial` that have not started.
 
     `created` are the objects that are created during the simulation, among them pods of groups. The
     pods that workloads in `initial` or `created` will create count as pods of their groups.
+    `runs_cron_jobs` means that CronJobs create pods.
 
     upstream: volcano: docs/design/delay-pod-creation.md
     """
@@ -38,11 +44,8 @@ def group_notes(
     waiting = [one for one in of_volcano if _phase(one) in (None, "", "Pending", INQUEUE)]
     if not waiting:
         return
-    named = {
-        (one.ref.namespace, group_name(one.pod)) for one in samples(initial) if one.kind is POD
-    }
-    named.update(_groups_of_templates(initial))
-    named.update(_groups_of(created))
+    objects = (*samples(initial), *map(_manifest, created))
+    named = set(_named_groups(objects, runs_cron_jobs=runs_cron_jobs))
     if empty := [one for one in waiting if (one.ref.namespace, one.ref.name) not in named]:
         groups = "1 PodGroup has" if len(empty) == 1 else f"{len(empty)} PodGroups have"
         yield (
@@ -57,28 +60,30 @@ def group_notes(
         yield f"These fields of PodGroups have no effect here: {joined(fields)}."
 
 
-def _groups_of_templates(initial: Iterable[Manifest]) -> Iterator[tuple[str, str]]:
-    """Yield (namespace, group) for each pod template in `initial`, except those of CronJobs."""
-    for one in samples(initial):
-        if one.kind in (POD, CRON_JOB) or not isinstance(one.pod_template, dict):
+def _manifest(created: Mapping[str, Any]) -> Manifest:
+    """Return `created`, an object that is created during the simulation, as a Manifest."""
+    value, meta = without_nulls(dict(created)), mapping(created, "metadata")
+    kind = kind_of(value)
+    ref = ObjectRef(kind.kind, meta.get("namespace") or "", meta.get("name") or "")
+    return Manifest("", kind, ref, value)
+
+
+def _named_groups(
+    objects: Iterable[Manifest], *, runs_cron_jobs: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield (namespace, group) for each pod, and for each pod template, in `objects`.
+
+    The templates of CronJobs are left out unless `runs_cron_jobs` is set.
+    """
+    for one in objects:
+        if one.kind is CRON_JOB and not runs_cron_jobs:
             continue
-        pod = template_view("", one.pod_template)
+        pod: object = one.view
+        if not isinstance(pod, Pod):
+            template = one.value if one.kind is POD else one.pod_template
+            pod = template_view("", template) if isinstance(template, dict) else None
         if isinstance(pod, Pod):
             yield one.ref.namespace, group_name(pod)
-
-
-def _groups_of(created: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield (namespace, group) for each pod, and for each pod template, in `created`."""
-    for one in created:
-        template = mapping(one, "spec").get("template")
-        if isinstance(template, dict):
-            pod = template_view("", template)
-        elif one.get("kind") == POD.kind:
-            pod = template_view("", dict(one))
-        else:
-            continue
-        if isinstance(pod, Pod):
-            yield mapping(one, "metadata").get("namespace", ""), group_name(pod)
 
 
 def _is_of_volcano(one: Manifest) -> bool:

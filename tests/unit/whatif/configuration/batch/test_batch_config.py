@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
@@ -206,6 +208,30 @@ def test_groups_whose_pods_a_workload_of_the_dump_creates_are_not_said_to_lack_p
     waiting = [{**group(name, 1), "status": {"phase": "Pending"}} for name in ("one", "two")]
     answer = ask([make.node("n"), *waiting, job], cordon=("n",))
     assert [note for note in answer.changed.notes if "no pods yet (default/two)" in note]
+
+
+@pytest.mark.parametrize("place", ["the dump", "an event"])
+@pytest.mark.parametrize("runs", [True, False])
+def test_pods_of_cron_jobs_count_if_the_simulation_runs_cron_jobs(write, make, gang, place, runs):
+    waiting, template = gang("one", 1)
+    waiting["status"] = {"phase": "Pending"}
+    template["spec"]["restartPolicy"] = "Never"
+    pod = {"metadata": {"annotations": template["metadata"]["annotations"]}}
+    pod["spec"] = template["spec"]
+    spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": pod}}}
+    meta = {"name": "c", "namespace": "default"}
+    cron_job = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
+    in_dump = place == "the dump"
+    write("dump.json", make.node("n"), waiting, *([cron_job] if in_dump else []))
+    scenario = {
+        "cluster": {"files": ["dump.json"]},
+        "duration": "5m",
+        "settings": {"cron-jobs": runs},
+        "events": [] if in_dump else [{"at": "1m", "create": cron_job}],
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    notes = experiment_of(path, read_scenario(path)).notes
+    assert any("no pods yet (default/one)" in note for note in notes) != runs
 
 
 @pytest.mark.parametrize(
