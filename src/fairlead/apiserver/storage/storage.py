@@ -1,12 +1,13 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
-kinds. All writes use `put`, `add_text` or `remove`. These assign the version, append to the log
-and call the listeners, in this order, before they return. The rules about objects are in
-`registry.store`. A `write_ahead_log` may keep a copy of the storage on disk. `look_for_room` checks
-the disk space for this copy. If there is too little space, changes are refused until a later check
-finds enough. Deletions are still accepted until the disk space that is reserved for them is used
-up.
+kinds. Changes use `put`, `add_text` or `remove`. These assign the version, append to the log
+and call the listeners, in this order, before they return. Only `rewrite` and the methods that
+restore a storage replace objects without a log entry and without calling listeners. The rules about
+objects are in `registry.store`. A `write_ahead_log` may keep a copy of the storage on disk.
+`look_for_room` checks the disk space for this copy. If there is too little space, changes are
+refused until a later check finds enough. Deletions are still accepted until the disk space that is
+reserved for them is used up.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the
 unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`).

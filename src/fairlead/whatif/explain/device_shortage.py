@@ -95,7 +95,8 @@ def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -
     If there is no such request, a sentence says that no node has enough devices for all requests
     together. Sentences about pools whose devices cannot be allocated follow.
 
-    Only the nodes `lacking` count, on which the scheduler cannot allocate all claims of the pod.
+    `lacking` are the names of the nodes on which the scheduler cannot allocate all claims of the
+    pod; only these nodes are examined.
     Yield nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
     """
     if not lacking:

@@ -2,10 +2,10 @@
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
 pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
-copies of one of its pods, and so are those of a workload that the cluster lacks, but that pods name
-as their controller. If the name of a claim contains the name of the copied pod, such as
-`data-db-1` for the pod `db-1`, and its volume cannot be used on several nodes, each copy gets its
-own claim: operators create such a claim for each pod.
+copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
+the new pods are copies of one of these pods. If the name of a claim contains the name of the copied
+pod, such as `data-db-1` for the pod `db-1`, and its volume cannot be used on several nodes, each
+copy gets its own claim: operators create such a claim for each pod.
 """
 
 from __future__ import annotations
@@ -65,10 +65,11 @@ class NewPods(Struct, frozen=True):
     it; for a Deployment, this is the ReplicaSet that its controller would create. The scheduler
     reads the selector of `controller` for default topology spread constraints. `stateful_set`
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
-    number of replicas of the workload that --like names; 0 if the workload creates no pods when it
-    is scaled (`held_scaling`). It is None for a workload without replicas, such as a Job, and for a
-    template from --pod. `autoscaler` is the HorizontalPodAutoscaler of the workload. `awaited` is
-    the name of the unready pod for which a StatefulSet waits before it creates pods.
+    number of replicas of the workload that --like names; 0 for a paused Deployment without a
+    ReplicaSet, which creates no pods when it is scaled (`held_scaling`). It is None for a workload
+    without replicas, such as a Job, and for a template from --pod. `autoscaler` is the
+    HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
+    StatefulSet waits before it creates pods.
     """
 
     source: str

@@ -29,7 +29,10 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 
 
 class Refusal(Struct, frozen=True):
-    """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
+    """A reason why `nodes` nodes refuse a pod, and the `plugin` that gave it.
+
+    `plugin` is "" if PreFilter plugins exclude the nodes (the reason names these plugins), or if an
+    extender refuses them.
 
     `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
     it can advise to add a node like one of them, or say that no node is large enough. It is "" if
