@@ -57,7 +57,7 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    - No pod without a controller is lost from a node that stays in service.
+    - No pod without a controller is lost on a node that is not drained, for example by preemption.
 
     Without `--nodes`, the command simulates no drain. It only checks whether disruption budgets
     allow the evictions, whether something keeps pods from terminating, and whether the pods fit on

@@ -53,9 +53,9 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. This option limits "
-            "that step to N scheduling cycles for each pod, or to 100 N cycles if there are fewer "
-            "than 100 pods. A larger N takes more time, and never gives a more expensive answer.",
+            help="The last step of the search replaces nodes by cheaper ones. In total, that step "
+            "takes at most N scheduling cycles for each pod of the cluster; fewer than 100 pods "
+            "count as 100. A larger N takes more time, and never gives a more expensive answer.",
             metavar="N",
             converter=integer,
         ),

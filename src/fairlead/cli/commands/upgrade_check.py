@@ -44,12 +44,11 @@ def upgrade_check(
     max_unavailable: Annotated[
         int | str | None,
         Parameter(
-            help="Number of nodes to drain at a time. Without this option, it is the value of "
-            "--surge, but at least 1. If 10% of the nodes is a larger number, the command then "
-            "also simulates the upgrade at this faster pace. N is a number, or "
-            "a percentage such as 5% (rounded down, but at least 1). With surge nodes, 5% means 5% "
-            "of the nodes to drain in one zone of one pool; with --surge 0, it means 5% of all "
-            "nodes to drain.",
+            help="Number of nodes to drain at a time. Without this option, the command uses the "
+            "value of --surge, but at least 1, and also simulates 10% of the nodes at a time "
+            "if that is more. N is a number, or a percentage such as 5% (rounded down, but at "
+            "least 1). With surge nodes, 5% means 5% of the nodes to drain in one zone of one "
+            "pool; with --surge 0, it means 5% of all nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),

@@ -92,9 +92,9 @@ class Scene:
         return found
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Add `command` and new names for its replacements to the disruption queue.
+        """Add `command` to the disruption queue; its replacements are not launched.
 
-        No replacement is launched.
+        The names of the replacements are replacement-0, replacement-1 and so on.
         """
         names = [f"replacement-{i}" for i, _ in enumerate(command.replacements)]
         self.queue.add(command, names, now)

@@ -26,9 +26,10 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     writes of the pods of Jobs, the bounds are fixed. If `serves_clients` is set, the controllers
     write status, events and revisions for API clients, and CronJobs, endpoints and adoption run
     (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the CronJob
-    controller reads the status of Jobs. Every simulation sets `starts_from_dump`, because a dump
-    may lack objects; a simulation without CronJobs ignores this setting. `follow_up_interval` (ns)
-    is the time between two follow-ups of an owner with many pods (see `FollowUpPace`).
+    controller reads the status of Jobs. `starts_from_dump`, which every simulation sets, tells the
+    controllers that objects may be missing, such as the owners of pods. It has an effect only
+    together with `serves_clients`. `follow_up_interval` (ns) is the shortest time between two
+    reactions to pod changes of the same owner, if the owner has many pods (see `FollowUpPace`).
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial numbers
     in the generated names of each owner begin after `first_serial`. A process that continues with
     stored objects must set it to a larger number than before, because otherwise names repeat.

@@ -422,8 +422,9 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
     If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail,
-    but does not delete it, because the pod's Job would then replace it. The other pods get no such
-    step. `path` is the file in error messages. Raises InputError.
+    but does not delete it: simulations replace deleted pods of a Job that is not in the cluster,
+    but not failed ones. The other pods get no such step. `path` is the file in error messages.
+    Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

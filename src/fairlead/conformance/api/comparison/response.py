@@ -41,11 +41,12 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
     """Return the first mismatch between `answer` and the recorded response of `exchange`.
 
     Returns None if there is no mismatch, or if the recorded server did not respond or was not ready
-    yet. For a setup step, only its success counts. The path of the mismatch is NOT_SERVED if the
-    server does not support protobuf for a request.
+    yet. For a setup step, only its success counts, and it may fail if it failed in the recording or
+    if its object exists already. The path of the mismatch is NOT_SERVED if the tested server does
+    not support protobuf for a request.
 
-    Recordings contain placeholders for values that differ from run to run, such as uids. If
-    `agreement` has no value for a placeholder yet, this gives it the value in `answer`.
+    Recordings contain placeholders for values that differ from run to run, such as uids. A
+    placeholder without a value in `agreement` gets the value in `answer`.
     """
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):

@@ -6,13 +6,13 @@
 The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts a rolling
 drain. Nodes with exactly the same annotation form a group. The nodes of a group are drained in the
 order in which they were annotated, and at most `max-unavailable` of these nodes are draining or
-down at a time.
+down at a time. With `away=forever`, only draining nodes count, so the next drain starts when a node
+is empty.
 
 This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node, and
 `drain.controller` drains the node. A node whose drain is blocked by a disruption budget still
 counts as draining, so the nodes after it may wait. If a node is deleted or loses its annotation
 `drain-in-turn`, the next node follows. A node that was cordoned before its drain stays cordoned.
-With `away=forever`, an empty node no longer counts as unavailable, so that the next drain starts.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
-    Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
-    `which` is a text at the end of the value of the annotation that contains the options. It makes
-    the values of two groups of nodes differ if the other options of the groups are equal.
+    Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
+    forever, and only nodes that are still draining count towards `max_unavailable`. `which` is
+    appended to the value of the annotation, so that two groups of nodes with equal options have
+    different values.
     """
 
     max_unavailable: int

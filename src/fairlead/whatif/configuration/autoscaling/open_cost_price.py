@@ -6,9 +6,9 @@
 
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
 column InstanceIDField names a field of nodes, and the column InstanceID contains a value of that
-field. The price of the row applies to the instance types of the nodes with that value, in the zones
-and for the capacity types of these nodes. Rows for regions without nodes and rows of other asset
-classes (gpu, pv) are skipped.
+field. Such a row contains the price of the instance type, zone and capacity type of each node whose
+field has that value. Rows for regions without nodes (if nodes have region labels) and rows of other
+asset classes (gpu, pv) are skipped.
 """
 
 from __future__ import annotations

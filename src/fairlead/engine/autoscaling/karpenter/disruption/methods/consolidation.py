@@ -156,8 +156,8 @@ class Consolidation:
     ) -> dict[str, KeepReason]:
         """Return upstream's reason to keep each of `candidates` now, by the name of the node.
 
-        Candidates that could be removed alone, or are already being removed, are left out. Raises
-        NoNodePoolsError if no NodePool can create nodes for pods.
+        Candidates that could be deleted or replaced without other candidates, or are already being
+        removed, are left out. Raises NoNodePoolsError if no NodePool can create nodes for pods.
         """
         self._search = self._new_search(now)
         try:
