@@ -24,6 +24,7 @@ _TYPE_NAMES: Final = {  # the names of JSON types in msgspec's messages
     str: "str",
     list: "array",
     dict: "object",
+    type(None): "null",
 }
 
 VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {

@@ -251,6 +251,8 @@ def test_the_pods_of_a_trace_become_steps(experiment, write):
          "s.yaml: line 1: cluster.generated.groups[0].taint: unknown field; did you mean taints?"),
         ("cluster: {generated: {nodes: 1, labels: {a: b, x: y}}}",
          "s.yaml: line 1: cluster.generated.labels[x]: expected str, got bool"),
+        ("cluster: {generated: {nodes: 1, labels: {a: b, x: null}}}",
+         "s.yaml: line 1: cluster.generated.labels[x]: expected str, got null"),
         ("cluster: {files: [none.yaml]}", "none.yaml: cannot be read: No such file or directory"),
         (CLUSTER + "objects: [{kind: Pod}]", "s.yaml: (unnamed): apiVersion: is required"),
         (CLUSTER + "objects: [{apiVersion: v1, kind: Node, metadata: {name: node-0}}]",
