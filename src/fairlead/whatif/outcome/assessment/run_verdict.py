@@ -20,7 +20,9 @@ from fairlead.whatif.outcome.assessment.verdict import (
     causes,
     data_deletion,
     gone_for_good,
+    is_over,
     not_back,
+    past_loop,
     pending_reasons,
     pending_while_scaling,
     returning,
@@ -43,12 +45,17 @@ def run_verdict(outcome: RunOutcome) -> Verdict:
 
 
 def _loop(outcome: RunOutcome) -> str | None:
-    if not outcome.recurrences:
+    lasting = [one for one in outcome.recurrences if not is_over(one, outcome)]
+    if not lasting:
         return None
-    message = outcome.recurrences[0].message
-    others = len(outcome.recurrences) - 1
+    message, others = lasting[0].message, len(lasting) - 1
     more = f"; {counted(others, 'more loop')} of displacements" if others else ""
     return f"{message[:1].upper()}{message[1:]}{more}."
+
+
+def _repeated(outcome: RunOutcome) -> str | None:
+    first = next((one for one in outcome.recurrences if is_over(one, outcome)), None)
+    return None if first is None else past_loop(first)
 
 
 def _undrained(outcome: RunOutcome) -> str | None:
@@ -173,6 +180,7 @@ _TABLE: Final[Sequence[tuple[OutcomeKind, _Row]]] = (
     (OutcomeKind.DOWN, _down),
     (OutcomeKind.UNFINISHED, _unfinished),  # may disappear after the end of the run
     (OutcomeKind.BREACHED, _breached),  # temporary damage
+    (OutcomeKind.REPEATED, _repeated),
     (OutcomeKind.NONE_PENDING, _none_pending),  # harmless; the most general comes first
     (OutcomeKind.GANGS, _gangs),
     (OutcomeKind.DISPLACED, _displaced),

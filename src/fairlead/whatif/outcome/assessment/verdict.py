@@ -139,7 +139,7 @@ def verdict_of(effect: Effect) -> Verdict:
 
 
 def _loop(effect: Effect) -> str | None:
-    first = next((one for one in effect.loops if not _is_over(one, effect)), None)
+    first = next((one for one in effect.loops if not is_over(one, effect.changed)), None)
     if first is None:
         return None
     if first.kind == "cycle":
@@ -148,20 +148,23 @@ def _loop(effect: Effect) -> str | None:
 
 
 def _repeated(effect: Effect) -> str | None:
-    first = next((one for one in effect.loops if _is_over(one, effect)), None)
-    if first is None:
-        return None
+    first = next((one for one in effect.loops if is_over(one, effect.changed)), None)
+    return None if first is None else past_loop(first)
+
+
+def past_loop(first: Recurrence) -> str:
+    """Return the sentence about a loop that ended."""
     which = f"all pods of {first.workload}" if first.kind == "wasted" else "all"
     return f"{first.message[:1].upper()}{first.message[1:]}, and {which} run at the end."
 
 
-def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Return whether the loop `one` ended and the run with the change settled.
+def is_over(one: Recurrence, run: RunOutcome) -> bool:
+    """Return whether the loop `one` ended and its `run` settled.
 
     The loop ended if all wanted pods of its workload are ready at the end of the run.
     """
-    ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
-    return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
+    ready = None if one.workload is None else run.workloads.get(one.workload)
+    return ready is not None and run.settled and ready.at_end >= ready.wanted
 
 
 def _rescaled(effect: Effect) -> str | None:

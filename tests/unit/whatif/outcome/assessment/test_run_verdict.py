@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
     UndrainedCause,
 )
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
 
 def pod(name, node="", reason="", phase="Pending", **fields):
@@ -87,6 +87,7 @@ def outage(*lost, back_at=None):
 ADDED = NodeTransition(seconds(50), "n", "g", came=True)
 SCALING = AutoscalingOutcome("karpenter", (), (ADDED,), {}, {})
 OWNER = WorkloadRef("ReplicaSet", "ns", "web")
+ALL_READY = WorkloadReadiness(wanted=1, before=1, lowest=0, lowest_for=1, at_end=1)
 GANGS = GangTally(
     gangs=3, finished=1, broken=1, waits=(GangWaits("q", 2, (1, 2)), GangWaits("r", 1, ()))
 )
@@ -127,6 +128,34 @@ GANGS = GangTally(
                 ("good", "No pod is pending at the end: 1 pod on nodes."),
             ],
             id="a loop comes before an error",
+        ),
+        pytest.param(
+            outcome(
+                ON_NODE,
+                recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1, OWNER, 3),),
+                workloads={OWNER: ALL_READY},
+            ),
+            [
+                (
+                    "warning",
+                    "Pod ns/p was nominated 3 times, and all pods of rs/ns/web run at the end.",
+                ),
+                ("good", "No pod is pending at the end: 1 pod on nodes."),
+            ],
+            id="a loop that ended",
+        ),
+        pytest.param(
+            outcome(
+                ON_NODE,
+                settled=False,
+                recurrences=(Recurrence("wasted", "pod ns/p was nominated 3 times", 1, OWNER, 3),),
+                workloads={OWNER: ALL_READY},
+            ),
+            [
+                ("bad", "Pod ns/p was nominated 3 times."),
+                ("good", "No pod is pending at the end: 1 pod on nodes."),
+            ],
+            id="a loop may continue after the end of the run",
         ),
         pytest.param(
             outcome(
