@@ -51,6 +51,14 @@ def test_unusable_credentials_are_bad_input(tmp_path, capsys, user, problem, opt
     assert capsys.readouterr() == ("", f"fairlead: {problem}\n")
 
 
+@pytest.mark.parametrize("options", [[], ["--rbac"]], ids=["run", "roles"])
+def test_only_the_scheduler_can_be_compared(capsys, options):
+    command = ["run", "--shadow", "--controllers", "scheduler,batch", *options]
+    assert run(command) == exit_code.BAD_INPUT
+    error = "fairlead: --controllers: only the scheduler can be compared with --shadow\n"
+    assert capsys.readouterr() == ("", error)
+
+
 def test_the_configuration_may_be_a_pipe(tmp_path, capsys):
     """As with `--config <(…)`; a pipe can be read only once."""
     pipe = tmp_path / "pipe"

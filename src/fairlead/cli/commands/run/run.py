@@ -137,7 +137,7 @@ def run_controllers(request: RunRequest) -> int:
     if request.shadow != NO_SHADOW:
         needing = "--for, --decisions, --report, --new-config or --new-plugin"
         raise InputError("--shadow", f"is required with {needing}")
-    controllers, log = _controllers(request.controllers), _run_log(request)
+    controllers, log = _controllers(request), _run_log(request)
     decision_log = request.log.logging_with_warnings(lambda entry, _now: log.write(entry))
     document = _config_document(request)
     settings = read_client_settings(document, _default_lease(controllers))
@@ -244,7 +244,7 @@ def _default_lease(controllers: tuple[str, ...]) -> str:
 
 def print_roles(request: RunRequest) -> int:
     """Print the roles that the controllers need; return the exit code. Raises InputError."""
-    controllers = _controllers(request.controllers)
+    controllers = _controllers(request)
     document = _config_document(request)
     settings = read_client_settings(document, _default_lease(controllers))
     manifest = rbac_manifest(
@@ -271,8 +271,7 @@ def run_shadow(request: RunRequest) -> int:
         (request.certificate, kubeconfigs(request.connection, by_default=True)),
         in_place=("--decisions",),
     )
-    if _controllers(request.controllers) != (SCHEDULER,):
-        raise InputError("--controllers", "only the scheduler can be compared with --shadow")
+    _controllers(request)
     _require_controllers(request.flags, (SCHEDULER,))
     document = _config_document(request)
     settings = read_client_settings(document)
@@ -460,9 +459,9 @@ def cluster_arguments(request: RunRequest, cluster: str, settings: ClientSetting
     return [*options, *(flag for flag, is_given in flags if is_given)]
 
 
-def _controllers(names: Names) -> tuple[str, ...]:
+def _controllers(request: RunRequest) -> tuple[str, ...]:
     """Return the chosen controllers in the order of CONTROLLERS. Raises InputError."""
-    given = [name for text in names for name in text.split(",") if name]
+    given = [name for text in request.controllers for name in text.split(",") if name]
     for name in given:
         if name not in CONTROLLERS:
             known = ", ".join(CONTROLLERS)
@@ -473,6 +472,8 @@ def _controllers(names: Names) -> tuple[str, ...]:
         raise InputError("--controllers", "names no controller")
     if BATCH in given and SCHEDULER not in given:
         raise InputError("--controllers", "batch runs inside the scheduler; add scheduler")
+    if request.shadow.shadow and {*given} != {SCHEDULER}:
+        raise InputError("--controllers", "only the scheduler can be compared with --shadow")
     return tuple(name for name in CONTROLLERS if name in given)
 
 
