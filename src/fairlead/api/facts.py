@@ -165,8 +165,8 @@ def _all_facts() -> Mapping[str, TypeFacts]:
 def _words(text: str) -> Iterator[tuple[str, Any]]:
     """Yield (word, value) for each word in `text`, such as `+default="TCP"`.
 
-    The value is a tuple, a text or a JSON value, depending on the word; it is True if the word has
-    no value.
+    The value is a tuple, a text or a JSON value, depending on the word. A word without a value gets
+    True.
     """
     for word, value in _WORD.findall(text):
         if word in _LISTS:

@@ -56,7 +56,7 @@ class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation `fairlead.dev/kubelet`.
 
     `every` (ns) is the interval of the mode SLOW, and 0 in other modes. In the mode FLAP, the
-    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly; in other modes, both are 0.
+    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly. In other modes, both are 0.
     `reports` are in the order in which the class `Report` lists them, without repetitions.
     """
 
@@ -119,8 +119,8 @@ def _positive(text: str) -> int:
 def _seconds(text: str) -> int:
     """Parse a duration of at least one second; return it in ns.
 
-    Raises ValueError if the duration is invalid or shorter than a second; shorter ones would cause
-    too many simulated changes.
+    Raises ValueError if the duration is invalid or shorter than a second. Shorter durations would
+    cause too many simulated changes.
     """
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:

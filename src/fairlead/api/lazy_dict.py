@@ -1,8 +1,8 @@
 """LazyDict: a dictionary that can make its values when they are first read.
 
-Some indexes have an entry for each pod of a dump, for example 100,000, and a simulation reads a few
-hundred of these entries. At first, each entry is a *row*: a group of similar objects and a position
-in the group.
+Some indexes have an entry for each pod of a dump, for example 100,000 entries. A simulation reads
+only a few hundred of them. At first, each entry is a *row*: a group of similar objects and a
+position in the group.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
     d["a/web-2"]          make(group, 1) is called, and its result replaces the row
@@ -78,9 +78,8 @@ class LazyDict(dict[str, Value]):
     def samples(self) -> Iterator[Value]:
         """Yield a value for each entry, in order.
 
-        If the entry is still a row, that is, (group, index), the value at index 0 of the group is
-        yielded instead of the value at `index`. Use this method to read fields that all values of a
-        group share.
+        For an entry that is still a row (group, index), the value at index 0 of the group is
+        yielded. Use this method only to read fields that all values of a group share.
         """
         group: Any = None
         sample: Any = None

@@ -777,8 +777,9 @@ class PodFailurePolicy(_View, frozen=True):
 class SuccessPolicyRule(_View, frozen=True):
     """An entry of successPolicy.rules, which is met when enough indexes of a Job have succeeded.
 
-    Of the indexes in `succeeded_indexes` (None: all indexes of the Job), at least `succeeded_count`
-    (None: all of them) must have succeeded.
+    At least `succeeded_count` of the indexes in `succeeded_indexes` must have succeeded. If
+    `succeeded_count` is None, all of these indexes must have succeeded. If `succeeded_indexes` is
+    None, all indexes of the Job are meant.
     """
 
     succeeded_indexes: str | None = None

@@ -1,11 +1,11 @@
 """Resource quantities with upstream's arithmetic: exact decimals, never floats.
 
-A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI (`n u m
-"" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone means exa;
-followed by digits, it is an exponent. Fractions of a nano are rounded away from zero, so that a
-request never becomes 0. Binary quantities are limited to int64; other quantities may have up to
-NANO_MAX nanos. A text that upstream considers canonical keeps its form, including signs, zeros and
-fractions (`+1`, `1.500`, `007`).
+A quantity is a signed number with a suffix. There are three families of suffixes (`Format`):
+decimal SI (`n u m "" k M G T P E`), binary SI (`Ki … Ei`) and decimal exponents (`e3`, `E-2`). `E`
+alone means exa; followed by digits, it is an exponent. Fractions of a nano are rounded away from
+zero, so that a request never becomes 0. Binary quantities are limited to int64; other quantities
+may have up to NANO_MAX nanos. A text that upstream considers canonical keeps its form, including
+signs, zeros and fractions (`+1`, `1.500`, `007`).
 
 Amounts are stored as a whole number of nanos, so sums are exact.
 
@@ -174,10 +174,10 @@ def round_up(nano: int, unit: int) -> int:
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
     """Return the text of `quantity` with a suffix of `family`.
 
-    If `family` is None, the family of `quantity` is used. If `quantity` has this family and was
-    parsed from a text that upstream considers canonical, this text is returned. Otherwise the
-    result is the shortest form that has no fraction. Values that the binary form cannot represent
-    (below 1 Ki, fractions, beyond int64) get the decimal form.
+    If `family` is None, the family of `quantity` is used. The text from which `quantity` was parsed
+    is returned if it has this family and upstream considers it canonical. Otherwise the result is
+    the shortest form that has no fraction. Values that the binary form cannot represent (below 1
+    Ki, fractions, beyond int64) get the decimal form.
     """
     # upstream: quantity.go:CanonicalizeBytes. Upstream drops the suffix of a decimal number beyond
     # exa (E) and of a binary number beyond exbi (Ei), which changes the value. Here the number gets

@@ -53,8 +53,8 @@ _PROVIDER_DOMAINS: Final = frozenset(
 def is_provider_label(key: str) -> bool:
     """Return whether Karpenter, EKS, GKE, AKS or a discovery of features sets the label `key`.
 
-    Such a label states how the machine was created, or what it contains: for example its node pool,
-    whether it is a spot machine, or the model of its GPU.
+    Such a label states how the machine was created, or what it contains. Examples are its node
+    pool, whether it is a spot machine, and the model of its GPU.
     """
     return key.partition("/")[0] in _PROVIDER_DOMAINS
 

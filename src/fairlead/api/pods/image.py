@@ -10,8 +10,8 @@ def normalized_image_name(name: str) -> str:
 
     No registry is added: `nginx` and `docker.io/library/nginx` remain different names.
     """
-    # upstream: plugins/imagelocality/image_locality.go:normalizedImageName. A colon before the
-    # last slash belongs to the registry's port; one after it starts a tag or is in a digest.
+    # upstream: plugins/imagelocality/image_locality.go:normalizedImageName. A colon before the last
+    # slash belongs to the registry's port. A colon after it starts a tag or is in a digest.
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 

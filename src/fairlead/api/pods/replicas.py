@@ -189,8 +189,9 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
     `templates` is empty, or has one item for each pod: the pod's template, or None if the pod has
-    none. Two neighbouring pods with the same template object are replicas if both or neither have a
-    node, and both or neither have a start time. Other neighbouring pods are compared part by part.
+    none. Neighbouring pods with the same template object are replicas if two conditions hold.
+    Either all of them have a node or none has one, and the same holds for the start time. Other
+    neighbouring pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -13,7 +13,7 @@ decoding. To find the places of the strings in the decoded value, the template i
 a marker in each placeholder.
 
 `JsonTemplate.strings` returns None if a placeholder contains a backslash or an unprintable
-character, because the JSON text of such a string may differ from the string's value.
+character. The JSON text of such a string may differ from the string's value.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    Each string that may differ is a placeholder. Placeholders are numbered from 0. `opaque`
-    contains the numbers of the placeholders whose strings cannot be put into a decoded value,
-    because they are keys, or because their JSON text differs from their value. The method `text`
-    needs these strings too.
+    Each string that may differ is a placeholder. Placeholders are numbered from 0. The strings of
+    some placeholders cannot be put into a decoded value: they are keys, or their JSON text differs
+    from their value. `opaque` contains the numbers of these placeholders. The method `text` needs
+    their strings too.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class JsonTemplate:
 
         Returns None if the text of `pieces` differs from the sample in more than string values.
         Also returns None if that text contains the character with which every marker begins (see
-        `marker`), because a string could then be mistaken for a marker.
+        `marker`). In such a text, a string could be mistaken for a marker.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None

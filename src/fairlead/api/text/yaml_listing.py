@@ -211,9 +211,8 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 
     `opened` holds (column, keys read so far) of each open collection, innermost last; a sequence
     has None instead of keys. `at` is the column of the innermost collection, and `keys` are its
-    keys. A line with a dash belongs to the open sequence in the line's column; a line without a
-    dash belongs to the open mapping in the line's column. All collections inside that sequence or
-    mapping end before the line.
+    keys. A line belongs to an open collection in the line's column: with a dash to a sequence,
+    without a dash to a mapping. All collections inside that collection end before the line.
 
     `is_waiting` is True after a line with a key but no value. If the next line is in a deeper
     column, or has a dash in the same column, it begins the value of the key. Otherwise the value is
