@@ -99,9 +99,9 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
     """Yield (expression, error) for items, keys and values whose type differs from the first one.
 
-    In each list, only the first item that differs is reported. In each map, all keys that differ
-    from the first key and all values that differ from the first value are reported. Calls of
-    `format` are not searched, because their arguments may have any types.
+    In each list, only the first item that differs is reported. In each map, all keys and values
+    that differ from the first key or value are reported. Calls of `format` are not searched,
+    because their arguments may have any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """

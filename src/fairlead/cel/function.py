@@ -23,7 +23,7 @@ class Function(Struct, frozen=True):
 
     `implementation` raises ValueError if the result of the call is a CEL error. If `is_metered` is
     set, its first argument is the cost tracker. `cost` takes the arguments without the tracker and
-    returns the cost in units; if `cost` is None, a call costs one unit.
+    returns the cost in units. If `cost` is None, a call costs one unit.
     """
 
     name: str

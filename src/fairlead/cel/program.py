@@ -5,8 +5,8 @@
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
 The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
-Variables have no declared types here. `compiler` checks an expression against the declared types
-before the object that contains the expression is stored.
+Variables have no declared types here. When an object with an expression is about to be stored,
+`compiler` checks the expression against the declared types.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -80,8 +80,8 @@ class Program(Struct, frozen=True):
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # The maximum cost of a call is charged even if the evaluation ended at the recursion
-            # limit or at the limit of the work that upstream's units do not count.
+            # The maximum cost of a call is charged. This also applies if the evaluation ended at
+            # the recursion limit, or at the limit of work that upstream's units do not count.
             run.cost = CALL_COST_MAX
         budget.spend(run.cost)
         return EvaluationResult(value, problem, run.cost)

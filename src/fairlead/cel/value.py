@@ -8,7 +8,7 @@
     quantities, addresses   frozen records of `library`, each with a `type_name`
 
 In Python, True equals 1, and `isinstance` accepts a bool as an int. In CEL, true does not equal 1.
-Code that must distinguish a bool from an int therefore compares `type(value)`.
+Therefore code that must distinguish a bool from an int compares `type(value)`.
 
 upstream: cel-go's common/types
 """
@@ -38,8 +38,8 @@ TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
 def integer_of(text: str) -> int:
     """Return the integer in `text`, which is decimal or, after `0x`, hexadecimal.
 
-    Python refuses to convert very long decimals. So for a decimal with more than 20 significant
-    digits, the result is not its value, but an integer outside of the ranges of CEL's int and uint.
+    Python refuses to convert very long decimals. A decimal with more than 20 significant digits
+    gives some integer outside of the ranges of CEL's int and uint, not its value.
     """
     if "x" in text:
         return int(text, 16)

@@ -1,8 +1,8 @@
 """Checks types: finds the type of each expression, the overloads of each call, and type errors.
 
 A call is well typed if its arguments fit at least one overload of its function. If the type of an
-argument is known only at run time, several overloads may fit. If these overloads have the same
-result type, this is the type of the call; otherwise, the type of the call is dyn.
+argument is known only at run time, several overloads may fit. The type of the call is then their
+common result type, or dyn if their result types differ.
 
 upstream: cel-go's checker/checker.go, errors.go
 """

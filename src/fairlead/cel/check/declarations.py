@@ -3,8 +3,8 @@
     .name: identity(types…) result; identity(types…) result
 
 Each entry declares one function with its overloads. `identity` is upstream's name of an overload,
-such as `add_int64`. A function whose name begins with a dot is called on a value, and the first
-argument type of each overload is the type of this value.
+such as `add_int64`. A function whose name begins with a dot is called on a value. The first
+argument type of each of its overloads is the type of this value.
 
 `?(A)` is an optional value. `$` is an abbreviation of `kubernetes.`, and `%` of
 `kubernetes.authorization.`. The checker and the cost estimate use these overloads; `library`

@@ -50,9 +50,9 @@ class CelType:
     For example, `map(string, int)` has the name `map` and the parameters `string` and `int`.
     `size` is the number of types in a type, including the type itself. Creating a type with a size
     above TYPE_SIZE_MAX raises TypeSizeError. Without this limit, a short expression could have a
-    huge type, because each `.map(x, {x: x})` in a chain about doubles the size.
-    `is_type_parameter` means that any type may replace this type; `is_ground` means that this type
-    contains no type parameters.
+    huge type: each `.map(x, {x: x})` in a chain about doubles the size. `is_type_parameter` means
+    that any type may replace this type. `is_ground` means that this type contains no type
+    parameters.
     """
 
     name: str
@@ -177,7 +177,7 @@ class TypeSubstitution:
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Return whether each of the `given` types fits the `wanted` type at its position.
 
-        If all of them fit, the type parameters in `given` and `wanted` are bound to types.
+        If all of them fit, this method binds the type parameters in `given` and `wanted` to types.
         Otherwise, the bindings stay unchanged.
         """
         self._replaced.clear()
@@ -252,9 +252,9 @@ class TypeSubstitution:
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
-        If `type_` fits and `parameter` is unbound, this method binds `parameter` to `type_`. If
-        `parameter` is already bound, its new type is the more general one of its old type and
-        `type_`. A parameter is never bound to a type that contains it.
+        If `type_` fits, an unbound `parameter` is bound to `type_`. A `parameter` that was already
+        bound gets the more general one of its old type and `type_`. A parameter is never bound to a
+        type that contains it.
         """
         if type_ == parameter:
             return True, True

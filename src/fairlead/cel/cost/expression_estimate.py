@@ -1,7 +1,7 @@
 """Estimates the cost of an expression from the possible sizes of its values.
 
-`SizeOf` returns the size of the value at a path that starts with a variable. For example, the path
-(`self`, `items`, `@items`, `name`) is the name of any item of `self.items`. Worked example:
+`SizeOf` returns the size of the value at a path. A path starts with a variable. For example, the
+path (`self`, `items`, `@items`, `name`) is the name of any item of `self.items`. Worked example:
 `self.names.all(n, n == 'web-1')` with at most 5 names of at most 20 characters.
 
     self.names                    2         a variable and a field

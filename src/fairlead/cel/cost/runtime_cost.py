@@ -13,7 +13,7 @@ the name has eleven characters:
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
 even if they contain lists. The cost of `text.replace("", other)` depends only on the length of
 `text`, even if the result is much longer. `add_work` counts such work separately, in steps of about
-50 nanoseconds, so that no expression within its budget can block the server.
+50 nanoseconds. Therefore no expression within its budget can block the server.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """
@@ -43,8 +43,8 @@ class OutOfBudgetError(Exception):
 class CostBudget:
     """The cost units that a request may still spend on CEL evaluations or on one kind of check.
 
-    A check needs a budget if its cost is a product of several sizes: even if each size is within
-    its own limit, the product can be huge. Each kind of check defines what a unit is.
+    A check needs a budget if its cost is a product of several sizes. The product can be huge
+    although each size is within its own limit. Each kind of check defines what a unit is.
     """
 
     __slots__ = ("left",)
@@ -63,9 +63,8 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation, and the `work` that upstream's units do not count.
 
-    `charge` adds to `cost` and checks the limit. The evaluation of a loop, or of an expression
-    whose cost depends on the sizes of values, must call `charge`. The evaluation of an expression
-    with a fixed cost may add to `cost` directly.
+    `charge` adds to `cost` and checks the limit. Loops, and expressions whose cost depends on the
+    sizes of values, must call `charge`. Expressions with a fixed cost may add to `cost` directly.
     """
 
     __slots__ = ("cost", "limit", "work")

@@ -2,7 +2,7 @@
 
 In upstream's syntax tree, each round of a loop computes the next value of a variable, the
 accumulator. Only macros create loops, so every loop has one of the forms below. Each form is
-evaluated by its own function. The function has no accumulator, but it charges upstream's cost:
+evaluated by its own function, which has no accumulator but charges upstream's cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
@@ -93,7 +93,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
     """Return (condition, list or call) of a loop that adds to its accumulator.
 
-    A round of the loop adds something only if the condition is true; the condition is None if every
+    A round of the loop adds something only if the condition is true. The condition is None if every
     round adds something. The list or call computes what a round adds. It is None for `exists_one`,
     which adds the number 1.
     """

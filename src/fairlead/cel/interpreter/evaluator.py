@@ -2,8 +2,8 @@
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
 the `Run` of one evaluation and adds the cost of its node to `Run.cost`. The closure returns a value
-of the language (`value`), or raises CelError, which is the language's error value. Where the
-language absorbs errors, a closure catches them:
+of the language (`value`), or raises CelError, the language's error value. Where the language
+absorbs errors, a closure catches them:
 
     a && b                   false if either is false, even if the other is an error
     a || b                   true if either is true, even if the other is an error

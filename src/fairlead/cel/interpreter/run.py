@@ -1,7 +1,7 @@
 """The state of one evaluation: its variables and its cost.
 
 A closure of the evaluator takes a `Run`. Loop variables have slots, which are assigned when an
-expression is compiled (`Scope`), so that no names are looked up at run time.
+expression is compiled (`Scope`). Therefore no names are looked up at run time.
 """
 
 from __future__ import annotations

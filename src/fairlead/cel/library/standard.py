@@ -62,7 +62,7 @@ def to_int(value: Any) -> int:
     """Convert a value as CEL's `int(value)` does.
 
     A timestamp becomes seconds since 1970, a duration becomes nanoseconds. Raises ValueError for a
-    text that is not an integer of 64 bits, and CelError for a number that does not fit into 64
+    text that is not an integer of 64 bits. Raises CelError for a number that does not fit into 64
     bits.
     """
     match value:

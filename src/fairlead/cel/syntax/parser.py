@@ -151,7 +151,7 @@ class _Parser:
 
         If it has another kind, a syntax error is reported, and the returned token may be empty or
         of another kind. `also` contains the other kinds that the grammar permits at this position.
-        The caller handles tokens of these kinds before it calls this method, which uses `also` only
+        The caller handles tokens of these kinds before it calls this method. `also` is used only
         for the error message and the recovery. Raises _StopParsingError if parsing cannot continue.
         """
         if self._kind == kind:
@@ -201,8 +201,8 @@ class _Parser:
     def _expr(self, *also: str) -> Node:
         """Parse an expression.
 
-        `also` contains the kinds of tokens that the grammar permits here instead of an expression;
-        they only affect the error message and the recovery.
+        `also` contains the kinds of tokens that the grammar permits here instead of an expression.
+        They only affect the error message and the recovery.
         """
         self._descend()
         node = self._binary(0, also)
