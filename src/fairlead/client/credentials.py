@@ -1,7 +1,7 @@
 """Credentials: the headers and client certificate of a user, renewed when they expire.
 
-An exec plugin may take a minute. So it runs in a thread, before the current credential expires.
-While the plugin runs, requests use the current credential.
+An exec plugin may take a minute. Therefore it runs in a thread, before the current credential
+expires. While the plugin runs, requests use the current credential.
 
 upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go,
 client-go/transport/cert_rotation.go
@@ -29,18 +29,18 @@ TLS_FILE_SECONDS: Final = 60.0
 # read.
 # upstream: client-go/transport/transport.go: cachingCertificateLoader
 FAILED_TLS_SECONDS: Final = 1.0
-# An exec plugin runs again AHEAD_SECONDS_MAX before its credential expires, or when only
-# AHEAD_SHARE of the credential's validity is left, whichever is later.
+# An exec plugin runs again before its credential expires, at the later of two times. One is
+# AHEAD_SECONDS_MAX before the end, the other when AHEAD_SHARE of the validity is left.
 AHEAD_SECONDS_MAX: Final = 90.0
 AHEAD_SHARE: Final = 0.2
-# While its credential is valid, an exec plugin runs at most once in this time, because a run may
-# fail or return the same credential again.
+# While its credential is valid, an exec plugin runs at most once in this time. A run may fail, or
+# return the same credential again.
 EXEC_PAUSE_SECONDS: Final = 10.0
 # If the server refuses a credential, the plugin runs again immediately. If the server refuses the
 # new credential too, the plugin runs again only after this pause. The pause doubles with each
-# refusal, up to EXEC_PAUSE_SECONDS, and is short again if no credential was refused for
-# REFUSALS_END_SECONDS. So a leader keeps its Lease if two of its credentials are refused, for
-# example because the plugin has cached the old one.
+# refusal, up to EXEC_PAUSE_SECONDS. It is short again if no credential was refused for
+# REFUSALS_END_SECONDS. A leader therefore keeps its Lease if two of its credentials are refused,
+# for example because the plugin has cached the old one.
 FIRST_REFUSAL_SECONDS: Final = 1.0
 REFUSALS_END_SECONDS: Final = 60.0
 _LONG_AGO: Final = float("-inf")
@@ -179,13 +179,13 @@ class Credentials:
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
         always read again. If the headers have changed since the request was sent, the credential of
-        the exec plugin is kept. Otherwise the credential is discarded, so that the plugin runs
-        again. Then a pause begins. During the pause, the plugin's new credential is kept even if
-        the server refuses it. The first pause lasts FIRST_REFUSAL_SECONDS. While refusals repeat,
-        each pause is twice as long as the previous one, up to EXEC_PAUSE_SECONDS.
+        the exec plugin is kept. Otherwise it is discarded, so that the plugin runs again. Then a
+        pause begins. During the pause, the plugin's new credential is kept even if the server
+        refuses it. The first pause lasts FIRST_REFUSAL_SECONDS. While refusals repeat, each pause
+        is twice as long as the previous one, up to EXEC_PAUSE_SECONDS.
 
-        Returns False if there are no files with credentials, and either there is no plugin or the
-        pause prevents another run.
+        Returns False if there are no files with credentials and the plugin cannot help: there is no
+        plugin, or the pause prevents another run.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO
@@ -222,9 +222,9 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`.
 
-        The file is read again after TOKEN_FILE_SECONDS, or after a call of `renew`. If it cannot
-        be read or is empty, the token that was read last is returned. If no token was ever read,
-        the result is "" so that the caller uses the token in the configuration. Raises
+        The file is read again after TOKEN_FILE_SECONDS, or after a call of `renew`. If it cannot be
+        read or is empty, the token that was read last is returned. If no token was ever read, the
+        result is "". The caller then uses the token in the configuration. Raises
         ConnectionConfigError if the configuration contains no token either.
         """
         if not self._is_recent(self._file_read_at, TOKEN_FILE_SECONDS):
@@ -256,8 +256,8 @@ class Credentials:
     def _keep(self, credential: Credential) -> Credential:
         """Use `credential` until it expires, but at least for EXEC_PAUSE_SECONDS; return it.
 
-        The minimum is needed because even a new credential seems to have expired if the clock of
-        this machine is wrong.
+        The minimum is needed for machines with a wrong clock, on which even a new credential seems
+        to have expired.
         """
         self._credential, self._headers = credential, None
         self._valid_until = self._renew_at = float("inf")

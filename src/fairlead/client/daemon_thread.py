@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 async def in_daemon_thread(call: Callable[[], Result]) -> Result:
     """Call `call` in a thread that does not keep the process alive, and return its result.
 
-    So the process can end even if `call` never returns, for example because a server does not
-    respond. Raises what `call` raises.
+    The process can end even if `call` never returns, for example because a server does not respond.
+    Raises what `call` raises.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Result] = loop.create_future()

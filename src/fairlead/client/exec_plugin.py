@@ -21,7 +21,7 @@ from fairlead.client.connection import FILE_BYTES_MAX, ExecPlugin
 from fairlead.client.error import ConnectionConfigError
 
 EXEC_SECONDS_MAX: Final = 60
-# How long to wait for the end of the output after the plugin has ended: a process that the plugin
+# How long to wait for the end of the output after the plugin has ended. A process that the plugin
 # leaves behind may keep the output open.
 _OUTPUT_AWAITED_S: Final = 1.0
 _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()

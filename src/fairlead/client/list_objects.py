@@ -15,8 +15,8 @@ from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
-# A page may be empty if all of its objects have been filtered out. A list with more empty pages in
-# a row than this is treated as endless.
+# How many empty pages in a row a list may have; a list with more counts as endless. A page may be
+# empty because all of its objects have been filtered out.
 EMPTY_PAGES_MAX: Final = 100
 _EXPIRED: Final = 410
 _OBJECT_START: Final = ord("{")
@@ -52,10 +52,10 @@ async def list_by_page(
 ) -> list[Kept]:
     """Call `keep` with the items of each page of the collection at `path`; return all results.
 
-    The text of a page is freed before the next page is read, unless `keep` returns items of the
-    page. If the continue token expires, the complete list is read again in one response, as
-    client-go does, and earlier results of `keep` are discarded. Raises RequestError if a request
-    fails, or if the server repeats pages without end.
+    The text of a page is freed before the next page is read. Exception: it is kept if `keep`
+    returns items of the page. If the continue token expires, the complete list is read again in one
+    response, as in client-go. Earlier results of `keep` are then discarded. Raises RequestError if
+    a request fails, or if the server repeats pages without end.
     """
     query = dict(query or {})
     items: list[Kept] = []

@@ -49,8 +49,8 @@ CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
 USER_AGENT: Final = f"fairlead/{__version__}"
-# After a read of fewer than _FEW_LINES lines of a stream, the next read is this much later, so
-# that it returns several lines at once, which costs less CPU time than a read for each line.
+# After a read of fewer than _FEW_LINES lines of a stream, the next read is this much later. It then
+# returns several lines, which costs less CPU time than a read for each line.
 READ_GAP_S: Final = 0.002
 _FEW_LINES: Final = 16
 LINE_BYTES_MAX: Final = 64 << 20
@@ -84,10 +84,10 @@ class ApiRequest(Struct, frozen=True):
 class ApiAnswer(Struct, frozen=True):
     """The response to a request.
 
-    `status` is the HTTP status. It is 0 if no complete response arrived; then `message` says why,
-    and the server may or may not have performed the request. `reason` and `message` come from the
-    Status in the response to a failed request. `retry_after_s` is the number of seconds in the
-    Retry-After header, at most RETRY_SECONDS_MAX; 0 if there is no such number.
+    `status` is the HTTP status. It is 0 if no complete response arrived. Then `message` says why,
+    and the server may have performed the request. `reason` and `message` come from the Status in
+    the response to a failed request. `retry_after_s` is the number of seconds in the Retry-After
+    header, at most RETRY_SECONDS_MAX; 0 if there is no such number.
     """
 
     status: int
@@ -102,8 +102,9 @@ class ApiAnswer(Struct, frozen=True):
         return 200 <= self.status < 300
 
 
-# A function that is called with the response to a request, or with None if the server rejected the
-# credentials and did not perform the request. In this case, `exchange` can send the request again.
+# A function that is called with the response to a request. It is called with None if the server
+# rejected the credentials and did not perform the request. `exchange` can then send the request
+# again.
 OnAnswer = Callable[[ApiAnswer | None], None]
 # A function that is called when a request begins. It returns a function that is called with the
 # response.
@@ -217,8 +218,8 @@ class RestClient:
 
         The status is 0 if the connection fails, or if no response arrives within `seconds_max`.
         The request is repeated in two cases only. After status 401, it is repeated once if the
-        credentials can be renewed. A GET, PUT or DELETE is also repeated if it was sent on an idle
-        connection that is closed before a response begins. Raises ConnectionConfigError if the
+        credentials can be renewed. A GET, PUT or DELETE is also repeated if it used an open
+        connection that was closed before a response began. Raises ConnectionConfigError if the
         credentials or TLS settings cannot be used.
         """
         if self._observe is None:
@@ -247,9 +248,9 @@ class RestClient:
         If the status is 401, `on_answer` is called with None instead. The caller can then send the
         request with `exchange`, which tries to renew the credentials.
 
-        Returns False, and sends nothing, if the request cannot be sent without waiting (for
-        example, because no connection is idle), or if only `exchange` can send it (for example, a
-        GET or PUT). The caller must then call `exchange`.
+        Returns True if the request was sent. Returns False if sending it requires waiting, for
+        example for an idle connection. Also returns False for requests that only `exchange` can
+        send, such as a GET or PUT. After False, the caller must call `exchange`.
 
         Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
@@ -297,8 +298,8 @@ class RestClient:
 
         `headers` is the list that `Credentials.headers` returned; `Credentials.renew` needs it. If
         `seconds_max` is None, the request fails when no byte has arrived for the client's
-        `read_seconds_max` seconds. Raises UnreachableError or TimeoutError if the request fails,
-        and ConnectionConfigError if the credentials or TLS settings cannot be used.
+        `read_seconds_max` seconds. Raises UnreachableError or TimeoutError if the request fails.
+        Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         if not self._credentials.prepare():
             seconds_max = await self._wait(seconds_max)

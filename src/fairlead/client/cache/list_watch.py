@@ -37,7 +37,7 @@ class ListWatch:
 
         `on_updates` receives the changes in each page of a list, and in each part of a watch when
         the part arrives. It receives an empty list before a pause, at the end of a watch, and when
-        a watch has been open for `open_seconds`. At these times, the reflector's state may have
+        a watch has been open for `open_seconds`. In these cases, the reflector's state may have
         changed although no object has changed. `clock` returns the time in ns.
         """
         self._reflector = reflector

@@ -1,7 +1,7 @@
 """ObjectDecoder: decodes pages of lists and lines of watches directly into typed views.
 
-An object that does not match its view is decoded again after its nulls have been removed. If it
-still does not match, or if a quantity does not parse, an UndecodableObject is returned instead.
+An object that does not match its view is decoded again after its nulls have been removed. The
+result is an UndecodableObject if the object still does not match, or if a quantity does not parse.
 """
 
 from __future__ import annotations

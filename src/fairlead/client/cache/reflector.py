@@ -8,15 +8,15 @@ The reflector does no I/O. `next_action` returns the next request, and the calle
 to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the differences to the
 known objects.
 
-Events and lists that are older than the known objects are ignored, so that a lagging server does
-not revert changes. But a list is also older, and correct, if the server was restored from a backup.
-Therefore, after STALE_LISTS_MAX older lists have been ignored, the next list is accepted. After
-OLD_BOOKMARKS_MAX bookmarks in a row that are older than the version of the watch, the resource is
-listed again.
+Events and lists that are older than the known objects are ignored. Otherwise a lagging server would
+revert changes. But a server that was restored from a backup also returns an older list, which is
+correct. Therefore, after STALE_LISTS_MAX older lists have been ignored, the next list is accepted.
+A bookmark may also be older than the version of the watch. After OLD_BOOKMARKS_MAX such bookmarks
+in a row, the resource is listed again.
 
 If the server supports `sendInitialEvents`, a list is streamed as events. If a new version of an
-object cannot be decoded, the last known version is kept until the object is deleted or can be
-decoded again.
+object cannot be decoded, the last known version is kept. It is replaced when the object can be
+decoded again, and removed when the object is deleted.
 
 upstream: client-go/tools/cache/reflector.go
 """
@@ -45,16 +45,16 @@ PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPag
 WATCH_SECONDS: Final = 30
 NOT_SERVED_NS: Final = 120_000_000_000
 FORBIDDEN_NS: Final = 60_000_000_000
-# A list that is older than the known objects is accepted only after this many such lists have been
-# ignored: the server may have been restored from a backup.
+# Lists that are older than the known objects are ignored this many times. Then such a list is
+# accepted, because the server may have been restored from a backup.
 STALE_LISTS_MAX: Final = 5
-# The resource is listed again after this many bookmarks in a row with a version that is older than
-# the version of the watch.
+# The resource is listed again after this many bookmarks in a row are older than the version of the
+# watch.
 OLD_BOOKMARKS_MAX: Final = 2
-# If a watch fails with one of _NO_VERSION after at least this many failures in a row, the resource
-# is listed again. Such a status may mean that the server does not know the version: "Too large
-# resource version" has status 504. The same applies to a watch that fails because of its content,
-# because another watch from the same version would have the same content.
+# The resource is listed again if a watch fails with one of _NO_VERSION after at least this many
+# failures in a row. Such a status may mean that the server does not know the version: "Too large
+# resource version" has status 504. The same applies to a watch that fails because of its content.
+# Another watch from the same version would have the same content.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
@@ -238,8 +238,8 @@ class Reflector:
     def stayed_open(self) -> None:
         """Record that a watch has been open for a while, which shows that the resource is readable.
 
-        The caller does not wait for an event of the watch: if the resource does not change, the
-        first event is a bookmark, which may take a minute.
+        The caller does not wait for an event of the watch. If the resource does not change, the
+        first event is a bookmark, and it may take a minute.
         """
         if self._listed is None:
             self.problem, self.refusal = "", 0
@@ -263,9 +263,9 @@ class Reflector:
     ) -> None:
         """Record that a request failed with HTTP status `code`, and delay the next request.
 
-        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
-        request may fail every time, because the server answered with an event or a page that cannot
-        be used. If `repeats` is set for a page of a list, later pages have half as many objects. If
+        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the server
+        answered with an event or a page that cannot be used: the same request may then fail every
+        time. If `repeats` is set for a page of a list, later pages have half as many objects. If
         the server refused to stream a list, the next request is not delayed.
         """
         was_streaming = self._listed is not None and self._can_stream

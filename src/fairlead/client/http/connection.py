@@ -252,7 +252,7 @@ def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
 
     `encoding` must be gzip, x-gzip, identity or "". The caller has already counted the bytes of
     `body` in `limit`; this function counts the bytes of the result instead. Raises ValueError if
-    `encoding` has another value or `body` is damaged, and TooLongAnswerError if the result is
+    `encoding` has another value or `body` is damaged. Raises TooLongAnswerError if the result is
     longer than `limit` permits.
     """
     if not body or encoding in (b"", b"identity"):

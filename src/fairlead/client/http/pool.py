@@ -3,7 +3,7 @@
 A request uses the idle connection that was used last. If no connection is idle, `send` opens a new
 connection. If the maximum number of requests is in flight, `send` first waits until one of them
 ends. `send` returns the response. `begin` sends a request only if a connection is idle, and passes
-the response to a function, so that no task is needed for each request. As a result, sending a
+the response to a function. It needs no asyncio task for each request. As a result, sending a
 Binding takes less than a third of the CPU time that a general HTTP client needs. The pool does not
 support proxies and streams; RestClient uses HttpSession for them. Redirects are not followed.
 
@@ -55,8 +55,8 @@ class HttpPool:
         A request without a timeout fails if no byte of its response arrives for
         `read_seconds_max` seconds. If the body of a response is longer than the limit that
         `new_limit` returns, the request fails as if the connection had failed. The server's
-        certificate must be valid for `tls_server_name`. If `tls_server_name` is "", the certificate
-        must be valid for the host of `server`.
+        certificate must be valid for `tls_server_name`, or for the host of `server` if
+        `tls_server_name` is "".
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
