@@ -1,7 +1,7 @@
 """CaseKind: a kind of case files, with functions that replay and compare its cases.
 
-To add a kind, write a function that returns Fairlead's decision for the input of a case, and add an
-entry with this function to KINDS.
+To add a kind, write a function that returns Fairlead's decision for the input of a case. Then add
+an entry with this function to KINDS.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int
     """Return the member `name` of `form`, a duration in ms.
 
     Raises KeyError if the member is missing. Raises ValueError if the duration is less than `least`
-    or more than one day, because replaying a longer time would take too long.
+    or more than one day. Replaying a longer time would take too long.
     """
     return _limited(form, name, least, _DAY_MS)
 
@@ -116,8 +116,8 @@ def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """Yield the JSON objects in the lines of a case file, which may be gzipped.
 
     Empty lines are skipped. `fields` contains the names of required members. Raises CaseFileError
-    if the file is not UTF-8 text, if a line is not an object, or if a required member is missing or
-    is not an object. Raises OSError if the file cannot be read.
+    if the file is not UTF-8 text, or if a line is not an object with the required members. Each
+    required member must be an object. Raises OSError if the file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

@@ -67,8 +67,8 @@ def compare_file(
     name of one. A name is looked up in KINDS, whose entries reproduce upstream's defects. If
     `corrected` is set, it is looked up in CORRECTED_KINDS, whose entries use Fairlead's defaults.
 
-    Raises KeyError if the name `kind` is unknown, and OSError or CaseFileError if the file cannot
-    be read or replayed.
+    Raises KeyError if the name `kind` is unknown. Raises OSError or CaseFileError if the file
+    cannot be read or replayed.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
@@ -125,15 +125,15 @@ def run(  # noqa: PLR0913 - a command's options
 ) -> int:
     """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
 
-    Returns 2 if there is no such kind, if a file is missing or is not a case file of this kind, or
-    if there is no case to replay. `only` is a shell pattern of case names, and `shown` the largest
-    number of mismatches to print per file. `say` and `complain` print a line, by default to
-    standard output and to standard error.
+    Returns 2 if the kind is unknown or if there is no case to replay. Also returns 2 if a file is
+    missing or is not a case file of this kind. `only` is a shell pattern of case names, and `shown`
+    the largest number of mismatches to print per file. `say` and `complain` print a line, by
+    default to standard output and to standard error.
 
     The CaseKind `judged_by` replays the cases. If it is None, `defects` selects the entry for
     `kind` that replays them. "upstream" selects the entry in KINDS, which reproduces upstream's
-    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults; the
-    cases that depend on a corrected defect are then listed.
+    defects. "fixed" selects the entry in CORRECTED_KINDS, which uses Fairlead's defaults. The cases
+    that depend on a corrected defect are then listed.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

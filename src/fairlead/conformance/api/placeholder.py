@@ -3,8 +3,8 @@
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. If the name is in `_BOUND`, the placeholder is bound to the first value that a response has in
 its place. Later responses must have the same value wherever the placeholder occurs, and later
-requests are sent with this value. If `exact_version` is set (`PlaceholderValues.matches`), resource
-versions (`rv`) are bound too, and the placeholder with the greater key must have the greater
+requests are sent with this value. Resource versions (`rv`) are bound only if `exact_version` is set
+(`PlaceholderValues.matches`). Then the placeholder with the greater key must have the greater
 version. For all other placeholders, such as times, only the form of the value is compared.
 """
 
@@ -99,9 +99,9 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is already bound to a value that differs from the one in
-        `found`. If `exact_version` is set, two placeholders with the same key must have the same
-        resource version, and the placeholder with the greater key must have the greater version.
-        Otherwise only the form of resource versions is compared.
+        `found`. If `exact_version` is set, resource versions are compared. Placeholders with the
+        same key must have the same version, and a greater key a greater version. Otherwise only the
+        form of resource versions is compared.
         """
         form = _form(recorded)
         if form is None:

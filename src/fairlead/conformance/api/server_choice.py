@@ -33,9 +33,8 @@ _CASES_WITH_CONTROLLERS: Final = (
     "quota.",
     "sched.",
 )
-# The factors by which the recorded delays of the server are multiplied, in the order in which they
-# are tried. In the recordings, controllers had made more or less progress when the next request
-# arrived.
+# The recorded delays of the server are multiplied by these factors, which are tried in this order.
+# In the recordings, controllers had made more or less progress when the next request arrived.
 _SLOWNESS: Final = (1, 3, 10)
 # The cases of each of these themes share one server, except those recorded with controllers.
 _SHARED: Final = ("01-discovery", "03-crud")
@@ -46,8 +45,8 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
     """Yield an ApiCases that replays cases at the URL `server`, or in this process if it is "".
 
     At a URL, cases with kubectl commands are refused. `tokens` is a file in the format of
-    kube-apiserver's `--token-auth-file`. If it is None, the token of each user is the user name
-    followed by `token`. `ca` is a file with the server's CA certificate; None means the CA
+    kube-apiserver's `--token-auth-file`. If `tokens` is None, the token of each user is the user
+    name followed by `token`. `ca` is a file with the server's CA certificate; None means the CA
     certificates of this machine.
 
     If `server` is "", `tokens` and `ca` are ignored. The cases are replayed on servers that are

@@ -3,9 +3,9 @@
 A simple scheduler binds pods. By default, an evicted pod is deleted 3 s after its eviction. If a
 pod is evicted or loses its node, a replacement is created 1 s later, even if the evicted pod still
 exists. Pods of DaemonSets and pods without a controller are not replaced. New machines
-register their Nodes, which become ready later. If several things are due at one instant, the
-autoscaler's background work is performed first, then the cluster's events in the order `_SCRIPT`,
-`_GONE`, `_REPLACEMENT`, `_REMOVAL`, then the autoscaler's loop.
+register their Nodes, which become ready later. Things that are due at one instant are performed in
+this order: the autoscaler's background work, the cluster's events, the autoscaler's loop. The order
+of the cluster's events is `_SCRIPT`, `_GONE`, `_REPLACEMENT`, `_REMOVAL`.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class FleetWorld:
     def __init__(self, case: Json, *, live: bool) -> None:
         """Build the cluster of `case` at t = 0.
 
-        If `live` is False, pods are neither bound nor replaced, new machines do not register, and
-        disruption budgets keep the status that the case states.
+        If `live` is False, pods are neither bound nor replaced, and new machines do not register.
+        Disruption budgets then keep the status that the case states.
         """
         self._live = live
         self.now_ms = 0

@@ -45,8 +45,8 @@ class Scene:
         """Run one disruption loop; return its commands and its effects in the recorded form.
 
         The loop waits before it validates a command. The changes in the case's `during` are applied
-        in the first wait; the field `at` of a change states how many seconds after the start of the
-        wait. Each wait advances `now`.
+        in the first wait. The field `at` of a change is the number of seconds after the start of
+        the wait. Each wait advances `now`.
         """
         started: list[DisruptionCommand] = []
 

@@ -98,8 +98,8 @@ class _Timeline(Scene):
     def step(self, step: Json) -> Json:
         """Advance the clock, apply the changes of `step`, and run its actions.
 
-        Returns the result of each action by name, the last error of a change (`opError`), and the
-        seconds since the start of the timeline (`t`).
+        Returns the result of each action by name. The result also contains the last error of a
+        change (`opError`) and the seconds since the start of the timeline (`t`).
         """
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}
@@ -214,8 +214,8 @@ class _Timeline(Scene):
     def _untaint_others(self) -> None:
         """Remove disruption taints and conditions that are no longer needed.
 
-        A node keeps its taint, and its NodeClaim the condition, if a queued command disrupts the
-        node, or if the node is being removed.
+        A node keeps its taint if a queued command disrupts the node, or if the node is being
+        removed. Its NodeClaim then keeps the condition.
         """
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:

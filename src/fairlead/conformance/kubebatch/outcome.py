@@ -81,7 +81,7 @@ def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
 
     The result is empty if the session does not use this plugin. `released` are the tasks whose
     resources the session released. The member `allocated` of a queue always contains cpu and
-    memory. It contains another resource if one of the queue's tasks requests it, and this task
+    memory. It contains another resource if a task of the queue requests this resource, and the task
     holds resources or is in `released`.
     """
     for plugin in session.tiers.plugins:

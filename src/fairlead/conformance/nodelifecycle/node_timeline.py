@@ -5,8 +5,8 @@ and pods at the end. Writes are compared as a multiset per millisecond. Writes t
 every recorded run are optional. Zone states that are random upstream are not compared.
 
 By default, the replay reproduces upstream's defects. `compare_node_timeline_with_defaults` compares
-a replay without the defects that Fairlead corrects. If this replay differs from the recording but a
-replay with the defects agrees, the result is a remark and not a mismatch.
+a replay without the defects that Fairlead corrects. If only a replay with the defects agrees with
+the recording, the result is a remark and not a mismatch.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ NOT_THE_KUBELETS: Final = "NetworkUnavailable"  # The kubelet does not post this
 class _Kubelet(Struct):
     """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet.
 
-    `form` contains a period and a phase for the lease renewals and for the status updates: they are
-    due at the phase plus multiples of the period. `wants` contains the conditions that the kubelet
-    posts, by condition type.
+    `form` contains a period and a phase for the lease renewals, and the same for the status
+    updates. They are due at the phase plus multiples of the period. `wants` contains the conditions
+    that the kubelet posts, by condition type.
     """
 
     form: Json

@@ -3,11 +3,11 @@
 The scheduler's requests follow the store's rules, after a latency that depends on the kind of
 request. The script and the kubelets write directly, as in the recorder. A pod that is created on a
 node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod that is bound is
-removed after its grace period plus `kubelet_stop_ms`, unless the scenario sets another time.
+removed after its grace period plus `kubelet_stop_ms`. The scenario can set another time.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
-same instant. The order at one instant is: first requests, then the script and the kubelets, and
-last the scheduler's timers, such as the end of a cycle that takes time.
+same instant. At one instant, requests come first, then the script and the kubelets. The scheduler's
+timers come last, such as the end of a cycle that takes time.
 """
 
 from __future__ import annotations
@@ -308,9 +308,9 @@ class TimelineWorld:
 
         If the pod is already terminating and `grace_s` is not 0, nothing happens. The store removes
         the pod now if `grace_s` is 0, or if the pod is not bound or has finished. Otherwise the
-        kubelet removes the pod after `terminate_ms`. If `terminate_ms` is None, the kubelet takes
-        the time that the scenario sets for this pod. If the scenario sets none, it takes the grace
-        period plus `kubelet_stop_ms`.
+        kubelet removes the pod after `terminate_ms`. If `terminate_ms` is None, the time that the
+        scenario sets for this pod applies. If the scenario sets none, the time is the grace period
+        plus `kubelet_stop_ms`.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

@@ -49,13 +49,13 @@ class Agreement(Struct, frozen=True):
     """Compares responses, given the values of placeholders in `bindings`.
 
     If `managed_fields` is set, managed fields are compared. If `versions` is set, the values and
-    the order of resource versions are compared; set it only if no controller writes objects.
-    `holds(name)` returns whether the server can have an object called `name`; if not, this name is
-    ignored in a recorded list of names (`$names`).
+    the order of resource versions are compared. Set `versions` only if no controller writes
+    objects. `holds(name)` returns whether the server can have an object called `name`. All other
+    names are ignored in a recorded list of names (`$names`).
 
-    `mismatch` does not read `encodings` and `structure`, but its callers do. If `encodings` is set,
-    the callers compare content encodings. If `structure` is set, they compare only status classes
-    and kinds; set it if the recording depends on unknown initial objects.
+    `encodings` and `structure` are read by the callers of `mismatch`. If `encodings` is set, the
+    callers compare content encodings. If `structure` is set, they compare only status classes and
+    kinds. Set `structure` if the recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues

@@ -1,8 +1,8 @@
 """Compares the printed output of a command with the recorded output, line by line.
 
-Values that differ from run to run change the widths of columns, so several spaces count as one if
-the recorded output contains placeholders. Lines with generated names may be in a different order,
-because lists are sorted by name and generated names differ from run to run.
+Values that differ from run to run change the widths of columns. Therefore several spaces count as
+one if the recorded output contains placeholders. Lists are sorted by name, so lines with generated
+names may be in a different order.
 """
 
 from __future__ import annotations

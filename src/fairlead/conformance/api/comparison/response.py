@@ -40,10 +40,10 @@ _LISTS: Final = ("items", "rows", "$names")
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch between `answer` and the recorded response of `exchange`.
 
-    Returns None if there is no mismatch, or if the recorded server did not respond or was not ready
-    yet. For a setup step, only its success counts, and it may fail if it failed in the recording or
-    if its object exists already. The path of the mismatch is NOT_SERVED if the tested server does
-    not support protobuf for a request.
+    Returns None if there is no mismatch. Also returns None if the recorded server did not respond
+    or was not ready yet. For a setup step, only its success counts. It may fail if it failed in the
+    recording, or if its object exists already. The path of the mismatch is NOT_SERVED if the tested
+    server does not support protobuf for a request.
 
     Recordings contain placeholders for values that differ from run to run, such as uids. A
     placeholder without a value in `agreement` gets the value in `answer`.
@@ -82,7 +82,7 @@ def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
     """Return the response body `found`, with Tables truncated as they are in the recordings.
 
-    A recorded cluster-wide Table contains only the rows of objects that the case created, and some
+    A recorded cluster-wide Table contains only the rows of objects that the case created. Some
     other recorded Tables contain only their first row.
     """
     is_of_cluster = "/namespaces/" not in exchange.step["request"]["path"]

@@ -27,7 +27,7 @@ class ApiCases(Struct, frozen=True):
     mismatches on the first server are reported.
 
     `run` runs the kubectl command of a line and returns the mismatches. If `run` is None, lines
-    with a kubectl command are refused: they depend on setup commands, whose requests were not
+    with a kubectl command are refused. They depend on setup commands, whose requests were not
     recorded.
     """
 

@@ -133,8 +133,8 @@ class KubectlSession:
         """Return whether to run the command of `line` with the installed kubectl.
 
         If not, the recorded requests of the command are replayed instead. Most commands were
-        recorded with kubectl 1.32. These commands are run with any installed version, because a
-        replay of their recorded requests would not test protobuf bodies.
+        recorded with kubectl 1.32. These commands are run with any installed version: a replay of
+        their recorded requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor

@@ -15,9 +15,9 @@ from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
 # When each part of the session runs, so that a CronJob with the schedule */5 runs between the same
-# commands as in the recording. The CronJob exists from command 160 on; in the recording, it ran for
+# commands as in the recording. The CronJob exists from command 160 on. In the recording, it ran for
 # the first time after command 315. A row is (number of the first command, first minute, last
-# minute), with minutes after the start of the session; None means no limit.
+# minute). Minutes count from the start of the session; None means no limit.
 _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
 # The current namespace of the parts of the session that have one, by the part's first command.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
@@ -70,9 +70,9 @@ def session_start() -> Instant:
     """Return the start time of the session: the beginning of the previous hour.
 
     The session starts on the hour so that a CronJob runs between the same commands in every
-    session. It starts at least an hour before the current time because the session's clock runs
-    faster than the machine's clock. The session's clock must not overtake the machine's clock,
-    with which kubectl computes ages.
+    session. The session's clock runs faster than the machine's clock. It must not overtake the
+    machine's clock, with which kubectl computes ages. Therefore the session starts at least an hour
+    before the current time.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

@@ -35,8 +35,8 @@ class Validators(Struct):
 
         `exchange` is the recording of `request`. A recorded ETag is kept if `remember` has stored
         no ETag for the path. If the recorded status is 304, the stored ETag is sent even if the
-        recorded request has none. If the query contains the hash of an OpenAPI document and the
-        recorded status is 200, the document's hash is read from the server's OpenAPI index.
+        recorded request has none. A query may contain the hash of an OpenAPI document. If the
+        recorded status is 200, the current hash is read from the server's OpenAPI index.
         """
         headers = {
             name: self._tags.get(request.path, value)

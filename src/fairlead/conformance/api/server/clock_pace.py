@@ -31,9 +31,9 @@ PAUSE_AFTER_READ: Final[DurationNs] = seconds(0.25)
 STARTUP_TIME: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# Real times. If a command sends no request for at least WATCH_PAUSE_MIN, it waits for an event of a
-# watch. If two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are
-# computation.
+# Times on the machine's clock. If a command sends no request for at least WATCH_PAUSE_MIN, it waits
+# for an event of a watch. If two of its requests are at least SLEEP_MIN apart, it slept. Shorter
+# pauses are computation.
 WATCH_PAUSE_MIN: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
@@ -55,7 +55,7 @@ class Pace(Struct):
         """Advance `now` by `rest`, the pause before another command starts.
 
         If `rest` exceeds STARTUP_TIME, the start time is rounded up to a multiple of
-        START_INTERVAL, so that a small delay of one command does not shift all later commands.
+        START_INTERVAL. Therefore a small delay of one command does not shift all later commands.
         """
         self._requested_at = None
         start = self.now + rest

@@ -40,8 +40,8 @@ class DelayedQuotas:
     def note(self, change: StoredChange) -> None:
         """Record a client's modification of a ResourceQuota.
 
-        The modification becomes visible after the delay. If a previous modification of the same
-        quota is not visible yet, both become visible when the previous one does.
+        The modification becomes visible after the delay. Exception: if a previous modification of
+        the same quota is not visible yet, both become visible when the previous one does.
         """
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return

@@ -43,8 +43,8 @@ _HOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _AUTHORITY: Final = "authority\n"
 # Changes of these kinds cause no reaction of controllers.
 _IGNORED_KINDS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
-# The recorded delays between a change and the reaction of controllers. _ON_DELETION applies to an
-# object that is being deleted, and _REACTION to other objects of a kind that _REACTIONS lacks.
+# The recorded delays between a change and the reaction of controllers. _ON_DELETION applies to
+# objects that are being deleted. _REACTION applies to the kinds that are not in _REACTIONS.
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
     "Node": seconds(0.0025),
