@@ -13,8 +13,8 @@ A check is a text that one line of the output must contain; " … " in it matche
     then: "Placed pod on node"                 a line after the one of the previous check
     3 times: "Evicting pod"                    exactly three lines contain it
 
-The output consists of what the command prints, its log, its commands to the API server, its
-metrics, and one line for each object at the end, such as `after: Pod default/web {…}`.
+The output consists of what the command prints, its log, its commands to the API server, and its
+metrics. One line for each object at the end follows, such as `after: Pod default/web {…}`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Claim:
 
     The checks in `shows` hold in the example's version, and the checks in `today` hold in 1.36.
     `instead` explains why the document is wrong about its own version, or what Fairlead does
-    differently; "" if the claim holds. `differs` explains what 1.36 does differently, "" if
+    differently; "" if the claim holds. `differs` explains what 1.36 does differently; "" if
     nothing.
     """
 

@@ -247,8 +247,8 @@ def _outages(place: str, outcome: RunOutcome, y: int, height: int) -> list[str]:
 def _labelled(marks: Iterable[Mark], outcome: RunOutcome, bottom: int) -> Iterator[str]:
     """Yield a line and a label for each mark, the last one first.
 
-    A label that would reach the next mark is placed one row above the next label, so that the line
-    of the next mark does not cross it.
+    A label that would reach the next mark is placed one row above the next label. The line of the
+    next mark then does not cross it.
     """
     free, y = float(WIDTH), TOP - 8
     for mark in sorted(marks, key=lambda one: one.at, reverse=True):

@@ -2,16 +2,22 @@
 
     python tools/mutation.py preemption --sample 150 --seed 1
 
-A mutant is a module with one change inside a function: another comparison, boolean operator or
-arithmetic operator, a negated condition, another number or truth value, None instead of the
-returned value, a statement that is left out, `break` instead of `continue`, or the reverse. A
-mutant is killed if a test fails or does not end in time; a mutant whose function no test calls
+A mutant is a module with one change inside a function. The changes are:
+
+- another comparison, boolean operator, arithmetic operator, number or truth value
+- a negated condition
+- None instead of the returned value
+- a statement that is left out
+- `break` instead of `continue`, or the reverse
+
+A mutant is killed if a test fails or does not end in time. A mutant whose function no test calls
 survives. `AREAS` lists the files that are changed, and the tests that run.
 
 First, the tests of the area run once, and a profile function records which test calls which
 function. For each mutant, the process forks. The child process replaces the code of the changed
-function, which is already imported, and runs the tests that call it, the quickest first, up to the
-first failure. The tool prints each surviving mutant, and the number of killed mutants.
+function, which is already imported. Then it runs the tests that call the function, the quickest
+first, up to the first failure. The tool prints each surviving mutant, and the number of killed
+mutants.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ r"""Writes the table of protobuf field numbers, from Kubernetes' published messa
         src/fairlead/apiserver/protobuf/data
 
 SOURCES is a directory with upstream's `generated.proto` files of one version, at any depth. These
-files are in the Go modules k8s.io/api, k8s.io/apimachinery and k8s.io/metrics. The table contains
-the numbers and names of the fields of each type in the schema tables; the schemas contain the types
+files are in the Go modules k8s.io/api, k8s.io/apimachinery and k8s.io/metrics. For each type in the
+schema tables, the table contains the numbers and names of its fields. The schemas contain the types
 of the fields. `protobuf_fields.txt` beside this script contains the fields of messages of other
 modules.
 
@@ -100,8 +100,8 @@ def message_named(definition: str, messages: dict[str, Message]) -> Message | No
 def numbers(named: dict[str, str], message: Message, messages: dict[str, Message]) -> Json:
     """Return {field number: name of the field in JSON} for `message`.
 
-    For a field that is a message whose fields JSON does not nest, the value is such a table
-    instead of a name. `named` maps names in lower case to names in JSON, because some names in
+    The fields of some messages are not nested in JSON. The value for such a message is a table of
+    its fields instead of a name. `named` maps names in lower case to names in JSON. Some names in
     messages differ in case from the names in JSON.
     """
     table: Json = {}

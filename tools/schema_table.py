@@ -2,19 +2,20 @@
 
     python tools/schema_table.py _definitions.json 1.36 SOURCES src/fairlead/apiserver/schema/data
 
-The first argument is the file of definitions of one Kubernetes version, from the package
-kubernetes-validate (`vX.Y.0-local-strict/_definitions.json`), and the second is this version. The
-third argument is a directory with the protobuf messages of that version (see protobuf_table.py),
-from which go_order.py derives the order of fields. In the directory of the last argument, the tool
-writes two files: `<version>.json.gz`, which the server needs for every write, and
-`<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
+The first argument is the file of definitions of one Kubernetes version, and the second is this
+version. The package kubernetes-validate contains the file
+(`vX.Y.0-local-strict/_definitions.json`). The third argument is a directory with the protobuf
+messages of that version (see protobuf_table.py). go_order.py derives the order of fields from them.
+The tool writes two files in the directory of the last argument. The server needs
+`<version>.json.gz` for every write. Only `kubectl explain` reads `<version>-words.json.gz`, which
+contains the descriptions.
 
 Types that a document in `schema/data/openapi` describes are left out.
 
 Two other places contain facts that the published schemas lack. `go_types.py` beside this script
-lists the fields that are pointers in upstream's types, and the fields that are encoded even if they
-are empty. `api/data/facts` contains hand-written rows with the values, defaults and bounds of
-fields (see `api/facts.py`).
+lists pointer fields in upstream's types, and the fields that are encoded even if they are empty.
+`api/data/facts` contains hand-written rows with the values, defaults and bounds of fields (see
+`api/facts.py`).
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ def kinds(definitions: Json) -> dict[str, str]:
 def definition(name: str, body: Json, messages: Messages) -> Json:
     """Return the row of the definition `name` with the schema `body`.
 
-    The row contains the fields in the order of declaration ("f") or the type ("t"), whether
-    server-side apply treats the type as atomic ("a"), and the defaults of list keys ("d").
+    The row contains the fields in the order of declaration ("f") or the type ("t"). It also
+    contains whether server-side apply treats the type as atomic ("a"), and the defaults of list
+    keys ("d").
     """
     short = ".".join(name.split(".")[-2:])
     full = ".".join(name.split(".")[-3:])

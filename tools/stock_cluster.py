@@ -4,10 +4,11 @@
 
 DIRECTORY contains kube-apiserver and, optionally, kube-controller-manager of any version. etcd is
 searched for in DIRECTORY and on the PATH. All servers listen on the loopback address only, and all
-their files are removed at the end. COMMAND (default: the tests of tests/worlds that use a remote
-cluster) gets the path of the administrator's kubeconfig as KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG.
-The tool exits with the exit status of COMMAND. The controller manager runs the controllers that are
-on by default, except node-lifecycle and taint-eviction, because the tests run Fairlead's own.
+their files are removed at the end. COMMAND gets the path of the administrator's kubeconfig as
+KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG. The default is to run the tests of tests/worlds that use a
+remote cluster. The tool exits with the exit status of COMMAND. The controller manager runs the
+controllers that are on by default, except node-lifecycle and taint-eviction, because the tests run
+Fairlead's own.
 
 docs/production.md lists the tested versions and the results.
 """

@@ -3,8 +3,8 @@
     python tools/structure.py            the table
     python tools/structure.py --list     the table, and every finding below it
 
-Only a dependency cycle that contains a sub-package is an error (exit status 1), because the
-packages and modules in the cycle must be read together. The other figures are hints for reviews.
+Only a dependency cycle that contains a sub-package is an error (exit status 1). The packages and
+modules in such a cycle must be read together. The other figures are hints for reviews.
 """
 
 from __future__ import annotations
