@@ -11,9 +11,10 @@ The number of steps at one instant is limited. Otherwise a world that never sett
 that always has work due, would stop the time.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
-controllers may become due, while a long list of commands of one controller is unfinished. So before
-a paused run continues, the controllers learn what has happened, and each controller does one unit
-of its due work. Then the queued commands are reordered: one command of each controller in turn.
+controllers may become due, while a long list of commands of one controller is unfinished.
+Therefore, before a paused run continues, all controllers receive the stimuli so far, and each
+controller does one unit of its due work. Then the queued commands are reordered: one command of
+each controller in turn.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Driver:
 
         When a paused run continues at a later time, it calls `handle_overdue` before it performs
         the remaining commands. The function lets each controller do one unit of its due work. If
-        `handle_overdue` is None, the run simply continues with its remaining work.
+        `handle_overdue` is None, the run continues with its remaining work.
         """
         self.now = now
         self._engine = engine
@@ -125,7 +126,7 @@ class Driver:
     ) -> None:
         """Perform everything that is due at or before `until`, then set the time to `until`.
 
-        The run ends early if `stop_when` returns True after everything has settled, or if
+        The run ends early in two cases: `stop_when` returns True after everything has settled, or
         `pause_when` returns True between two steps. `on_progress` receives the time whenever
         everything has settled. Raises LivelockError.
         """
@@ -156,8 +157,8 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        Call this before `run` if clients also change the world. Otherwise `run` would handle their
-        changes at the time at which the previous run ended.
+        Call this before `run` if clients also change the world. Otherwise `run` would handle the
+        clients' changes at the end time of the previous run.
 
         If work is already due, the time advances by at most `busy_max` ns. This advance lets work
         that is due slightly later begin before all current work is done. Endless work is detected

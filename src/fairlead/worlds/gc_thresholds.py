@@ -1,6 +1,6 @@
 """Thresholds of Python's garbage collector for processes with many long-lived objects.
 
-A cluster of 100,000 pods consists of millions of long-lived objects, and almost none of them are in
+A cluster of 100,000 pods consists of millions of long-lived objects. Almost none of them are in
 reference cycles. With Python's defaults, a search for cycles would start every few hundred
 allocations and take a fifth of the run time.
 """
@@ -11,7 +11,7 @@ import gc
 from typing import Final
 
 # Allocations before a young collection, young collections before a middle one, middle collections
-# before a full one; Python's defaults are 700, 10, 10. A million objects take about 100 MB. Most
+# before a full one. Python's defaults are 700, 10, 10. A million objects take about 100 MB. Most
 # what-ifs keep fewer new objects, so they end without any collection.
 _THRESHOLDS: Final = (1_000_000, 4, 100)
 # A young collection of 200,000 objects takes 0.1 s, in which a server answers no request. A young

@@ -101,10 +101,9 @@ class SchedulerMetrics:
     ) -> None:
         """Records are forwarded to `reporter`; `plugin_times` returns the measured plugin times.
 
-        `scheduler_version` determines the names of the scheduler's metrics, and `node_version`
-        those of the node controllers' metrics. `job_profiles` are the scheduler profiles whose
-        pods the batch scheduler schedules. `meter` measures the real time of the current unit of
-        work.
+        `scheduler_version` determines the names of the scheduler's metrics, `node_version` the
+        names of the node controllers' metrics. `job_profiles` are the scheduler profiles whose pods
+        the batch scheduler schedules. `meter` measures the real time of the current unit of work.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
@@ -241,7 +240,7 @@ class SchedulerMetrics:
         """Return all metrics in the Prometheus text format.
 
         Two additions of the Prometheus library are removed: the creation time of each metric, and
-        the suffix `_total` of counters whose upstream names do not have it.
+        the suffix `_total` of counters without this suffix upstream.
         """
         text = _CREATED.sub(b"", generate_latest(self.registry))
         for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):

@@ -29,7 +29,7 @@ def delete_collection(
 
     Return which objects remain: their number and finalizers, for each kind. An object remains if
     its deletion is refused, or must wait, for example for a finalizer. The result also has the
-    longest grace period of all pods that had not finished before the deletion.
+    longest grace period of the pods that were unfinished before the deletion.
     """
     namespace, grace_period_s = command.namespace, _grace_period_s(store, command.namespace)
     remaining = []

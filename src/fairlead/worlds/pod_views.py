@@ -1,8 +1,8 @@
 """PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
 Most writes change only the status of a pod. Then the new view has the same spec object as the
-previous view, and only the changed parts are decoded. If a controller finds the same spec object in
-both views, it knows that the spec has not changed.
+previous view, and only the changed parts are decoded. A controller that finds the same spec object
+in both views knows that the spec has not changed.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
@@ -10,9 +10,9 @@ both views, it knows that the spec has not changed.
 A binding sets only the node in the spec. Then the spec of the new view is a copy of the previous
 spec with this node, and shares all other parts.
 
-Stored values are never mutated (see `Storage`). So if two stored versions contain the same object
-as a part, this part has not changed. Views do not contain managedFields. So if only managedFields
-change, the new view differs from the previous one only in its resource version.
+Stored values are never mutated (see `Storage`). Therefore a part has not changed if two stored
+versions contain the same object as this part. Views do not contain managedFields. If only
+managedFields change, the new view differs from the previous one only in its resource version.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class PodViews:
     def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
 
-        `decode_whole` decodes every object that is not a pod. It also decodes a pod if there is no
-        earlier view of the pod that can be reused.
+        `decode_whole` decodes every object that is not a pod. It also decodes a pod if no earlier
+        view of the pod can be reused.
         """
         self._decode = decode_whole
         self._newest: LazyDict[Pod] = LazyDict(pod_at)  # by uid

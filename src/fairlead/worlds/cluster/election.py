@@ -93,8 +93,8 @@ class Election:
     def _fail(self, verb: str, answer: ApiAnswer) -> None:
         """Record that an attempt failed.
 
-        The reason is logged only if the previous attempt failed too, because a single failure may
-        be a conflict with another replica.
+        The reason is logged only if the previous attempt failed too. A single failure may be a
+        conflict with another replica.
         """
         self.state.failed()
         before, self._problem = self._problem, f"{self._name} cannot be {verb}: {answer.message}"

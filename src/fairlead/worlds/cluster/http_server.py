@@ -1,10 +1,10 @@
 """HttpServer: probes, metrics, explanations and dashboard links of a running replica.
 
-/healthz, /livez and /readyz need no authentication. The other paths (GET /metrics, single checks
-such as GET /livez/ping, GET /fairlead/explain, POST /fairlead/dashboard) need a bearer token whose
-user has the permission for the method and path. The API server decides whether the user has it
-(TokenReview, then SubjectAccessReview). If the API server does not decide, the answer is 503, and
-the reason is logged.
+/healthz, /livez and /readyz need no authentication. All other paths need a bearer token: GET
+/metrics, single checks such as GET /livez/ping, GET /fairlead/explain, POST /fairlead/dashboard.
+The user of the token must have the permission for the method and path. The API server decides
+whether the user has it (TokenReview, then SubjectAccessReview). If the API server does not decide,
+the answer is 503, and the reason is logged.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """

@@ -8,9 +8,9 @@
     StopIteration.value               # the Performed
 
 The server may have performed a request to which it did not respond. Such a request is sent again
-until the server responds. This does no harm: a patch, deletion or eviction has the same effect
-if it is performed twice. If the server refuses a repeated binding or creation, the object is read
-to find out whether an earlier attempt succeeded. Until the server responds, the pod of a binding
+until the server responds. This does no harm: a patch, deletion or eviction has the same effect if
+it is performed twice. If the server refuses a repeated binding or creation, the object is read. The
+object shows whether an earlier attempt succeeded. Until the server responds, the pod of a binding
 stays assumed on its node.
 
 upstream: client-go/rest/{request,with_retry}.go
@@ -78,9 +78,10 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. For a binding, `node` is set and `version` does not matter: the watch must show that the
-    pod is bound to a node, which may differ from `node`. If `is_deletion` is True, the object must
-    be gone or have a deletion timestamp. If `is_removal` is also True, the object must be gone.
+    exists. For a binding, `node` is set and `version` does not matter. The watch must then show
+    that the pod is bound to any node, even to another one than `node`. If `is_deletion` is True,
+    the object must be gone or have a deletion timestamp. If `is_removal` is also True, the object
+    must be gone.
     """
 
     ref: ObjectRef
@@ -299,8 +300,7 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
 
     The request is not repeated after a status in `final`. After status 500, there are at most
     ERROR_TRIES_MAX tries. A successful response without a JSON object counts as a transient
-    failure: it does not come from an API server, but from a proxy, which may not have passed the
-    request on.
+    failure. It comes from a proxy, which may not have passed the request on to the API server.
     """
     tries = errors = 0
     while True:

@@ -7,8 +7,8 @@ Such lines are also logged if the server cannot be reached or sends invalid resp
 
 While an API server starts, it refuses all watches until it has read the roles. These refusals come
 within a few seconds of each other, and are reported in one line. So the line is logged when no
-further resource has been refused or served again for QUIET_S seconds, but at most WAIT_S_MAX
-seconds after the first of these changes.
+further resource has been refused or served again for QUIET_S seconds. It is logged at most
+WAIT_S_MAX seconds after the first of these changes.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     3. build the engine; run it after each update and each outcome, and at each deadline
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
-The runner reads the machine's clock once, at the start, and adds the elapsed time, so that a change
-of the machine's clock does not make nodes look unresponsive.
+The runner reads the machine's clock once, at the start, and adds the elapsed time. Therefore a
+change of the machine's clock does not make nodes look unresponsive.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ from fairlead.worlds.local.clock import LocalClock
 
 SLICE_S: Final = 0.02
 # Minimum time between two steps of the engine, if updates or responses cause the steps. One step
-# handles all that arrived since the last step, which costs less CPU than a step for each of them.
+# handles all updates and responses since the last step. This costs less CPU time than a step for
+# each of them.
 STEP_GAP_S: Final = 0.002
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
@@ -69,8 +70,8 @@ _RESPONSE_BYTES_MAX: Final = 256 << 20
 def _since_boot() -> int:
     """Return the nanoseconds since the machine was started, including times of suspension.
 
-    Times of suspension count, because a leader that was suspended for longer than its Lease must
-    not act when the machine resumes.
+    Times of suspension count: a leader that was suspended for longer than its Lease must not act
+    when the machine resumes.
     """
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
@@ -90,7 +91,7 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
     for the log of slow cycles. `tracer` makes spans of requests and of the engine's units of work,
-    such as scheduling cycles; it makes no spans of watches and of the lists of nodes for extenders.
+    such as scheduling cycles. It makes no spans of watches, or of the lists of nodes for extenders.
     If some resources become unreadable or readable again, this is logged after `quiet_seconds`
     without a further change. `on_start` is called with the new engine. `on_updates` is called with
     the object changes that every list and watch shows, even before this replica leads.
@@ -424,8 +425,8 @@ class ClusterRunner:
     def _check_room(self) -> None:
         """Report each overcommitted node on which a pod has just been bound or changed.
 
-        A node can become overcommitted if two schedulers bind pods to it at the same moment, or if
-        a binding was in flight when leadership was lost.
+        A node can become overcommitted if two schedulers bind pods to it at the same moment.
+        Another cause is a binding that was in flight when leadership was lost.
         """
         assert self.engine is not None
         assert self._world is not None

@@ -90,8 +90,8 @@ class Sender:
 
         The owner of the sender assigns the attribute `world` before the first command, and may
         assign three functions. The sender calls `on_outcome` when an outcome is ready for the
-        engine, `on_hold` with the latest time until which an outcome is held back, and `on_failure`
-        with an exception that ends the run.
+        engine. It calls `on_hold` with the latest time until which an outcome is held back, and
+        `on_failure` with an exception that ends the run.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None
@@ -267,8 +267,8 @@ class Sender:
     def _event_steps(self, event: EventRequest) -> _Steps:
         """Write an event in at most EVENT_TRIES_MAX tries; drop it if the server refuses it.
 
-        A dropped event is forgotten. So the next event that equals it is written as a new object,
-        not as a patch of an object that the server may not have.
+        A dropped event is forgotten. The next event that equals it is then written as a new object,
+        because the server may have no object to patch.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):

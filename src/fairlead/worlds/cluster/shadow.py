@@ -5,14 +5,13 @@
     any other update        apply the update
 
 A shadow replaces an engine and issues no commands. It makes its decision with the state before the
-update. The other scheduler may have decided with a different state, because bindings may be
-observed in a different order than they were decided. This alone causes some of the reported
-differences.
+update. Bindings may be observed in a different order than they were decided, so the other scheduler
+may have decided with a different state. This alone causes some of the reported differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). Its
 chosen node may be the best node of such a sample, though not the best of all. This is possible if
-at least n - 1 other feasible nodes score no higher than the chosen node. Then the placement is
-reported as `sampled`.
+at least n - 1 other feasible nodes have the same score as the chosen node or a lower one. Then the
+placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ PLACEMENTS: Final = (
 class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
-    `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes,
-    `feasible` the number of feasible nodes. `score` is the total score of `node`, and `best_score`
-    the total score of the best nodes; both are set if `agreement` is LOWER or SAMPLED, otherwise
-    None. `reason` says why the node or the pod is rejected, or is the error of a plugin. `victims`
-    are the pods that the configuration would have preempted.
+    `choices` contains at most CHOICES_MAX of the best nodes. `equals` is the number of best nodes,
+    and `feasible` the number of feasible nodes. `score` is the total score of `node`, and
+    `best_score` the total score of the best nodes. Both are set only if `agreement` is LOWER or
+    SAMPLED. `reason` says why the node or the pod is rejected, or is the error of a plugin.
+    `victims` are the pods that the configuration would have preempted.
     """
 
     at: Instant

@@ -5,8 +5,8 @@
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
 The first stimulus contains all objects. As in every world, the engine receives the effect of a
-command before the outcome. So an outcome is held back until a watch has shown the effect, or until
-HOLD_MAX has passed.
+command before the outcome. Therefore an outcome is held back until a watch has shown the effect, or
+until HOLD_MAX has passed.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class ClusterWorld:
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
         """Queue the outcome of a command, or hold it back until its effect has been seen.
 
-        Returns None if the outcome is queued. If it is held back, returns the time at which it is
-        queued even if its effect has not been seen.
+        Returns None if the outcome is queued. If it is held back, returns the latest time until
+        which it is held back.
         """
         effect = performed.effect
         if effect is None or self._is_seen(effect):

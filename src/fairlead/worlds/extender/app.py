@@ -3,8 +3,8 @@
     POST /filter, /prioritize, /preempt, /bind      with a body of application/json
 
 Other requests are rejected with a 4xx status and a one-line reason, if possible before the body is
-read. The size of a body and the time to receive it are bounded, so that a slow client cannot occupy
-the server.
+read. The size of a body and the time to receive it are bounded. Therefore a slow client cannot
+occupy the server.
 
 A web page in a browser on this machine must not be able to send requests. Browsers send
 application/json to another origin only after a CORS preflight, which fails here. A page that uses

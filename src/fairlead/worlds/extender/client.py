@@ -103,8 +103,9 @@ class HttpExtenders:
     async def _connections(self) -> aiohttp.ClientSession:
         """Return the client session, without connections that the extender has closed.
 
-        The event loop does not run between calls, so aiohttp has not yet noticed connections that
-        were closed since the last call. This method lets the loop run for a few iterations first.
+        The event loop does not run between calls. Therefore aiohttp has not yet noticed connections
+        that were closed since the last call. This method lets the loop run for a few iterations
+        first.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=_JSON)

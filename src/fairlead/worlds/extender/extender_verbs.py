@@ -45,7 +45,7 @@ class ExtenderVerbs:
     """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
     A function takes the body of a request, and returns the body of the response. It raises
-    ProtocolError for a malformed request, and ExtenderBackendError if a plugin fails and the
+    ProtocolError for a malformed request. It raises ExtenderBackendError if a plugin fails and the
     protocol has no field for the failure.
     """
 
@@ -159,8 +159,8 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
     """Return the reason why each node does not fit, by node name.
 
-    If `for_good` is True, the result contains only nodes on which preemption cannot help; if it is
-    False, only nodes on which preemption may help.
+    The result contains only nodes on which preemption cannot help if `for_good` is True. Otherwise
+    it contains only nodes on which preemption may help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

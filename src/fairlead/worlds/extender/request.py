@@ -2,8 +2,8 @@
 
 A command contains only the names of pods and nodes. The world stores the objects as JSON and
 inserts them into the body. An extender with `nodeCacheCapable` receives names instead of Node
-objects, and uids instead of the victims' Pod objects. If an object was deleted after the command
-was issued, the body contains only its name, namespace and uid.
+objects. It receives uids instead of the victims' Pod objects. If an object was deleted after the
+command was issued, the body contains only its name, namespace and uid.
 """
 
 from __future__ import annotations

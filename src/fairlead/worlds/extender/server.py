@@ -1,7 +1,7 @@
 """Serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, in the order in which their bodies are complete, because the
-backend's state must have a single writer.
+Requests are handled one at a time, in the order in which their bodies are complete. This is
+necessary because the backend's state must have a single writer.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def write_backup(
 def restore_backup(source: Path, directory: Path) -> None:
     """Restore the backup in the file `source` to `directory`, which must be absent or empty.
 
-    Raises BackupError if `directory` is not empty or `source` is not a backup, and OSError if a
+    Raises BackupError if `directory` is not empty or `source` is not a backup. Raises OSError if a
     file cannot be read or written.
     """
     if directory.exists() and any(directory.iterdir()):

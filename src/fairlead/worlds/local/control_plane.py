@@ -53,8 +53,8 @@ STOP_DELAY: Final[DurationNs] = seconds(1)
 INPUT_DURATION: Final[DurationNs] = seconds(2)
 # The time that passes at most in one call while work is due. It is longer than the real time of a
 # slice of work and of the requests before the slice. So at normal speed the clock keeps up with
-# real time, and pods start on time while thousands of other pods are still being scheduled. A clock
-# that is set to run faster slows down until these pods are scheduled.
+# real time. Pods then start on time while thousands of other pods are still being scheduled. A
+# clock that is set to run faster slows down until these pods are scheduled.
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
 # Between two starts of a control plane, an owner uses at most 2**32 serial numbers.
 SERIALS_BITS: Final = 32

@@ -4,18 +4,18 @@ The pods of a workload go through the same status writes and bindings. The resul
 (merged status, defaults, managed fields) follows from the old status, the old managed fields, and
 the command. The result of a binding follows from the old status and labels, the status of the
 namespace, and the topology labels of the node. In these inputs, three kinds of strings differ from
-pod to pod: times, IP addresses and uids. Only their equality and their order affect the result. So
-a write is described by a text with markers in place of these strings. Two writes with the same text
-store the same result, except that each result contains the strings of its own pod:
+pod to pod: times, IP addresses and uids. Only their equality and their order affect the result.
+Therefore a write is described by a text with markers in place of these strings. Two writes with the
+same text store the same result, except for the strings of their own pods:
 
     write      {"startTime": "2026-01-01T00:00:09Z", ... "podIP": "10.0.0.7"}
     text       {"startTime": "<marker 0>", ... "podIP": "<marker 2>"}
     strings    2026-01-01T00:00:09Z, 2026-01-01T00:00:12Z, 10.0.0.7
 
 Markers are numbered: first the times in ascending order, then the IP addresses in ascending order,
-then the uid. So two texts are equal only if equal strings are at the same places and the order of
-the strings is the same. A time or IP address is replaced only if it is a whole JSON string, or the
-key of an address in managed fields.
+then the uid. Therefore two texts are equal only if equal strings are at the same places and the
+order of the strings is the same. A time or IP address is replaced only if it is a whole JSON
+string, or the key of an address in managed fields.
 
 Before a kubelet's status write is stored, details such as IP addresses are added to it. Such a
 write also has a second description, which contains the inputs of these details (`ReportInputs`) in
@@ -98,9 +98,9 @@ class _Template(Struct, frozen=True):
 
     The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
     places. Parts that the write does not change are null. `fields` has an item for each entry of
-    managedFields: the entry's set of fields, which all pods share, or None if the set contains
-    markers and is part of the text. `keys` are the names of the members of metadata and of spec, in
-    order.
+    managedFields. The item is the entry's set of fields, which all pods share. It is None if the
+    set contains markers and is part of the text. `keys` are the names of the members of metadata
+    and of spec, in order.
     """
 
     text: bytes
@@ -112,8 +112,8 @@ class _Template(Struct, frozen=True):
 class PodWriteCopies:
     """Stores a status write or binding of a pod as a copy of the same write to an earlier pod.
 
-    A copied write calls no admission webhooks or policies, so the caller must not use this class
-    while the store contains any.
+    A copied write calls no admission webhooks or policies. Use this class only while the store
+    contains none.
     """
 
     def __init__(self, store: Store) -> None:

@@ -246,8 +246,9 @@ def _outcome_of(issued: IssuedCommand, outcome: Outcome) -> Outcome:
 
 # --- endpoints of the API server -----------------------------------------------------------------
 
-# A local API server may listen on a loopback address, which validation refuses in Endpoints and
-# EndpointSlices, because clients must not direct a Service to the server's own machine.
+# A local API server may listen on a loopback address. Validation refuses such an address in
+# Endpoints and EndpointSlices, because clients must not direct a Service to the server's own
+# machine.
 
 ENDPOINTS: Final = kind_of({"apiVersion": "v1", "kind": "Endpoints"})
 ENDPOINT_SLICE: Final = kind_of({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice"})

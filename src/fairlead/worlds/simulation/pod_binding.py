@@ -1,7 +1,7 @@
 """PodBindings: bindings that change a pod's view immediately and its JSON value later.
 
 Admission runs as for the store's binding. The store performs a binding that it would refuse, and a
-binding that admission changes; see `ViewedPods` for other bindings that it performs.
+binding that admission changes. `ViewedPods.find` lists other bindings that the store performs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """PodDeletions: graceful deletions that change a pod's view immediately and its JSON value later.
 
-Performs the two steps in which most pods are deleted: a request marks a running pod, and when the
-pod has stopped, its kubelet removes it with a grace period of 0. Admission does not run, because no
-admission plugin of a simulation handles the deletion of a pod. The store performs all other
-deletions: of pods without a node, of finished pods, of pods with finalizers, and those that remove
-a pod that is not terminating; see also `ViewedPods`.
+Most pods are deleted in two steps, which this module performs. A request marks a running pod. When
+the pod has stopped, its kubelet removes it with a grace period of 0. Admission does not run,
+because no admission plugin of a simulation handles the deletion of a pod. The store performs all
+other deletions. Examples are deletions of pods without a node, of finished pods, and of pods with
+finalizers. Another example is a deletion with a grace period of 0 of a pod that is not terminating.
+`ViewedPods.find` lists further cases.
 """
 
 from __future__ import annotations

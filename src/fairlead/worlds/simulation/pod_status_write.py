@@ -2,8 +2,8 @@
 
 A write that only changes conditions, container statuses, the phase and the start time makes a new
 view from the previous view (see `ViewedPods`). The store performs all other writes. It also
-performs such a write if the write could fail or change nothing, or if a written condition has a
-heartbeat time, which views lack.
+performs writes that could fail or change nothing, and writes of conditions with a heartbeat time.
+Views have no heartbeat times.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def _is_certain(fields: Mapping[str, Any]) -> bool:
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """Return whether the stimulus ReadinessChanged can report the effect of `command`.
 
-    `command` must be one that PodStatusWrites has performed. The result is True if `pod` is bound,
-    has not ended and is not terminating, and `command` changes no conditions except Ready and
-    ContainersReady. Changes of container statuses are allowed, because simulated kubelets write
-    them only after restarts, and ReadinessChanged also reports restarts.
+    `command` must be one that PodStatusWrites has performed. The result is True if two conditions
+    hold. `pod` is bound, and neither ended nor terminating. `command` changes no conditions except
+    Ready and ContainersReady. Changes of container statuses are allowed. Simulated kubelets write
+    them only after restarts, which ReadinessChanged also reports.
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False

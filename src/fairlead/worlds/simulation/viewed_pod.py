@@ -1,9 +1,9 @@
 """ViewedPods: changes pods' views immediately, and their JSON values when something reads them.
 
-When a zone fails, tens of thousands of pods become unready; some are evicted and replaced, the
+When a zone fails, tens of thousands of pods become unready. Some are evicted and replaced; the
 others restart and become ready again. Controllers read the views of these pods, but hardly anything
-reads their JSON values. So for the frequent writes to pods, a new view is made from the previous
-view, and a PatchedPod without a JSON value is stored:
+reads their JSON values. Therefore a frequent write makes the new view from the previous view, and
+stores a PatchedPod without a JSON value:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
     view     v7 (M, S, A)               v8 (M', S, A')
@@ -84,9 +84,13 @@ class ViewedPods:
     def find(self, target: ObjectRef) -> PatchedPod | None:
         """Return the pod `target` as it is stored, with the writes since its value was made.
 
-        Returns None if the store must perform a write to `target`: if the pod does not exist, if it
-        is not certain that its newest view shows the stored version, if a quota counts the pod, if
-        the pod is stored as JSON without a status, or if there are too many writes to keep.
+        Returns None if the store must perform a write to `target`. The cases are:
+
+        - The pod does not exist.
+        - Its newest view may differ from the stored version.
+        - A quota counts the pod.
+        - The pod is stored as JSON without a status.
+        - There are too many writes to keep.
         """
         if self._quotas.are_counted(target.namespace):
             return None

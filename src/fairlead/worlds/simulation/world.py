@@ -1,10 +1,9 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-Three kinds of events change the store: commands that are performed immediately, commands that are
-performed later because they have a `Latency`, and entries of the script (`at`). Events happen one
-at a time. After each event, the engine first receives the net changes to the store and then, if the
-event was a command, the outcome of the command. So the engine knows the effects of a command before
-it learns that the command succeeded.
+Commands change the store, immediately or after their `Latency`, and so do entries of the script
+(`at`). These events happen one at a time. After each event, the engine receives the net changes to
+the store. After a command, it then receives the outcome. Therefore the engine knows the effects of
+a command before it learns that the command succeeded.
 
 Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
 pods calls an API server, but a simulation has none. If an extender reports that it has bound the
@@ -122,10 +121,10 @@ class SimulatedWorld:
     ) -> None:
         """Create an empty world at `start`.
 
-        `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
+        `seed` determines the ids of new objects. `events_max` limits `events`; None means no limit.
         `command_log` receives the line of each command when it is issued. If `preemption_policies`
-        is False, new pods get no preemptionPolicy. If `group_priorities` is True, PodGroups get
-        the priority of their PriorityClass.
+        is False, new pods get no preemptionPolicy. If `group_priorities` is True, PodGroups get the
+        priority of their PriorityClass.
         """
         self._ids = ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
@@ -351,7 +350,7 @@ def command_line(command: Command, now: Instant) -> str:
         {"t_ns":1767225600000000000,"command":"Bind","pod":{…},"node":"node-1"}
 
     Members are in the order of the command's fields. In free-form JSON (a patch, a manifest) they
-    are sorted. So equal commands give equal lines, and the logs of two runs can be compared.
+    are sorted. Equal commands therefore give equal lines, and the logs of two runs can be compared.
     """
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

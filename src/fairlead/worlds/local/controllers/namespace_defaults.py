@@ -1,7 +1,8 @@
 """NamespaceDefaults: creates the objects that every namespace has.
 
 A namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. If one of them
-is deleted, it is recreated, unless a quota forbids it or the namespace is terminating.
+is deleted, it is recreated. It is not recreated if a quota forbids it or if the namespace is
+terminating.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher
@@ -51,8 +52,8 @@ class NamespaceDefaults(ReactiveController):
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Create the missing default objects of the namespaces that changed.
 
-        A deleted default object counts as a change of its namespace, and so does a changed
-        ResourceQuota, which may have prevented the creation.
+        A deleted default object counts as a change of its namespace. So does a changed
+        ResourceQuota, because the old quota may have prevented the creation.
         """
         names: dict[str, None] = {}
         for one, is_deleted in changed:

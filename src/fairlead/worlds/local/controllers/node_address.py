@@ -2,9 +2,9 @@
 
 In a real cluster, the kubelet reports the addresses, and the controller manager assigns the range.
 Without an address, pods with hostNetwork on these nodes would have no IP, and Services would lack
-them as endpoints. Only nodes that Fairlead simulates get addresses, because another program may set
-the addresses of all other nodes. A node without status.nodeInfo was created by a client. Its
-simulated kubelet reports this field and sets its usual labels, so that node selectors such as
+them as endpoints. Only nodes that Fairlead simulates get addresses. Other programs may set the
+addresses of all other nodes. A node without status.nodeInfo was created by a client. Its simulated
+kubelet reports this field and sets its usual labels, so that node selectors such as
 `kubernetes.io/os: linux` match.
 
 upstream: pkg/controller/nodeipam/ipam/range_allocator.go:allocateOrOccupyCIDR,
@@ -129,7 +129,8 @@ class NodeAddresses(ReactiveController):
         """Return the lowest number that is free for a new node; None if all are in use.
 
         The pod range and the address of a node follow from its number. A number is in use if it is
-        assigned to a node, or if a node has the pod range or the address that follows from it.
+        assigned to a node. It is also in use if a node has the pod range or the address that
+        follows from it.
         """
         taken = {text for both in self._known.values() for text in both}
         assigned = set(self._numbers.values())

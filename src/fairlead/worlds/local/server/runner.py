@@ -2,7 +2,7 @@
 
 The engine runs after a request has changed objects, and when work is due. Its work is split into
 slices, so that requests are answered between slices. The loop runs several iterations before each
-slice, because a request needs several (reading, handling, answering, watch events). While the disk
+slice, because a request needs several: reading, handling, answering, watch events. While the disk
 is full, the control plane is paused. A clock that runs faster than real time waits for work that is
 late.
 """
@@ -115,7 +115,7 @@ class Runner:
         """Run the control plane up to the cluster's time `until`, or for one slice of real time.
 
         Returns the cluster's time that was reached. If `waits` is True, the slice also ends as soon
-        as a command waits for a webhook, so that the cluster's time does not pass during the call.
+        as a command waits for a webhook. The cluster's time then does not pass during the call.
         Raises ApiError if the disk is full.
         """
         if not self._has_room():
