@@ -38,7 +38,7 @@ class ReinvocationContext(Struct):
     All mutating plugins run once (`round` 0). If a webhook or policy changed the object,
     `is_requested` is set and a second round (`round` 1) follows. In the second round, all built-in
     plugins run again. A webhook or policy runs again only if its reinvocationPolicy is IfNeeded and
-    the object has changed since the webhook or policy ran.
+    the object has changed since its first run.
 
     `previously_invoked` contains the keys of the webhooks and policies that have run and whose
     reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies that run in
@@ -139,8 +139,8 @@ class AdmissionPlugin(Protocol):
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
         For DELETE, the returned object is ignored. The operation LOAD stores an object of a
-        snapshot. For LOAD, the returned object is ignored unless it is a pod, and `storage`
-        contains all objects of the snapshot except the pods. A plugin that calls webhooks returns a
+        snapshot. For LOAD, `storage` contains all objects of the snapshot except the pods. The
+        returned object is ignored if it is not a pod. A plugin that calls webhooks returns a
         generator, and the generator returns the object.
         """
         ...

@@ -1,9 +1,9 @@
 """ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
 
 A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
-plugins of its server added: containers, resources, tolerations, nodeSelector entries and other
-fields that the template of the pod's workload lacks. A new pod of the workload gets these additions
-too, except for fields that its own template sets.
+plugins of its server added. The additions are containers, resources, tolerations, nodeSelector
+entries and other fields that the template of the pod's workload lacks. A new pod of the workload
+gets these additions too, except for fields that its own template sets.
 
     template       containers: app                 (requests cpu 300m)
     snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
@@ -16,9 +16,9 @@ gets the added nodeSelector entries that all bound pods share, except for a host
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
 ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
-is treated like a Deployment. The amounts of a pod that was resized in place are ignored, unless
-VerticalPodAutoscaler resized it: the webhook of VerticalPodAutoscaler sets the same amounts in new
-pods.
+is treated like a Deployment. The amounts of a pod that was resized in place are ignored. Exception:
+the amounts are used if VerticalPodAutoscaler resized the pod, because its webhook sets the same
+amounts in new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -176,9 +176,9 @@ def _controller(obj: Json) -> Json:
 def _is_of_template(pod: Pod, owner: _Owner) -> bool:
     """Return whether `pod` was created from the current template of `owner`; False if unknown.
 
-    For a DaemonSet, the answer is unknown if some of its pods are out of date. If the owner is
-    neither a StatefulSet nor a DaemonSet, the result is True without a check, because the templates
-    of other kinds rarely change after the first pod.
+    For a DaemonSet, the answer is unknown if some of its pods are out of date. For all owners
+    except StatefulSets and DaemonSets, the result is True without a check. The templates of other
+    kinds rarely change after the first pod.
     """
     match owner:
         case StatefulSet():

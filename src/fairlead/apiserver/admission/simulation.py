@@ -3,19 +3,19 @@
 A simulation runs only some of a server's plugins. Webhooks are not called; `Unchecked` counts the
 calls that a server would make. `ObservedMutations` gives new pods what the real server's admission
 added to the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
-looks up such a kind runs if the snapshot lists the kind; otherwise, it is skipped:
+looks up such a kind is skipped if the snapshot does not list the kind:
 
     Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
                    every server creates, such as `kube-node-lease`, count as existing too
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-NamespaceLifecycle is not skipped: if the snapshot does not list Namespace, this plugin accepts
-missing namespaces.
+NamespaceLifecycle is not skipped. It accepts missing namespaces if the snapshot does not list
+Namespace.
 
 Most plugins run only for requests, because a real server has already admitted the objects of a
-snapshot. The plugins of `minimal_admission` also run for these objects, because a snapshot can
-contain incomplete pods that were written by hand. `NOT_SIMULATED` names the server's plugins that a
+snapshot. The plugins of `minimal_admission` also run for these objects: a snapshot can contain
+incomplete pods that were written by hand. `NOT_SIMULATED` names the server's plugins that a
 simulation leaves out.
 """
 
@@ -164,7 +164,7 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists `kind`, the kind of the objects that `plugin` looks up.
 
-    If the snapshot does not list the kind, the plugin `otherwise` runs; if `otherwise` is None, the
+    If the snapshot does not list the kind, the plugin `otherwise` runs. If `otherwise` is None, the
     object is admitted. If `kind` is not Namespace, the plugins run only for new pods. If a new pod
     needs the lookup, but the store contains no object of `kind`, the name of `plugin` is added to
     `unchecked`.

@@ -38,13 +38,13 @@ class Write(Struct, frozen=True, kw_only=True):
 
     If `dry_run` is True, the object is not stored. `track(old, new)` returns `new` with its managed
     fields set. `manager` identifies the field manager and its operation; None if they are unknown.
-    Equal objects that are created with the same `manager` get the same managed fields, except for
-    the times. `user` is None for the server itself. `warn` receives warnings for the client.
-    `annotate` receives keys and values for the audit log. `options` are the request's options as
-    the client sent them. `rights` checks further permissions of the user; it is None if the user
-    has all permissions. `view` converts an object to the subresource's kind, such as Scale.
-    `conversions` is set if the objects of the write are custom resources in the version of the
-    request, and None if the objects have the version in which they are stored.
+    If equal objects are created with the same `manager`, their managed fields differ only in the
+    times. `user` is None for the server itself. `warn` receives warnings for the client. `annotate`
+    receives keys and values for the audit log. `options` are the request's options as the client
+    sent them. `rights` checks further permissions of the user; it is None if the user has all
+    permissions. `view` converts an object to the subresource's kind, such as Scale. `conversions`
+    is set if the objects of the write are custom resources in the version of the request. It is
+    None if the objects have the version in which they are stored.
     """
 
     dry_run: bool = False

@@ -105,7 +105,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
         """Return `obj` as it is stored: with defaults and without unknown fields.
 
-        `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata, and
+        `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata. Raises
         ApiError 413 if the defaults are too large.
         """
         path = FieldLocation(FieldLocation(), "metadata")

@@ -7,9 +7,9 @@ Each value in the headers (user, groups, uid, extra) needs its own permission. T
     impersonate:arbitrary-node    impersonate a node, without groups, uid or extra
     impersonate                   impersonate anyone (legacy)
 
-With one of the first three verbs, the user also needs a permission to impersonate in requests of
-this type, such as `impersonate-on:user-info:list` for a list. The legacy verb, which is tried last,
-needs no second permission.
+With one of the first three verbs, the user also needs a second permission for requests of this
+type. An example is `impersonate-on:user-info:list` for a list. The legacy verb, which is tried
+last, needs no second permission.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
@@ -57,7 +57,8 @@ def impersonated(
 ) -> User:
     """Return the user that a request impersonates; without Impersonate-* headers, its own user.
 
-    Raises ApiError 403 if a permission is missing, and 400 for headers without a user name.
+    Raises ApiError 403 if a permission is missing. Raises ApiError 400 for headers without a user
+    name.
     """
     name = headers.get(USER, "")
     if not name:

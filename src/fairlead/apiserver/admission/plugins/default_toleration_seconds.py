@@ -2,7 +2,7 @@
 
 The plugin adds tolerations of 300 seconds for the NoExecute taints `not-ready` and `unreachable`.
 For a taint that a pod already tolerates, nothing is added. Pods of a snapshot get the default
-tolerations too: a real server would have added them, so a pod without them was written by hand.
+tolerations too. A real server would have added them, so a pod without them was written by hand.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """

@@ -1,7 +1,7 @@
 """DisabledFields: removes the fields of disabled features from new and updated objects.
 
 An update keeps a disabled field that the stored object already has. Upstream drops disabled fields
-in its strategies. Fairlead drops them in this plugin, which a simulation does not run: a simulation
+in its strategies. Fairlead drops them in this plugin. A simulation does not run this plugin, so it
 keeps every field of its input.
 
 upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:

@@ -39,8 +39,8 @@ class NamespaceLifecycle:
         """Refuse objects in a missing namespace, and new objects in a terminating namespace.
 
         Also refuses to delete a namespace in `IMMORTAL_NAMESPACES`. All other deletions and all
-        LocalSubjectAccessReviews are admitted. Raises ApiError 404 if the namespace is missing, and
-        ApiError 403 for any other refusal.
+        LocalSubjectAccessReviews are admitted. Raises ApiError 404 if the namespace is missing.
+        Raises ApiError 403 for any other refusal.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}

@@ -1,7 +1,7 @@
 """PodResizeValidator: refuses resizes that a pod's node can never satisfy.
 
 A resize is refused if the new requests exceed the node's allocatable amounts, or if the node does
-not run Linux. The other pods on the node do not count here: the kubelet checks whether the resized
+not run Linux. The other pods on the node do not count here. The kubelet checks whether the resized
 pod fits beside them.
 
 upstream: plugin/pkg/admission/podresize/admission.go

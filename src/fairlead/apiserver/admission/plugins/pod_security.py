@@ -55,8 +55,8 @@ class PodSecurity:
         """Refuse pods that violate the `enforce` level; warn about objects that violate `warn`.
 
         When a namespace gets a new `enforce` level, also warn about existing pods that violate it.
-        Raises ApiError 403 if the pod is refused, and 422 if a Namespace has an invalid level or
-        version label.
+        Raises ApiError 403 if the pod is refused. Raises ApiError 422 if a Namespace has an invalid
+        level or version label.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):

@@ -1,8 +1,9 @@
 """ServiceAccount: sets the pod's service account and mounts its token.
 
-A pod that names no account gets the account `default`. Unless the pod or the account opts out, the
-plugin adds a projected volume with the token, the CA certificate and the namespace, and mounts it
-into all containers. A pod without imagePullSecrets gets the imagePullSecrets of its account.
+A pod that names no account gets the account `default`. The plugin adds a projected volume with the
+token, the CA certificate and the namespace, and mounts it into all containers. It does not add the
+volume if automountServiceAccountToken is false. The pod's value of this field takes precedence over
+the account's. A pod without imagePullSecrets gets the imagePullSecrets of its account.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames
@@ -49,8 +50,8 @@ class ServiceAccount(Struct, frozen=True):
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod gets its account and token volume.
 
-        Raises ApiError 403 if the account does not exist or does not allow a secret of the pod, or
-        if a mirror pod uses an account, a secret or an account's token.
+        Raises ApiError 403 if the account does not exist or does not allow a secret of the pod.
+        Also raises ApiError 403 if a mirror pod uses an account, a secret or an account's token.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:

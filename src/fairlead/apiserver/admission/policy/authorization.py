@@ -1,6 +1,6 @@
 """Requires that the authors of policies can read the parameters that their policies use.
 
-Expressions read parameters and can quote them in messages. So the author of a policy with a
+Expressions read parameters and can quote them in messages. Therefore the author of a policy with a
 paramKind must be able to get all objects of that kind. The author of a binding must be able to get
 the objects that its paramRef selects.
 

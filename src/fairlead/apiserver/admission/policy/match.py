@@ -59,8 +59,8 @@ def policy_matches(
 ) -> Iterator[PolicyMatch]:
     """Yield a match for each binding that applies to the request and whose policy applies too.
 
-    The matches are sorted by the name of the policy. If the server does not know the paramKind of
-    a policy that has bindings, the policy has one match, whose `binding` is None.
+    The matches are sorted by the name of the policy. A policy with bindings and an unknown
+    paramKind has one match, whose `binding` is None.
     """
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
@@ -121,8 +121,8 @@ def _matched_kind(
 ) -> Kind | None:
     """Return the kind that the rules in `resources` match; without rules, the request's kind.
 
-    Return None if the selectors do not match the request, if there are rules and none of them
-    matches, or if a rule in excludeResourceRules matches.
+    Return None if the selectors do not match the request, or if a rule in excludeResourceRules
+    matches. Also return None if there are rules and none of them matches.
     """
     if not matches_selectors(resources, attributes, storage):
         return None

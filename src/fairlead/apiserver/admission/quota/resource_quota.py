@@ -1,6 +1,6 @@
 """ResourceQuota: refuses requests that exceed a quota; adds admitted requests to the usage.
 
-The plugin enforces the limits in a quota's status: the quota limits nothing until the quota
+The plugin enforces the limits in a quota's status. A quota limits nothing until the quota
 controller has set `status.hard`. An admitted request is added to `status.used` immediately, so the
 next request is checked against the higher usage. Only the quota controller lowers `status.used`.
 
@@ -44,7 +44,7 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     contains one of the texts in `contains`.
 
     `scopes` are requirements as in the scopeSelector of a quota. They limit an object that matches
-    all of them: for each of `scopes`, a quota that applies to the object must have the same scope.
+    all of them. For each of `scopes`, a quota that applies to the object must have the same scope.
     """
 
     resource: str

@@ -70,9 +70,9 @@ def is_terminal(pod: Json) -> bool:
 def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
-    The time is the pod's deletionTimestamp plus its grace period. A pod that still exists then is
-    probably on a lost node, and must not prevent the creation of its replacement. Return None for
-    all objects except terminating pods.
+    Return None for all objects except terminating pods. The time is the pod's deletionTimestamp
+    plus its grace period. A pod that still exists then is probably on a lost node. It must not
+    prevent the creation of its replacement.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]

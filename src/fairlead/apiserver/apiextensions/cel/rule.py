@@ -127,7 +127,7 @@ class _RuledValue(Struct, frozen=True):
         """Return the result of an expression of `rule`.
 
         If `rule` sets optionalOldSelf, `oldSelf` is an optional value. Raises RuleError if the
-        expression does not compile, and OutOfBudgetError if its cost exceeds `budget`.
+        expression does not compile. Raises OutOfBudgetError if its cost exceeds `budget`.
         """
         before = self.old_cel_value
         if rule.get("optionalOldSelf"):

@@ -1,7 +1,7 @@
 """Conversions: the conversions that one request needs.
 
 Some computations need an object in several versions, for example because managedFields have
-entries in several versions. They are ordinary functions, which cannot wait for a webhook. So
+entries in several versions. They are ordinary functions, which cannot wait for a webhook. Therefore
 `run` restarts such a function whenever it needs a new conversion:
 
     compute() --> in_version: not known --> webhook --> compute() again --> in_version: known
@@ -83,8 +83,8 @@ class Conversions:
         """Return the result of `compute`, which may call `in_version`.
 
         `compute` may run several times, so it must have no side effects. Raises
-        ConversionFailedError if `compute` needs too many conversions, or if one of them fails and
-        `compute` does not catch the error.
+        ConversionFailedError if `compute` needs too many conversions, or if it does not catch the
+        error of a failed conversion.
         """
         for _ in range(CONVERSIONS_MAX):
             try:

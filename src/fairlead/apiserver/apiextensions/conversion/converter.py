@@ -1,7 +1,7 @@
 """Converts custom resources to another version, by the strategy in spec.conversion.
 
 The strategy `None` changes only the apiVersion. With the strategy `Webhook`, the webhook converts
-the objects: a call converts as many objects as a ConversionReview of BATCH_BYTES can contain.
+the objects. A call converts as many objects as a ConversionReview of BATCH_BYTES can contain.
 Objects that already have the wanted version are not converted.
 
 upstream: apiextensions-apiserver/pkg/apiserver/conversion/{converter,webhook_converter}.go,
@@ -53,8 +53,8 @@ _version_of: Final = msgspec.json.Decoder(type=_Versioned).decode
 def calls_webhook(kind: Kind, stored: StoredObject) -> bool:
     """Return whether a webhook must convert `stored`, an object in storage, for clients of `kind`.
 
-    The version in which an object is stored can differ from the storage version of its definition,
-    which may have changed since the object was written.
+    The version of a stored object can differ from the storage version of its definition. The
+    storage version may have changed since the object was written.
     """
     if kind.conversion_webhook is None:
         return False

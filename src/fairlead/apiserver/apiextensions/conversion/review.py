@@ -84,8 +84,8 @@ def checked(original: Json, converted: Any, api_version: str) -> Json:
     """Return `converted`, a webhook's conversion of `original` to `api_version`.
 
     Its metadata is that of `original`, except for labels and annotations. Raises ValueError if the
-    object has another version, kind, name, namespace or uid than expected, or invalid labels or
-    annotations.
+    object has another version, kind, name, namespace or uid than expected. Also raises ValueError
+    for invalid labels or annotations.
     """
     # upstream: webhook_converter.go:Convert, validateConvertedObject
     if not isinstance(converted, dict):

@@ -13,8 +13,9 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# The fields of spec.names that may conflict with names in use. Each has the condition's reason if
-# its name is in use, and whether it contains the name of a kind (True) or of a resource (False).
+# The fields of spec.names that may conflict with names in use. A row is (field, reason of the
+# condition if its name is in use, whether the field contains the name of a kind). The other fields
+# contain names of resources.
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),
@@ -33,10 +34,10 @@ _NOT_ESTABLISHED: Final = {
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
     """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
-    A name is in use if one of `others` in the same group has it in its acceptedNames, and
-    `definition` does not. Return None if no name of `definition` is in use. Otherwise, the
-    names that are not in use are added to the acceptedNames of the result. If the status does not
-    change, return `definition` itself. `now` is in ns since 1970.
+    Return None if no name of `definition` is in use. A name is in use if one of `others` in the
+    same group has it in its acceptedNames, and `definition` does not. The names that are not in use
+    are added to the acceptedNames of the result. If the status does not change, return `definition`
+    itself. `now` is in ns since 1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
@@ -71,7 +72,8 @@ def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
     Pass the placeholder to `with_name_conflict` in `others`. The function then refuses the plural
-    name of `definition`, unless `definition` has already accepted this name.
+    name of `definition`. Exception: it does not refuse a name that `definition` has already
+    accepted.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -46,10 +46,9 @@ class RuleContext(Struct, frozen=True):
     """The context of the rules of one schema node.
 
     `cardinality` is the largest number of values that the node can have in one object; None if the
-    number is unbounded.
-    `uncorrelatable_from` is the path of an enclosing schema in which new values cannot be matched
-    with old values, so rules cannot use oldSelf; "" if there is no such schema. `is_object` is True
-    if the values are API objects.
+    number is unbounded. In some enclosing schemas, new values cannot be matched with old values, so
+    rules cannot use oldSelf. `uncorrelatable_from` is the path of such a schema; "" if there is
+    none. `is_object` is True if the values are API objects.
     """
 
     cost_total: RuleCostTotal

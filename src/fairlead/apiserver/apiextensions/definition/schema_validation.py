@@ -279,7 +279,7 @@ def _identity_context(
 # --- form ----------------------------------------------------------------------------------------
 
 # Decoding a definition does not check the JSON types in schemas below `items` and
-# `additionalProperties`, so they are checked here.
+# `additionalProperties`. They are checked here.
 
 _TEXTS: Final = (
     *("type", "format", "pattern", "title", "description", "id", "$schema", "$ref"),

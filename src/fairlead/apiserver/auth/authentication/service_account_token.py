@@ -48,10 +48,10 @@ _CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "ia
 
 
 class ServiceAccountTokens:
-    """Issues and authenticates tokens, which are signed with `key` (the PEM text of a P-256 key).
+    """Issues and authenticates tokens, which are signed with `key`.
 
-    A token is invalid if it has expired, or if an object to which it is bound no longer exists in
-    `storage`.
+    `key` is the PEM text of a P-256 key. A token is invalid if it has expired, or if an object to
+    which it is bound no longer exists in `storage`.
     """
 
     def __init__(
@@ -157,8 +157,8 @@ class ServiceAccountTokens:
     def _is_bound_to_existing(self, bound: Json) -> bool:
         """Return whether the objects in the claims `bound` still exist with the claimed uids.
 
-        These objects are the service account and, for a bound token, the object to which the token
-        is bound. An object that is being deleted counts as existing until a minute after its
+        These objects are the service account and, for a bound token, the object to which it is
+        bound. An object that is being deleted counts as existing until a minute after its
         deletionTimestamp. If the token is bound to a pod, the node of the pod need not exist.
         """
         namespace = bound.get("namespace", "")

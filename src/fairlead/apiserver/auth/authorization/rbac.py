@@ -1,7 +1,7 @@
 """The RBAC authorizer: evaluates the roles and bindings in storage.
 
-A request is allowed if the user, or a group of the user, is bound to a role with a rule that allows
-the request. Members of `system:masters` may do everything.
+A request is allowed if a rule of a role allows it. The role must be bound to the user or to a group
+of the user. Members of `system:masters` may do everything.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
 pkg/registry/rbac/validation/rule.go
@@ -58,7 +58,7 @@ class _Grant(Struct, frozen=True):
 
 
 # An authorizer that `Rbac` calls before it evaluates roles. It returns its decision. If it makes no
-# decision, it returns the reason as text, or "" if it does not apply to the request. RBAC adds this
+# decision, it returns the reason as text; "" if it does not apply to the request. RBAC adds this
 # text to the reason of a refusal.
 PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 

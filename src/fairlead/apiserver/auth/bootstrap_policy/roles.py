@@ -1,7 +1,7 @@
 """The roles and bindings of every new cluster, as tables.
 
-The line of a role contains its name. `-> ROLE` follows if the role is aggregated to ROLE, and
-`<- LABEL` if the role aggregates roles with LABEL. The indented lines below are its rules: verbs,
+The line of a role contains its name. `-> ROLE` follows if the role is aggregated to ROLE, and `<-
+LABEL` if the role aggregates roles with LABEL. The indented lines below are its rules: verbs,
 groups (`-` is the core group), resources, and names of objects. `~` in place of groups introduces
 non-resource URLs. READ, WRITE and READ_WRITE are replaced by the usual verbs.
 
