@@ -40,8 +40,8 @@ class Request(Struct, frozen=True):
     """One request.
 
     Header names are in lower case. `query` contains the decoded parameters in their order. If a
-    header is repeated, only its first value is kept, except for list headers (`Impersonate-…`),
-    whose values are joined by SEPARATOR. `notes` become annotations in the audit log.
+    header is repeated, only its first value is kept. Exception: the values of list headers
+    (`Impersonate-…`) are joined by SEPARATOR. `notes` become annotations in the audit log.
     """
 
     method: str

@@ -82,8 +82,8 @@ class Documents:
         """Return the document at the request's path; None if there is no document.
 
         `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
-        paths below `/version`, 405 for a method other than GET if the path allows only GET, and 406
-        if the client accepts none of the media types.
+        paths below `/version`. Raises ApiError 405 for a method other than GET if the path allows
+        only GET. Raises ApiError 406 if the client accepts none of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -197,9 +197,9 @@ def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery; None if there is none.
 
     Supported clauses are tried in the client's order of preference. The search ends at a clause
-    without the parameter `as`, with the result None. Raises ApiError 406 if no clause requests
-    aggregated discovery, all clauses have the parameter `as`, and at least one clause has a known
-    media type.
+    without the parameter `as`, with the result None. Raises ApiError 406 if three conditions hold.
+    No clause requests aggregated discovery, all clauses have the parameter `as`, and at least one
+    clause has a known media type.
     """
     wanted = clauses(accept)
     for clause in wanted:

@@ -1,7 +1,7 @@
 """Audit log lines: the user, the request, the status code and, if the level asks for it, bodies.
 
-Bodies are recorded only for writes, and never for resources that contain secrets, as with an audit
-policy that has such rules.
+Bodies are recorded only for writes, and never for resources that contain secrets. An audit policy
+can have the same rules.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go:Event; audit/request.go:LogRequestObject,
 LogResponseObject

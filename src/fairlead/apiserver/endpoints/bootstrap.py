@@ -1,7 +1,7 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
 They have no effect in Fairlead, because its server serves all groups itself and never queues
-requests. They exist because clients and tools read and change them.
+requests. The objects exist because clients and tools read and change them.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -50,9 +50,9 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
     """Create, extend and delete objects in a `store` that an earlier start has filled.
 
-    `gates` are the enabled feature gates. Missing objects are created. A role whose annotation
-    autoupdate is "true" gets the rules that it lacks, and keeps the rules that users have added.
-    APIServices of versions that are no longer served are deleted.
+    `gates` are the enabled feature gates. Missing objects are created. A role with the annotation
+    autoupdate "true" gets its missing rules, and keeps the rules that users have added. APIServices
+    of versions that are no longer served are deleted.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService

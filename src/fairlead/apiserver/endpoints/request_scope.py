@@ -122,9 +122,9 @@ class RequestScope(Struct, frozen=True):
     def manager(self, options: WriteOptions) -> str:
         """Return the field manager in `options`.
 
-        If the options name no manager, return the printable characters of the User-Agent header up
-        to the first slash, cut to MANAGER_BYTES_MAX bytes. If there are no such characters, return
-        "unknown".
+        If the options name no manager, return the User-Agent header up to the first slash.
+        Characters that are not printable are left out, and the result is cut to MANAGER_BYTES_MAX
+        bytes. If it is empty, return "unknown".
         """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]

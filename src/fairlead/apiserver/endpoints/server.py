@@ -1,7 +1,7 @@
 """ApiServer: takes a request and the time; returns a response or a watch.
 
-First, `http.app` authenticates the user. If the request can have a body, `http.app` authorizes the
-request by its head before it reads the body. Then `handle` does the following, for every request:
+First, `http.app` authenticates the user. Before it reads a body, it authorizes the request by its
+head. Then `handle` does the following, for every request:
 
     1. parse the path               a path without a resource: discovery, health, or 404
     2. impersonate and authorize    403, before the response can show whether the object exists
@@ -107,7 +107,7 @@ class PostStartHook(Protocol):
 class ApiServer:
     """The Kubernetes API for the objects in `store`.
 
-    Requests are handled one at a time, with two exceptions: other requests run while a request
+    Requests are handled one at a time, with two exceptions. Other requests run while a request
     waits for a webhook, and while a request with a large body pauses (see `handle`).
     """
 
@@ -357,8 +357,8 @@ def _attributes(request: Request, info: RequestInfo, verb: str) -> Authorization
     is_collection = verb in _COLLECTION_VERBS and request.query
     selector = request.parameter("fieldSelector") if is_collection else ""
     if not name and selector and verb != "deletecollection":
-        # upstream: requestinfo.go:NewRequestInfo. So a list or watch of one name is allowed by
-        # RBAC rules with this name in resourceNames.
+        # upstream: requestinfo.go:NewRequestInfo. RBAC rules with a name in resourceNames therefore
+        # allow a list or watch of this name.
         name = pinned_name(selector)
     return AuthorizationAttributes(
         request.user,

@@ -96,7 +96,7 @@ class ApiApp:
         """`wait_until_durable` is awaited before a response or watch event of `server` is sent.
 
         The response to a read waits too. Otherwise, a client could see a change that a crash then
-        reverts; after the restart, a different change would get the same resourceVersion. If a
+        reverts. After the restart, a different change would get the same resourceVersion. If a
         response shows only one object, the wait ends when this object's version
         (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
         `audit` gets one line per response.
@@ -157,9 +157,9 @@ class ApiApp:
     async def handle(self, request: Request) -> Response | Watch:
         """Authorize, perform and audit a request; return when its changes are durable.
 
-        Raises ApiError if the changes cannot be written. If the constructor's `handlers` have a
-        handler for the path, also raises ApiError if the user may not send the request, or if the
-        handler refuses it.
+        Raises ApiError if the changes cannot be written. For a path in the constructor's
+        `handlers`, also raises ApiError if the user may not send the request, or if the handler
+        refuses it.
         """
         handler = self._handlers.get(request.path)
         if handler is not None:

@@ -1,8 +1,8 @@
 """Splits long responses into chunks, so that a client that does not read is detected.
 
 The event loop can pause only between writes, so a single long write could stay in the TLS buffer
-indefinitely. If the response is split and the client does not read, writing pauses after a few
-chunks, and `TimeoutHttpProtocol` starts its timeout.
+indefinitely. With a split response, writing pauses after a few chunks if the client does not read.
+`TimeoutHttpProtocol` then starts its timeout.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-# The size of a TLS record. Larger chunks save no CPU time, and a client that does not read keeps
-# several of them in memory until it is disconnected.
+# The size of a TLS record. Larger chunks save no CPU time. A client that does not read keeps
+# several chunks in memory until it is disconnected.
 CHUNK_BYTES_MAX: Final = 16 << 10
 
 

@@ -131,7 +131,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
         If the server stops, the abort follows soon (`shutdown`). Otherwise, the connection is
         aborted only if the request body is incomplete. The abort then follows after
-        LINGER_SECONDS_MAX, so that the client can receive the refusal.
+        LINGER_SECONDS_MAX. Until then, the client can receive the refusal.
         """
         super().on_response_complete()
         if self._is_stopping:
@@ -160,7 +160,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Close the connection when its response is complete; called when the server stops.
 
         A closed connection is aborted after FLUSH_SECONDS_MAX. Otherwise, a TLS connection would
-        wait for the client's reply, which a client that does not read does not send.
+        wait for the client's reply. A client that does not read sends no reply.
         """
         self._is_stopping = True
         super().shutdown()
@@ -194,8 +194,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Refuse a request whose head is too long and not complete yet.
 
         The rest of the head is discarded until the client closes the connection, or until
-        LINGER_SECONDS_MAX have passed. If the connection were closed while data arrives, the client
-        would get a reset instead of the refusal. If the response to an earlier request is not
+        LINGER_SECONDS_MAX have passed. Closing the connection while data arrives would send the
+        client a reset instead of the refusal. If the response to an earlier request is not
         complete, the connection is aborted.
         """
         # upstream: Go's net/http/server.go:closeWriteAndWait

@@ -35,7 +35,7 @@ class ServedApp(Protocol):
 class Certificate(Struct, frozen=True):
     """The files of the server's certificate chain and key.
 
-    Client certificates must be signed by the authority in `clients_file`; if `clients_file` is "",
+    Client certificates must be signed by the authority in `clients_file`. If `clients_file` is "",
     the server requests no client certificates.
     """
 

@@ -72,8 +72,8 @@ async def read_body(
 ) -> bytes:
     """Read the whole body; `count` is called with the number of bytes in each part.
 
-    Raises BodyTooLongError for more than `bytes_max` bytes, TimeoutError after `seconds_max`,
-    TooManyBodiesError if `count` raises it, and ClientGone if the client disconnects.
+    Raises BodyTooLongError for more than `bytes_max` bytes, and TimeoutError after `seconds_max`.
+    Raises TooManyBodiesError if `count` raises it, and ClientGone if the client disconnects.
     """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > bytes_max:

@@ -10,9 +10,9 @@ from fairlead.apiserver.suspension import PAUSE, WebhookAnswer, WebhookCalls
 
 Result = TypeVar("Result")
 
-# At a PAUSE, a request waits as long as its last step took, within these bounds. So other requests
-# get half of the time. After a long step, PAUSE_S_MAX is enough for a TLS handshake and a small
-# request.
+# At a PAUSE, a request waits as long as its last step took, within these bounds. Other requests
+# therefore get half of the time. After a long step, PAUSE_S_MAX is enough for a TLS handshake and a
+# small request.
 PAUSE_S_MIN: Final = 0.005
 PAUSE_S_MAX: Final = 0.03
 

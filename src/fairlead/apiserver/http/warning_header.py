@@ -1,6 +1,6 @@
 """Warning headers of a response.
 
-Duplicates are dropped, and so are warnings with control characters: a warning can quote a field
+Duplicates are dropped, and so are warnings with control characters. A warning can quote a field
 name of the client's object, and a newline in this name would start another header. If the remaining
 warnings have more than 4,096 characters together, each is cut to 256 characters. If they are still
 too long, the last ones are dropped. At most WARNINGS_MAX warnings are sent, because some clients

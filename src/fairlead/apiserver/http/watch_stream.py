@@ -1,7 +1,7 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
-grows with the number of watches on the same kind of objects: an event can be sent to each of them,
+grows with the number of watches on the same kind of objects. An event can be sent to each of them,
 and each send takes time.
 """
 
@@ -119,7 +119,7 @@ class _Stream:
     async def _send_lines(self) -> bool:
         """Send the queued events; return whether more events can follow.
 
-        To save memory, one chunk at a time is taken from the queue: watches share the bytes in
+        To save memory, one chunk at a time is taken from the queue. Watches share the bytes in
         their queues, but a chunk is a copy.
         """
         self._woken.clear()

@@ -34,7 +34,7 @@ def text_of(media_type: str, value: Any) -> bytes:
     """Return `value` as YAML if `media_type` is YAML, otherwise as JSON; both are UTF-8.
 
     If the JSON text is longer than BLOCK_YAML_BYTES_MAX, the YAML document is the JSON text, which
-    is valid YAML. YAML's block style would take a second per megabyte, during which the server
+    is valid YAML. YAML's block style would take a second per megabyte. During this time, the server
     could not handle other requests.
     """
     text = encode(value)

@@ -48,8 +48,8 @@ def swagger(registry: ServedKinds) -> Json:
 def _merge(definitions: Json, name: str, schema: Json) -> None:
     """Add a type to `definitions`.
 
-    If several API versions contain the type, `x-kubernetes-group-version-kind` of its definition
-    lists the kinds of all these versions.
+    Several API versions may contain the type. `x-kubernetes-group-version-kind` of its definition
+    then lists the kinds of all these versions.
     """
     kinds = "x-kubernetes-group-version-kind"
     known = definitions.get(name, {}).get(kinds, [])

@@ -1,8 +1,8 @@
 """Watches: queues of encoded events, one queue per client.
 
 A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
-the watch receives each change as it is stored. If the watch has a selector, it sends an ADDED event
-when an object starts to match, and a DELETED event when an object no longer matches. Each change is
+the watch receives each change as it is stored. A watch with a selector sends an ADDED event when an
+object starts to match. It sends a DELETED event when an object no longer matches. Each change is
 encoded once per encoder; all watches with an equal encoder share the encoded event.
 
 The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
@@ -12,8 +12,8 @@ events that are still queued, and then ends the response.
     opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 
 If a webhook must convert the objects of a watch, the watch first keeps its changes and bookmarks in
-a second queue. The HTTP layer runs `convert_waiting`, which converts them in order and queues their
-events. Other watches and requests are not delayed.
+a second queue. The HTTP layer runs `convert_waiting`, which converts the changes in order and
+queues their events. Other watches and requests are not delayed.
 
 upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watch.go
 """
@@ -141,8 +141,8 @@ class Watch:
     """One client's queue of events.
 
     `timeout_s` is the duration of the watch. `bookmark_s` is the time of the final bookmark in
-    seconds after the start; if it is None, there are neither periodic bookmarks nor a final one.
-    `is_drained` is True if the last call of `pop_lines` returned all queued events.
+    seconds after the start. If `bookmark_s` is None, the watch sends no bookmarks. `is_drained` is
+    True if the last call of `pop_lines` returned all queued events.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class Watch:
     def add(self, line: bytes) -> None:
         """Queue an encoded event.
 
-        If too many bytes are queued, end the watch, because its client is slow.
+        If too many bytes are queued, end the watch: its client is too slow.
         """
         self._is_first = False
         self._lines.append(line)

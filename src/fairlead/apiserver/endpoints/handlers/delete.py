@@ -138,9 +138,9 @@ class DeleteOptions(Struct, frozen=True):
     """The DeleteOptions of a request; `deletion` is the part that the store needs.
 
     `is_legacy_cascade` is True if the request states `orphanDependents: false`, an old form of
-    `propagationPolicy: Background`. The status code of the response is then 202 instead of 200 if
-    the response contains the object and the object still exists. `raw` contains the fields that the
-    client set, except apiVersion and kind.
+    `propagationPolicy: Background`. The status code is then 202 instead of 200 if the response
+    contains the object and the object still exists. `raw` contains the fields that the client set,
+    except apiVersion and kind.
     """
 
     deletion: Deletion

@@ -36,9 +36,13 @@ from fairlead.apiserver.suspension import WebhookCalls
 def get(scope: RequestScope) -> Response | WebhookCalls[Response]:
     """Return the newest version of the object that the path names.
 
-    Raises ApiError 400 for an invalid name or the parameter `export=true`, 404 if the object does
-    not exist, 406 if no accepted media type is supported, 500 for a malformed resourceVersion or if
-    a conversion webhook fails, and 504 for a resourceVersion that does not exist yet.
+    Raises ApiError:
+
+    - 400 for an invalid name or the parameter `export=true`
+    - 404 if the object does not exist
+    - 406 if no accepted media type is supported
+    - 500 for a malformed resourceVersion, or if a conversion webhook fails
+    - 504 for a resourceVersion that does not exist yet
     """
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"

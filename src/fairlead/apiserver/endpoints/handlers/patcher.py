@@ -264,8 +264,8 @@ class Patcher(Struct, frozen=True):
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """Return (`made` decoded by the schema, notes of unknown fields).
 
-        If a value of a built-in object has the wrong type, the numbers in `made` are converted to
-        the types of their fields, and `made` is decoded once more, as in upstream. Raises
+        A value of a built-in object may have the wrong type. Then, as in upstream, the numbers in
+        `made` are converted to the types of their fields, and `made` is decoded once more. Raises
         TypeMismatchError if a value still has the wrong type.
         """
         try:
@@ -313,7 +313,7 @@ def patcher_of(
 ) -> Patcher:
     """Return the patcher for the body of a request.
 
-    `kind` is the kind of the object to which the patch is applied, such as Scale; the default is
+    `kind` is the kind of the object to which the patch is applied, such as Scale. The default is
     the kind of the path. `subresource` is the subresource of the path, or "" for the object itself.
     Raises ApiError 415 if the body's media type is not a patch format for `kind`.
     """
@@ -409,8 +409,9 @@ def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     """Return the patched object with the apiVersion and kind of `kind`.
 
     If the apiVersion or the kind of a built-in object is missing, it is added. For a custom
-    resource, raises ApiError 422 if the kind is missing, and 500 if only the apiVersion is missing.
-    Raises ApiError 422 if the apiVersion or the kind is malformed, or differs from that of `kind`.
+    resource, raises ApiError 422 if the kind is missing. Raises ApiError 500 if only its apiVersion
+    is missing. Raises ApiError 422 if the apiVersion or the kind is malformed, or differs from that
+    of `kind`.
     """
     made: Json = shown.made
     problem = type_problem(made)

@@ -93,9 +93,9 @@ def watch(scope: RequestScope) -> Watch:
 def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
     """Send the initial events to `opened`, then subscribe it to changes.
 
-    Raises ApiError 410 if the log no longer contains all changes after the requested version, or if
-    the schema of the objects has changed since, and 504 if initial events are requested at a
-    version that does not exist yet.
+    Raises ApiError 410 if the log no longer contains all changes after the requested version. Also
+    raises ApiError 410 if the schema of the objects has changed since that version. Raises ApiError
+    504 if initial events are requested at a version that does not exist yet.
     """
     watches, storage = scope.deps.watches, scope.deps.store.storage
     watched, version = opened.scope, int(options.version or "0")

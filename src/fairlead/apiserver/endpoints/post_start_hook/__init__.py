@@ -4,8 +4,8 @@
     status_reconcilers       writes statuses of FlowSchemas and APIServices
     ip_address_reconciler    keeps one IPAddress for each cluster IP
 
-As in upstream, these controllers are part of the server, because clients rely on them even if no
-other process runs. Each hook records changes of the store, and handles them between requests, when
+As in upstream, these controllers are part of the server: clients rely on them even if no other
+process runs. Each hook records changes of the store. It handles the changes between requests, when
 the server calls `reconcile`. Hooks write to the store directly; all other controllers return
 commands.
 

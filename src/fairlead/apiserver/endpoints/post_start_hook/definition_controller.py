@@ -3,9 +3,9 @@
 The controller accepts the names of a definition, and serves or withdraws its kinds. When the
 schemas of a definition change, the controller applies them to the stored objects. The watches of
 the objects end when the definition changes or is removed. When a client deletes a definition, the
-controller first deletes all objects of the definition's kinds. The controller does not write while
-a request is handled, but afterwards, in `reconcile`. Therefore, watches receive the client's change
-before the changes that the controller makes.
+controller first deletes all objects of the definition's kinds. The controller writes in
+`reconcile`, after a request has been handled. Therefore, watches receive the client's change before
+the changes of the controller.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -284,7 +284,7 @@ class DefinitionController:
 def _schemas(kind: Kind) -> tuple[str, bool, dict[str, Json]]:
     """Return (apiVersion, whether a webhook converts, schemas of all versions) of a custom kind.
 
-    The apiVersion is that in which objects are stored. The form of the stored objects depends on
+    The apiVersion is the one in which objects are stored. The form of the stored objects depends on
     these facts.
     """
     schemas = {api_version: one.raw for api_version, one in kind.all_types}

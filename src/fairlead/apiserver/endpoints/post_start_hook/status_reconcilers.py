@@ -149,7 +149,7 @@ def _availability(service: Json | None, storage: Storage) -> Json:
     if not any(one.get("port") == port for one in found["spec"].get("ports") or ()):
         why = f"{named} is not listening on port {port}"
         return {**condition, "reason": "ServicePortError", "message": why}
-    # The endpoints of the Service are not read: simulated pods serve no API, so the APIService is
+    # The endpoints of the Service are not read. Simulated pods serve no API, so the APIService is
     # unavailable in any case.
     why = f'endpoints for {named} have no addresses with port name ""'
     return {**condition, "reason": "MissingEndpoints", "message": why}

@@ -25,9 +25,9 @@ from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, par
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-# Handling an object with VALUES_MAX values, or a CustomResourceDefinition with
-# DEFINITION_VALUES_MAX values, takes about a tenth of a second; other requests wait meanwhile.
-# Only a few real CustomResourceDefinitions have more than VALUES_MAX values.
+# Handling an object with VALUES_MAX values takes about a tenth of a second, and so does a
+# CustomResourceDefinition with DEFINITION_VALUES_MAX values. Other requests wait meanwhile. Only a
+# few real CustomResourceDefinitions have more than VALUES_MAX values.
 VALUES_MAX: Final = 15_000
 DEFINITION_VALUES_MAX: Final = 50_000
 JSON_PATCH_VALUES_MAX: Final = 50_000  # the number of operations is limited, too
@@ -69,9 +69,9 @@ def decoded(
     `expected` is the object's kind in error messages, or "" for DeleteOptions. `protobuf` decodes
     protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
     default apiVersion of a protobuf body. Notes about duplicate YAML keys are added to `repeats`.
-    Raises ApiError 415 for an unknown media type, 413 if a YAML or protobuf body has too many
-    values, and 400 if the body is neither an object nor null. The number of values in a JSON body
-    is not checked here; the server checks it earlier, with `require_few_values`.
+    Raises ApiError 415 for an unknown media type, and 400 if the body is neither an object nor
+    null. Raises ApiError 413 if a YAML or protobuf body has too many values. The number of values
+    in a JSON body is not checked here; the server checks it earlier, with `require_few_values`.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -145,8 +145,8 @@ def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
 def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
-    Other requests wait while a request is handled. The handling time grows with the number of
-    values in the body rather than with the number of bytes. Commas and closing brackets outside
+    Other requests wait while a request is handled. The handling time depends on the number of
+    values in the body rather than on the number of bytes. Commas and closing brackets outside
     strings are counted, because every value is followed by one of them. A malformed body with too
     many values may be accepted here.
     """

@@ -84,7 +84,7 @@ def without_namespace(info: RequestInfo) -> RequestInfo:
     """Return `info` without a namespace if its resource is `namespaces`; otherwise `info` itself.
 
     For the path of a Namespace object, `request_info_of` sets the namespace to the object's name,
-    but the object is cluster-scoped.
+    although the object is cluster-scoped.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 

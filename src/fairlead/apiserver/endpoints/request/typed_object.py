@@ -48,8 +48,8 @@ def typed(
 ) -> tuple[Json, tuple[str, ...]]:
     """Return (`obj` decoded by its schema, warnings).
 
-    `repeats` are notes about duplicate YAML keys. Raises ApiError 400 for a value of a wrong type,
-    and, if `validation` is Strict, for unknown and duplicate fields.
+    `repeats` are notes about duplicate YAML keys. Raises ApiError 400 for a value of a wrong type.
+    If `validation` is Strict, also raises ApiError 400 for unknown and duplicate fields.
     """
     cannot = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
     try:
@@ -81,9 +81,9 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
     """Return notes about a custom resource `obj` whose apiVersion differs from that of `kind`.
 
-    Each field except apiVersion, kind and metadata gets a note that it is unknown, because upstream
-    decodes such an object with a type that has only these three fields. Return [] if `obj` is not
-    such an object.
+    Return [] if `obj` is not such an object. Each field except apiVersion, kind and metadata gets a
+    note that it is unknown. Upstream decodes such an object with a type that has only these three
+    fields.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

@@ -35,9 +35,11 @@ _ACTS: Final = {
 def refuse_connection(scope: RequestScope) -> WebhookCalls[Response]:
     """Raise ApiError, because a simulated container accepts no connections.
 
-    If a webhook or policy denies the connection, raise its error. Otherwise the code is 404 if the
-    object does not exist, 400 if `chosen_container` finds no container or the pod has no node, and
-    501 in all other cases.
+    If a webhook or policy denies the connection, raise its error. Otherwise the code is:
+
+    - 404 if the object does not exist
+    - 400 if `chosen_container` finds no container, or if the pod has no node
+    - 501 in all other cases
     """
     scope.negotiate()
     yield from _admit(scope)
@@ -61,8 +63,8 @@ def _admit(scope: RequestScope) -> WebhookCalls[None]:
         warn=scope.warnings.append,
         annotate=scope.request.notes.__setitem__,
         rights=scope.deps.identity.rights if scope.deps.identity else None,
-        # Plugins find the name and namespace of the request in the metadata of an object, but the
-        # options that webhooks and policies see have no metadata.
+        # Plugins find the name and namespace of the request in the metadata of an object. Webhooks
+        # and policies see options without metadata.
         view=lambda _: options,
     )
     named = {**options, "metadata": {"name": info.name, "namespace": info.namespace}}
@@ -102,8 +104,8 @@ def _port(text: str) -> int:
 def chosen_container(scope: RequestScope, pod: Json) -> str:
     """Return the container that the request names; by default, the pod's only container.
 
-    Raises ApiError 400 if the container does not exist, or if the request names no container and
-    the pod has several containers.
+    Raises ApiError 400 if the container does not exist. Also raises ApiError 400 if the request
+    names no container and the pod has several.
     """
     spec, requested = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]

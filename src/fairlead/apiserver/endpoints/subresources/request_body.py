@@ -68,7 +68,8 @@ def requested_update(
 
     `view_of` returns what the subresource shows of a stored object: the object itself or its
     Scale. `kind` is the kind of this result. For PUT, the body is decoded before the object is
-    looked up: a malformed body is reported even if the object does not exist. Raises ApiError.
+    looked up. A malformed body is therefore reported even if the object does not exist. Raises
+    ApiError.
     """
     # 1. negotiate the media type of the response
     scope.negotiate()

@@ -125,7 +125,8 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
     A custom resource may lack the field with its desired replicas. If `is_partial` is True, the
-    Scale then has `_UNSET` replicas; otherwise, this function raises ApiError 500.
+    Scale then has `_UNSET` replicas. If `is_partial` is False, this function then raises ApiError
+    500.
     """
     paths = _scale_paths(kind)
     if paths is None:
@@ -174,8 +175,8 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
     """Return (spec, status) of the Scale of a custom resource.
 
-    If the replicas field is missing, the Scale has `_UNSET` replicas if `is_partial` is True;
-    otherwise, this function raises ApiError 500.
+    If the replicas field is missing and `is_partial` is True, the Scale has `_UNSET` replicas. If
+    the field is missing and `is_partial` is False, raises ApiError 500.
     """
     replicas_found = paths.spec.find(obj) or ([_UNSET] if is_partial else [])
     if not replicas_found:

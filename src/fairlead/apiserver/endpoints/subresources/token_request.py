@@ -31,8 +31,8 @@ _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequest
 def token(scope: RequestScope) -> WebhookCalls[Response]:
     """Issue a token for the service account that the path names.
 
-    Raises ApiError 400, 404, 406, 409, 413, 415, 422, and the error of an admission plugin or
-    webhook that refuses the request.
+    Raises ApiError 400, 404, 406, 409, 413, 415, 422. Also raises the error of an admission plugin
+    or webhook that refuses the request.
     """
     body = posted_body(scope, _KIND)
     identity = scope.deps.identity
