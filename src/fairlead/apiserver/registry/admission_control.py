@@ -75,10 +75,9 @@ class AdmissionControl:
     ) -> AdmissionAttributes:
         """Return the admission attributes of a request.
 
-        `old` is the stored object that an update replaces, `subresource` is "" for the object
+        `old` is the stored object that an update replaces. `subresource` is "" for the object
         itself, and `write` is the context of the request. The mutating plugins may run twice if
-        `write` has a user, that is, if the request comes from an API client and not from a
-        controller.
+        `write` has a user. Requests of API clients have a user, unlike those of controllers.
         """
         if kind.conversion_webhook is not None and write.conversions is None:
             # A controller's object is in the storage version, but a plugin may need another
@@ -169,5 +168,8 @@ class AdmissionControl:
 
 
 def has_dynamic_admission(storage: Storage) -> bool:
-    """Return whether a webhook or policy binding exists (its verdict may depend on the user)."""
+    """Return whether a webhook or policy binding exists.
+
+    Its verdict may depend on the user.
+    """
     return any(map(storage.count, DYNAMIC_ADMISSION_KINDS))

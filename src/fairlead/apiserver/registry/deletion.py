@@ -1,7 +1,7 @@
 """Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
 The propagation policies `Foreground` (wait for dependents) and `Orphan` (keep dependents) each add
-a finalizer, which the garbage collector removes when it has processed the dependents.
+a finalizer. The garbage collector removes the finalizer when it has processed the dependents.
 
 An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
 deletionTimestamp is the time by which the pod should have stopped. When the pod has stopped, the

@@ -1,7 +1,7 @@
 """IdSource: a source of uids and name suffixes for new objects.
 
-These strings may be random. The registry is pure, so it does not make random strings itself: a
-store is given an IdSource.
+These strings may be random. The registry is pure, so it does not make random strings itself.
+Instead, a store is given an IdSource.
 """
 
 from __future__ import annotations

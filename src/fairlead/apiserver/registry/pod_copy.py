@@ -8,7 +8,7 @@ and managed fields turn equal manifests into equal pods, except for a few string
                     the value of the annotation `PodCopying.own_annotation`, which no plugin reads
     shared          everything else
 
-So the first pod goes through all stages of `Store.create`, and becomes a template. Later pods are
+The first pod goes through all stages of `Store.create`, and becomes a template. Later pods are
 copies of the template with their own strings. A copy equals the pod that the stages would create,
 because both of these conditions must hold for a copy:
 
@@ -17,7 +17,7 @@ because both of these conditions must hold for a copy:
 - The name of the new pod is a valid DNS label.
 
 Admission may read other objects, so all templates are dropped when an object changes. Changes of
-the kinds in `_UNREAD` are an exception, because plugins do not read these objects for a pod without
+the kinds in `_UNREAD` drop no templates. Plugins read these objects only for a pod with
 spec.nodeName. Only the plugins that count pods (`COUNTS_PODS`) read pods, so they check each copy.
 No template is made while webhooks, policies or quotas are configured, because they may read each
 pod. No template is made for a pod with spec.nodeName or with conditions.
@@ -47,7 +47,7 @@ from fairlead.apiserver.validation.meta.format import dns_label_problems
 
 TEMPLATES_MAX: Final = 256
 # Resources whose changes do not drop the templates. They often change while pods are created, and
-# no plugin reads them for a pod without spec.nodeName.
+# plugins read them only for a pod with spec.nodeName.
 _UNREAD: Final = frozenset(
     (
         "pods", "events", "nodes", "leases.coordination.k8s.io", "replicationcontrollers",
@@ -151,8 +151,8 @@ class PodCopies:
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
         """Make a template of `stored`, the pod that `Store.create` made from `manifest`.
 
-        No template is made if later pods could differ from `stored` in more than the few strings
-        that every pod has of its own, such as its name and uid.
+        No template is made if later pods could differ from `stored` in more than their own strings,
+        such as name and uid.
         """
         write = recording.write
         if not self._is_typical(manifest, write, stored):
@@ -194,8 +194,8 @@ class PodCopies:
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
         """Return the key of the template for `manifest`.
 
-        The key contains everything on which the stages of `Store.create` depend, except stored
-        objects and the strings that each pod has for itself, such as its name.
+        The key contains everything on which the stages of `Store.create` depend. It does not
+        contain stored objects, or the strings that differ from pod to pod, such as the name.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

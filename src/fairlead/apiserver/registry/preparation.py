@@ -1,6 +1,6 @@
 """Sets the fields that the server owns when an object is created or updated.
 
-If status is a subresource, only a write to this subresource changes the status, and a new object
+If status is a subresource, only a write to this subresource changes the status. A new object then
 does not keep the status that the client sent.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
@@ -46,9 +46,9 @@ def prepared_for_create(
     """Return `obj` with the metadata and status of a new object.
 
     `uid` is the object's new uid, and `timestamp` is the time of creation. If the strategy sets the
-    initial status, the object gets this status. Otherwise, if the kind has a status subresource and
-    the strategy does not accept the client's status, the object gets `zero_status`; None means no
-    status. In all other cases, the object keeps the client's status.
+    initial status, the object gets this status. Otherwise, the object keeps the client's status if
+    the kind has no status subresource, or if the strategy accepts the client's status. In all other
+    cases, the object gets `zero_status`; None means no status.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}

@@ -1,8 +1,8 @@
 """SIMULATION: the registry of a store that only the engine's controllers write to.
 
 Its strategies have only the steps that controllers and scheduling depend on. Objects are stored as
-controllers make them: no addresses are allocated, there are no warnings, containers need neither
-names nor images, and only the defaults that scheduling reads are set.
+controllers make them. No addresses are allocated, and there are no warnings. Containers need
+neither names nor images. Only the defaults that scheduling reads are set.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Store:
     ) -> None:
         """`ids` generates uids and names, and `registry` has the rules of all kinds.
 
-        The log keeps the newest `log_capacity` changes; if `storage` is given, `log_capacity` is
+        The log keeps the newest `log_capacity` changes. If `storage` is given, `log_capacity` is
         ignored. If `copying` is given, a pod is created as a copy of an equal pod, which is faster
         (see `PodCopies`).
         """
@@ -169,8 +169,9 @@ class Store:
 
         If `kind` is given, `manifest` must have been decoded by the schema of that kind, and nulls
         in `manifest` are kept. If `kind` is None, `create` removes the nulls and decodes
-        `manifest`. Raises ApiError 409 if the name is taken, 422 or 400 if the object is invalid,
-        and 500 if its resourceVersion is a number other than 0, or if it is too large to be stored.
+        `manifest`. Raises ApiError 409 if the name is taken, and 422 or 400 if the object is
+        invalid. Raises ApiError 500 if its resourceVersion is a number other than 0, or if it is
+        too large to be stored.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:
@@ -271,11 +272,11 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store `new` in place of the newest version `old`; return the stored object.
 
-        `new` has been decoded. Its status is ignored if the kind has a status subresource, unless
-        the kind's strategy has `updates_status`. If `new` has a resourceVersion or uid, it must
-        equal that of `old`. Raises ApiError 409 if a precondition fails or the object changes while
-        a webhook is called, 422 or 400 if the object is invalid, and 500 if it is too large to be
-        stored.
+        `new` has been decoded. Its status is ignored if the kind has a status subresource and the
+        kind's strategy does not have `updates_status`. If `new` has a resourceVersion or uid, it
+        must equal that of `old`. Raises ApiError 409 if a precondition fails or the object changes
+        while a webhook is called. Raises ApiError 422 or 400 if the object is invalid, and 500 if
+        it is too large to be stored.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
@@ -413,8 +414,8 @@ class Store:
 
         The lastTransitionTime of a condition becomes `now` if the condition is new or if the
         condition's own status changes. A non-empty `uid` or `resource_version` is a precondition.
-        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and 422 or
-        400 if the status is invalid.
+        Raises ApiError 404 if the object does not exist, and 409 if a precondition fails. Raises
+        ApiError 422 or 400 if the status is invalid.
         """
         old = self.get(kind, namespace, name)
         kind = kind.in_version(old.get("apiVersion", ""))

@@ -1,7 +1,7 @@
 """CompactStorage: keeps only the most recently used objects decoded, the others as JSON text.
 
 A decoded JSON value takes five times the memory of its text, and slows down each run of Python's
-garbage collector. So only the objects that were most recently written, or read individually
+garbage collector. Therefore only the objects that were most recently written, or read individually
 (`find`), stay decoded. The other objects are decoded each time a list reads them.
 
 The log of changes keeps decoded objects for watches. Both the number of these objects and the total

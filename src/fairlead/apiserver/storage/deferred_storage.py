@@ -94,8 +94,8 @@ class DeferredStorage(Storage):
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
         """Yield (key, object) for all objects of `kind`, in any order.
 
-        This method builds no JSON value of a Deferred. It yields None instead of an object that
-        `restore_rows` added, if nothing has read or written the object since.
+        This method builds no JSON value of a Deferred. For an object that `restore_rows` added and
+        that nothing has read or written since, it yields None.
         """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         for key, found in kept.items():
@@ -122,8 +122,9 @@ class DeferredStorage(Storage):
     def remove_deferred(self, kind: Kind, key: Key, versions: int) -> bool:
         """Remove an object without building its value; the version advances by `versions`.
 
-        As in `replace_deferred`, listeners are not called, and the result is False if nothing is
-        removed because this storage logs changes, indexes pods or is full.
+        As in `replace_deferred`, listeners are not called.
+
+        Returns False and removes nothing if this storage logs changes, indexes pods or is full.
         """
         if not self._may_skip_listeners:
             return False

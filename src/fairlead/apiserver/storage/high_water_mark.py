@@ -3,8 +3,8 @@
 A log that was truncated, deleted or replaced by an older copy looks like a valid log with fewer
 changes. The mark reveals this. After each commit it contains the newest version, the time of this
 version, and a checksum over all changes (see `chained`). With `synchronous=FULL` (see `SqliteLog`),
-the log is synced at each commit, and the mark is written without a sync. So after a power failure
-the mark may be older than the log, but never newer.
+the log is synced at each commit, and the mark is written without a sync. After a power failure, the
+mark may therefore be older than the log, but never newer.
 """
 
 from __future__ import annotations

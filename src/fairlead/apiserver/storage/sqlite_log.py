@@ -4,8 +4,8 @@ It contains the newest version of every object, and the recent changes, from whi
 after a restart. With `synchronous=FULL`, the file survives a power failure; otherwise, it survives
 only a crash of the process.
 
-The text of a change is written once, to the table `log`. When a later change supersedes a row of
-this table, the row stays while watches may resume from it, and is then deleted.
+The text of a change is written once, to the table `log`. A row that a later change supersedes stays
+while watches may resume from it. Then it is deleted.
 
     about      numbers by name, such as the versions `base` and `compacted`
     current    the objects at the version `base`, without those that have changed since
@@ -191,7 +191,7 @@ class SqliteLog:
 
         A checksum is computed from the checksum of `mark` and the changes after `mark`. If it
         differs from the log's newest checksum, the result is False. If the log lacks some of these
-        changes, the checksum cannot be computed, and the result is True. Raises SqliteLogError.
+        changes, the checksum cannot be computed. The result is then True. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._error_conversion():
@@ -347,9 +347,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        A StoredChange contains the previous version of its object, unless it adds the object. If
-        the previous version is not in an earlier loaded change, this change and all changes before
-        it are left out.
+        A StoredChange contains the previous version of its object, except for a new object. If the
+        previous version is not in an earlier loaded change, this change and all changes before it
+        are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []

@@ -1,15 +1,15 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
-kinds. Changes use `put`, `add_text` or `remove`. These assign the version, append to the log
-and call the listeners, in this order, before they return. Only `rewrite` and the methods that
-restore a storage replace objects without a log entry and without calling listeners. The rules about
-objects are in `registry.store`. A `write_ahead_log` may keep a copy of the storage on disk.
-`look_for_room` checks the disk space for this copy. If there is too little space, changes are
-refused until a later check finds enough. Deletions are still accepted until the disk space that is
-reserved for them is used up.
+kinds. Changes use `put`, `add_text` or `remove`. These methods assign the version, append to the
+log and call the listeners, in this order. Only `rewrite` and the methods that restore a storage
+replace objects without a log entry and without calling listeners. The rules about objects are in
+`registry.store`. A `write_ahead_log` may keep a copy of the storage on disk. `look_for_room` checks
+the disk space for this copy. If there is too little space, changes are refused until a later check
+finds enough. Deletions are still accepted until the disk space that is reserved for them is used
+up.
 
-An object is a JSON value that is never mutated; a change makes a new value that shares the
+An object is a JSON value and is never mutated. A change makes a new value, which shares the
 unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`).
 """
 
@@ -50,8 +50,8 @@ class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     For a deletion, `object` is the deleted object with the resourceVersion of the deletion, as in a
-    watch event. `key` is the object's namespace and name. Entries are never changed, but the class
-    is not frozen, because creating a frozen entry takes three times as long.
+    watch event. `key` is the object's namespace and name. Entries are never changed. The class is
+    not frozen, because creating a frozen entry takes three times as long.
     """
 
     type: ChangeType
@@ -369,7 +369,7 @@ class Storage:
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Remove an object; return its last version.
 
-        Raises KeyError if the object does not exist, and ApiError 500 if there is no disk space.
+        Raises KeyError if the object does not exist. Raises ApiError 500 if there is no disk space.
         """
         if self._is_exhausted:
             raise no_space()

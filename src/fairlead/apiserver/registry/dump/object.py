@@ -27,8 +27,7 @@ class DumpedTemplate(Protocol):
     """Makes the views and JSON values of similar objects, which is faster than decoding texts.
 
     If `makes_replicas` is True, the objects are pods that differ only in name, uid, version, node,
-    addresses, times, the names of their volumes, and the node to which their node affinity pins
-    them.
+    addresses, times and volume names. Their node affinity may also pin them to different nodes.
     """
 
     makes_replicas: bool

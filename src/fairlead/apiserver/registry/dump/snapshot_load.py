@@ -5,11 +5,12 @@ because a hand-written file leaves out fields that a server would set. An object
 resourceVersion is missing or not a number gets a version that is higher than all others.
 
 The objects are returned in the order in which a new client would list them, regardless of the input
-order: kind by kind, pods last, and sorted by namespace and name within a kind.
+order. This order is kind by kind, pods last, and by namespace and name within a kind.
 
-Each input is a JSON value, a `DumpedObject` (the text of an object together with its typed view),
-or a `DumpedReplicas` (the texts of similar pods together with their template). Objects in a
-`DumpedObject` or `DumpedReplicas` are already complete, so they are stored without changes.
+Each input is a JSON value, a `DumpedObject` or a `DumpedReplicas`. A `DumpedObject` is the text of
+an object together with its typed view. A `DumpedReplicas` contains the texts of similar pods
+together with their template. Objects in either of them are already complete, so they are stored
+without changes.
 
 upstream: client-go lists every kind in the order of its keys
 """

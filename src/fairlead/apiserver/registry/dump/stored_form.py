@@ -2,12 +2,12 @@
 
 Loading a dump (`snapshot_load`) sets defaults in JSON values, and validates these values. The API
 server from which a dump comes has already done this for almost every object. For such an object,
-the view that is decoded from its text equals the view that loading would produce. So no JSON value
+the view that is decoded from its text equals the view that loading would produce. No JSON value
 needs to be built until the object is read.
 
-`has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
-would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
-the object is loaded as JSON.
+`has` returns True only if loading would neither refuse the object nor change its view. Loading
+consists of `snapshot_load.as_stored` and admission. If the effect is uncertain, `has` returns
+False, and the object is loaded as JSON.
 
 Equal parts of views become one object, which saves memory and lets later stages compare them by
 identity.
@@ -147,9 +147,9 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
-        `pod` must be similar to a pod that is in stored form. The two pods may differ only in name,
-        uid, resourceVersion, times, node and volumes, in all fields of the status except the phase,
-        and in the node to which the affinity pins the pod.
+        `pod` must be similar to a pod that is in stored form. The metadata may differ in name, uid,
+        resourceVersion and times. The spec may differ in the node, the volumes, and the node to
+        which the affinity pins the pod. The status may differ in all fields except the phase.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:
@@ -168,8 +168,8 @@ class StoredForm:
     def has_replicas(self, pods: DumpedReplicas) -> bool:
         """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        The result is also False if names or uids are not unique, or if only some of the pods have a
-        node or a start time.
+        The result is also False if names or uids are not unique. The same holds if only some of the
+        pods have a node, or only some have a start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):

@@ -4,8 +4,8 @@ The first of these rules that applies to a pod decides its eviction:
 
 1. A pod that is finished, terminating or Pending is deleted without a budget check.
 2. A pod that no budget selects is deleted. If several budgets select a pod, the eviction fails.
-3. An unready pod is deleted, and its budget does not change, if enough other pods are healthy, or
-   if the budget always allows the eviction of unhealthy pods.
+3. An unready pod is deleted if enough other pods are healthy, or if the budget always allows the
+   eviction of unhealthy pods. Its budget does not change.
 4. Every other eviction decrements disruptionsAllowed of the pod's budget, and fails if this number
    is 0. Later, the disruption controller recomputes the number.
 

@@ -15,8 +15,9 @@ from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
 
 # --- comparisons ---------------------------------------------------------------------------------
 
-# Paths and ports are compared pairwise, as in upstream; comparing tens of thousands of them would
-# take hours here. Real pods have few, and clients get only the first kilobytes of warnings.
+# Paths and ports are compared pairwise, as in upstream. Comparing tens of thousands of them would
+# take hours here. Real pods have few paths and ports, and clients get only the first kilobytes of
+# warnings.
 
 COMPARISONS_MAX: Final = 50_000
 
@@ -383,7 +384,7 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 def _are_apart(paths: list[str]) -> bool:
     """Return whether no path in `paths` is a prefix of another path.
 
-    Only neighbours in sorted order are compared: if a path is a prefix of other paths, the next
+    Only neighbours in sorted order are compared. If a path is a prefix of other paths, the next
     path in this order is one of them.
     """
     ordered = sorted(filter(None, paths))

@@ -1,8 +1,9 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
 Each key is the name of a label. When a pod is created, the server looks up the pod's own value of
-this label, and adds a requirement for it to the stored labelSelector. Readers of the pod then need
-only the selector. The pods of a dump may already have these requirements; they are not added twice.
+this label. It adds a requirement for this value to the stored labelSelector. Readers of the pod
+then need only the selector. The pods of a dump may already have these requirements; they are not
+added twice.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

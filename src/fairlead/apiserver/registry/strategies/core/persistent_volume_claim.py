@@ -41,7 +41,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 def _sourced(spec: Json, before: Json) -> Json:
     """Return `spec` with dataSource and dataSourceRef as the server stores them.
 
-    An unsupported source is dropped, unless the same field was already set in `before`, the
+    An unsupported source is dropped, but not if the same field was already set in `before`, the
     previous spec of the claim. If only one of the two fields is then set, it is copied to the
     other. A dataSourceRef with a namespace is not copied.
     """

@@ -47,7 +47,8 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
     Values that the update leaves out are taken from `old` if possible; otherwise new ones are
     allocated. A dry run allocates nothing and sets placeholders instead. Raises ApiError 422 if the
-    cluster IP changes or a requested address is not available, and 500 if no address is left.
+    cluster IP changes or a requested address is not available. Raises ApiError 500 if no address is
+    left.
     """
     kept = with_kept_values(old, new)
     for cause in moved_address(old, kept):
@@ -126,8 +127,8 @@ def _is_reachable(spec: Json) -> bool:
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
     """Return the ports of `spec`, with the node ports that the Service had.
 
-    A port without a nodePort gets the nodePort of the port in `before` that has the same name,
-    unless another port uses this nodePort.
+    A port without a nodePort gets the nodePort of the port in `before` with the same name.
+    Exception: another port uses this nodePort.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []

@@ -6,9 +6,9 @@ requests no address gets a reserved one only when the rest of the range is taken
 taken if an IPAddress exists for it, or if it is the cluster IP of a Service.
 
 Two things differ from upstream. The search for a free address begins with the ServiceCIDR
-`kubernetes`, and tries the addresses of a range in ascending order; upstream starts at a random
-address.
-While no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used; upstream fails with 500.
+`kubernetes`, and tries the addresses of a range in ascending order. Upstream starts at a random
+address. While no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used. Upstream fails with
+500.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
