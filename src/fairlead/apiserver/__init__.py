@@ -1,8 +1,8 @@
 """The in-process API server: versioned objects, and the rules for changing them.
 
-`now` (ns since 1970) and the ids of new objects are arguments, so the same requests in the same
-order lead to the same objects. Stored JSON values are never mutated: a reader may keep a value, but
-must not change it.
+`now` (ns since 1970) and the ids of new objects are arguments. Therefore the same requests in the
+same order lead to the same objects. Stored JSON values are never mutated: a reader may keep a
+value, but must not change it.
 
 A package imports only packages on the lines below it (`.importlinter`):
 

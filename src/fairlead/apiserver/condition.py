@@ -16,9 +16,9 @@ def with_conditions(
     """Return `conditions` with `changes` merged in by type.
 
     Each change is a condition with at least its type and status. The non-empty fields of the change
-    replace the same fields of the existing condition, and the other fields are kept. Only reason,
-    message and observedGeneration are not kept: each is removed if it is missing or empty in the
-    change. lastTransitionTime becomes `timestamp` if the status changes or the condition is new.
+    replace the same fields of the existing condition. Of the other fields, reason, message and
+    observedGeneration are removed, and the rest is kept. lastTransitionTime becomes `timestamp` if
+    the status changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

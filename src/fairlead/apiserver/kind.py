@@ -126,7 +126,7 @@ class DefinedType(Protocol):
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
         """Return `obj` pruned and with its defaults; `notes` receives the unknown fields.
 
-        Raises TypeMismatchError for malformed metadata, and ApiError 413 if the defaults are too
+        Raises TypeMismatchError for malformed metadata. Raises ApiError 413 if the defaults are too
         large.
         """
         ...
@@ -147,8 +147,8 @@ class Kind:
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
     type of a custom resource; it is None if the kind is built-in or its definition is unknown.
     `all_types` are the types of all versions of the custom resource, each with its apiVersion.
-    `conversion_webhook` is `spec.conversion.webhook` of its definition; it is None if the strategy
-    is not Webhook. If `singular_name` is None, the singular name is `kind` in lower case. If
+    `conversion_webhook` is `spec.conversion.webhook` of its definition; None if the strategy is not
+    Webhook. If `singular_name` is None, the singular name is `kind` in lower case. If
     `stored_version` is "", objects are stored in `version`.
     """
 
@@ -368,8 +368,8 @@ def find_kind(name: str) -> Kind | None:
 def reference_kind(kind: Kind) -> str:
     """Return how an ObjectRef names `kind`.
 
-    The group is appended (`Job.batch.volcano.sh`) unless `find_kind` finds `kind` by its name
-    alone. The group is needed because kinds of two groups may have the same name.
+    This is the name of the kind, if `find_kind` finds `kind` by its name alone. Otherwise the group
+    is appended (`Job.batch.volcano.sh`), because kinds of two groups may have the same name.
     """
     known = find_kind(kind.kind)
     is_found = known is not None and known.resource == kind.resource

@@ -1,11 +1,15 @@
 """The tables of groups and kinds, with the content of a 1.36 API server's discovery documents.
 
 The columns of a row are apiVersion, kind, plural, short names, traits, categories and subresources
-("-" for none). The traits are: n for a namespaced kind; g if new objects have a
-metadata.generation; s for a kind with the subresource `status`, which is not repeated in the last
-column; c for a custom resource, which is served only if its definition exists. If several groups
-have a kind of the same name, a lookup by this name finds the kind whose row comes first, as in
-kubectl. Subresources are sorted by name.
+("-" for none). Subresources are sorted by name. The traits are:
+
+- n: the kind is namespaced
+- g: new objects have a metadata.generation
+- s: the kind has the subresource `status`, which is not repeated in the last column
+- c: a custom resource, which is served only if its definition exists
+
+Several groups may have a kind of the same name. As in kubectl, a lookup by this name finds the kind
+whose row comes first.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """

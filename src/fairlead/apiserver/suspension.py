@@ -5,9 +5,9 @@ The webhook plugin yields the call, and receives the webhook's answer:
     handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> HTTP server
                                                             <--send WebhookAnswer--
 
-Other requests run while one request is suspended, so an object may change between a request's read
-and its write. The write then raises `SupersededError`, and `retried` restarts the request with the
-newest object.
+Other requests run while one request is suspended. Therefore an object may change between a
+request's read and its write. The write then raises `SupersededError`, and `retried` restarts the
+request with the newest object.
 """
 
 from __future__ import annotations

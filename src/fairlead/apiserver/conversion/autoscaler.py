@@ -1,12 +1,12 @@
 """Converts HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
-v1, four annotations contain the rest as JSON: the other metrics, the current values of all metrics
-(CPU utilization included), the conditions, and the behavior. In its annotation, the behavior has
-fields with Go names, because upstream encodes an internal type without JSON tags. In the conversion
-to v2, malformed content of the four annotations is lost. If a v2 object already has any of these
-annotations, the conversion to v1 drops or replaces them. A CPU metric that was converted to v1 and
-back becomes the last metric.
+v1, four annotations contain the rest as JSON: the other metrics, the current values of all metrics,
+the conditions, and the behavior. The current values include the CPU utilization. In its annotation,
+the behavior has fields with Go names, because upstream encodes an internal type without JSON tags.
+In the conversion to v2, malformed content of the four annotations is lost. If a v2 object already
+has any of these annotations, the conversion to v1 drops or replaces them. A CPU metric that was
+converted to v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -364,8 +364,8 @@ def _typed(source: Json) -> Json:
     """Return the target of `source`, with the `type` that the target's value fields imply.
 
     `source` is the part of a metric that contains the target, such as the metric's field
-    `resource`. If `source` is the field `object` and its target has an averageValue, the `value` of
-    the target is left out.
+    `resource`. The `value` of the target is left out if `source` is the field `object` and its
+    target has an averageValue.
     """
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:

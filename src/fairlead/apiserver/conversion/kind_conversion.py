@@ -1,8 +1,8 @@
 """Converts objects between the version of a request and the internal version.
 
 The groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and v2 serve the same
-HorizontalPodAutoscalers. Requests to them are handled in the version `Kind.stored_as`, in which the
-objects are stored, too.
+HorizontalPodAutoscalers. Requests to them are handled in the version `Kind.stored_as`. The objects
+are stored in this version, too.
 
 As in upstream, requests to a custom resource are handled in the version of the request. The objects
 are converted when they are read from storage and when they are stored
@@ -75,9 +75,9 @@ def reread(kind: Kind, obj: Json) -> Json:
     """Return the stored custom resource `obj` as the current types of `kind` read it.
 
     Fields that its type does not declare are dropped, and absent fields get their defaults. The
-    object is converted to the stored version, unless this needs a webhook: then it keeps its
-    version until it is written again. If nothing changes, or if an object with its defaults would
-    be too large, return `obj` itself.
+    object is converted to the stored version. If the conversion needs a webhook, the object keeps
+    its version until it is written again. If nothing changes, or if an object with its defaults
+    would be too large, return `obj` itself.
     """
     # upstream: customresource_handler.go:crdConversionRESTOptionsGetter, which does this each time
     # that it reads an object from etcd

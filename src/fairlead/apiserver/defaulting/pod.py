@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-A template gets the defaults of a pod's spec, with three exceptions that are set in pods only:
-requests derived from limits, the defaults of pod-level resources, and enableServiceLinks.
+A template gets the defaults of a pod's spec. Three defaults are set only in pods: requests derived
+from limits, the defaults of pod-level resources, and enableServiceLinks.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go

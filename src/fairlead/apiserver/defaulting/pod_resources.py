@@ -1,13 +1,13 @@
 """Defaults of pod-level resources (spec.resources).
 
-If the pod has any pod-level limit or request, a missing pod-level hugepages limit defaults to the
-sum of the containers' limits for the same page size. It gets no default if the pod has a pod-level
-request for that page size.
+If the pod has any pod-level limit or request, missing pod-level hugepages limits get defaults. The
+default is the sum of the containers' limits for the same page size. A limit gets no default if the
+pod has a pod-level request for that page size.
 
 Missing pod-level requests get a default only if the pod has pod-level limits. A request of cpu or
-memory defaults to the sum of the containers' requests, or to the pod-level limit if no container
-requests the resource. A request of hugepages, which cannot be overcommitted, always defaults to the
-pod-level limit.
+memory defaults to the sum of the containers' requests. If no container requests the resource, it
+defaults to the pod-level limit. A request of hugepages, which cannot be overcommitted, always
+defaults to the pod-level limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """

@@ -161,8 +161,8 @@ def _count_containers(pod: Json, tally: _Tally) -> None:
 
     The reason is that of the first container that waits or has terminated. Only the reason
     `Completed` is then replaced. If another container is running and ready, the new reason is
-    `Running` if the pod has the condition Ready, and `NotReady` if not. If no container is running
-    and ready, the new reason is the outcome of the first failed container, if there is one.
+    `Running` or `NotReady`, depending on the pod's condition Ready. If no container is running and
+    ready, the new reason is the outcome of the first failed container, if there is one.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -22,8 +22,8 @@ from fairlead.apiserver.printers.field import (
 )
 
 # The conditions that determine a Job's status, in the order in which they are checked. The first
-# condition that is True is the status. A Job that is being deleted and has none of the conditions
-# in _JOB_ENDS is Terminating, whatever its conditions in _JOB_STATES are.
+# condition that is True is the status. Exception: a Job that is being deleted and has none of the
+# conditions in _JOB_ENDS is Terminating.
 _JOB_ENDS: Final = ("Complete", "Failed")
 _JOB_STATES: Final = (
     ("Suspended", "Suspended"),

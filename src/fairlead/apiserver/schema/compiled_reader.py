@@ -58,8 +58,8 @@ def _compiled(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# How a field is read: the function that reads its value (None if the value is a string), whether
-# the field is dropped if it is empty, and whether an empty map is stored as null.
+# How a field is read. A row is (function that reads the value, whether an empty field is dropped,
+# whether an empty map is stored as null). The function is None if the value is a string.
 _Row = tuple[Reader | None, bool, bool]
 
 

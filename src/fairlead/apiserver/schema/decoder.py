@@ -1,11 +1,11 @@
 """Decodes a JSON value into the form in which an API server stores objects of its type.
 
-Unknown fields and nulls are dropped, quantities and timestamps become canonical, and empty values
+Unknown fields and nulls are dropped, and quantities and timestamps become canonical. Empty values
 are dropped, kept or added according to upstream's types (`Zero`).
 
 If a value has the wrong type, the whole object is refused with Go's message about the first such
-value. However, if a later value is malformed and its Go type has its own UnmarshalJSON (quantities,
-timestamps), decoding ends there, and the error about this value is reported instead.
+value. Some Go types have their own UnmarshalJSON (quantities, timestamps). A malformed value of
+such a type ends the decoding, and the error about this value is reported instead.
 
 Unknown and duplicate fields are not errors; they cause notes, in document order. As in Go, a
 later value of a duplicate field is decoded into the earlier value: objects and maps are merged. If

@@ -22,8 +22,8 @@ from fairlead.apiserver.schema.model import Schema, Type
 # of the replaced value are already in order.
 _Order = Callable[[Any, Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
-# A plan for objects with the same keys in the same order: the members whose values may need
-# sorting, and the sorted keys (None if the keys are already in order).
+# A plan for objects with the same keys in the same order. It contains the members whose values may
+# need sorting, and the sorted keys. The sorted keys are None if the keys are already in order.
 _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 

@@ -1,8 +1,8 @@
 """Converts the result of a patch to upstream's types, as runtime.FromUnstructured does.
 
 Upstream does not parse the result of a patch as JSON again, but assigns its values one by one.
-Numbers are converted to the type of their field: in an integer field, a whole float becomes an
-integer, and in a 32-bit field, an integer of more than 32 bits loses its upper half.
+Numbers are converted to the type of their field. In an integer field, a whole float becomes an
+integer. In a 32-bit field, an integer of more than 32 bits loses its upper half.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """

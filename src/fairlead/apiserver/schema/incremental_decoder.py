@@ -18,8 +18,8 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
     """Return `new` in stored form; the Python objects that it shares with `old` are reused.
 
     `old` is in stored form. Raises TypeMismatchError for a value of a wrong type. The path in the
-    error does not start at the root, but at the innermost JSON object that contains the value and
-    that also exists in `old`.
+    error does not start at the root. It starts at the innermost JSON object that contains the value
+    and also exists in `old`.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]

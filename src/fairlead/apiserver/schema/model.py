@@ -97,8 +97,8 @@ class Field(Struct, frozen=True):
 class Schema:
     """A type of values.
 
-    OBJECT types have `fields`. `items` is the type of the items of a LIST, of the values of a MAP,
-    or of the fields of an OBJECT that are not in `fields`.
+    OBJECT types have `fields`. `items` is the type of the items of a LIST, or of the values of a
+    MAP. For an OBJECT, it is the type of the fields that are not in `fields`.
 
     `topology` is how patches and server-side apply merge values of the type. A granular ANY is
     treated according to its value: a JSON object has fields, any other value is a single field.
@@ -143,8 +143,8 @@ class _Composite(msgspec.Struct, frozen=True):
 
 
 # A field of a type, as a row of the JSON tables. The attributes are the keys in these tables, so
-# they are short. In order: the type, the encoding of an empty field, whether the field is required,
-# its merge key, its patch strategies, and whether it is granular.
+# they are short. The first two are the type and the encoding of an empty field. Then follow whether
+# the field is required, its merge key, its patch strategies, and whether it is granular.
 class _FieldRow(msgspec.Struct, frozen=True):
     t: str | _Composite
     z: Zero = Zero.DROP

@@ -1,8 +1,8 @@
 """Types of API groups that are described by an OpenAPI document instead of the generated tables.
 
-Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document in the form that an API
-server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas`
-is read. The file adds the types that the generated tables do not have.
+Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document. It has the form that an
+API server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`). Only
+`components.schemas` is read. The file adds the types that the generated tables do not have.
 
 A published document sorts fields by name. It does not contain the protobuf number of a field, or
 the encoding of empty fields. The files in `data/openapi` add these facts as follows:

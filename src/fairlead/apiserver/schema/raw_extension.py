@@ -46,8 +46,8 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` is no RawObject.
 
-    If the client sent `after`, its original text is compared. If not (`after` is no RawObject, or
-    is `before` itself), its compact JSON is compared, because clients read the field in this form.
+    If the client sent `after`, its original text is compared. If `after` is no RawObject, or is
+    `before` itself, its compact JSON is compared. Clients read the field in this form.
     """
     if not isinstance(before, RawObject):
         return False

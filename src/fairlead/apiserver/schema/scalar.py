@@ -1,6 +1,6 @@
 """Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-The types in `ENDING` have their own UnmarshalJSON upstream; a malformed value of such a type ends
+The types in `ENDING` have their own UnmarshalJSON upstream. A malformed value of such a type ends
 the decoding. A malformed value of a type in `PLAIN` is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString

@@ -16,7 +16,7 @@ _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
     """Return (name, type) of each field that is always encoded, even if it is not set.
 
-    The type is None for a field that is encoded as null.
+    The type is None if the field is encoded as null.
     """
     shown: list[tuple[str, Schema | None]] = []
     for key, field in schema.fields.items():

@@ -1,7 +1,7 @@
 """Validates, for simulations, the kinds that few simulations contain or change.
 
-The module `simulation` imports this module only when it validates one of these kinds, because this
-module imports many others.
+This module imports many others. Therefore the module `simulation` imports it only when it validates
+one of these kinds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
-A simulated cluster stores objects as scenario authors write them. Such an object often lacks fields
-that neither controllers nor schedulers read, so the rules about these fields are left out.
+A simulated cluster stores objects as scenario authors write them. Such an object often has only the
+fields that controllers or schedulers read. The rules about other fields are therefore left out.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield errors if an update changes an immutable field of a workload.
 
     A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. Other immutable
-    fields, such as volumeClaimTemplates, are not compared, because one of the two objects may lack
-    a default that the other has.
+    fields, such as volumeClaimTemplates, are not compared. One of the two objects may lack a
+    default that the other has.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -1,12 +1,12 @@
 """view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
-Without this check, an unknown value would silently count as a known one: a StatefulSet with the
-misspelled `podManagementPolicy: parallel` would be treated as if it had `OrderedReady`. The allowed
-values and bounds of a field are facts (`api/facts.py`), found through the schema of the kind. The
-schema also says which strings are times.
+Without this check, an unknown value would silently count as a known one. For example, a StatefulSet
+with the misspelled `podManagementPolicy: parallel` would be treated as if it had `OrderedReady`.
+The allowed values and bounds of a field are facts (`api/facts.py`), found through the schema of the
+kind. The schema also says which strings are times.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
-status, only times are checked: controllers recompute its numbers, and a newer Kubernetes release
+status, only times are checked. Controllers recompute its numbers, and a newer Kubernetes release
 may have written an enum value that is unknown here.
 """
 
@@ -36,7 +36,7 @@ class _Member(Struct, frozen=True):
 
     `name` is the member's name in Python, `field` its name in JSON. Exactly one of `is_time`,
     `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's value, or the
-    items if the value is a list. `members` is set for a struct or a list of structs; it contains
+    items if the value is a list. `members` is set for a struct or a list of structs. It contains
     those members of the struct that are checked or contain checked members. `checks_zero` is set if
     the number 0 is checked too, because it does not stand for a field that was left out.
     """

@@ -8,7 +8,7 @@ As in evanphx/json-patch, some operations differ from the RFC:
 - Text before the first slash of a path is ignored.
 
 If an operation is impossible even by these rules, the whole patch fails. The size of copied values
-is limited, because a document that is copied into itself doubles with each operation.
+is limited: a document that is copied into itself doubles with each operation.
 
 A value in the patch stays JSON text until a path refers to a part of it, because `test` compares
 JSON texts.

@@ -5,8 +5,8 @@ A part of a document has one of three forms:
 - JSON text (`msgspec.Raw`);
 - a `PartialObject` or `PartialArray`, which contains parts.
 
-When an operation refers to a member of an object or an item of a list, the object or list is
-replaced by its partial form.
+An object or list is replaced by its partial form when an operation refers to one of its members or
+items.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """

@@ -1,8 +1,8 @@
 """The JSON text of a patched document, as evanphx/json-patch writes it.
 
 Upstream quotes this text in errors about the patched object. The members of an object are sorted by
-name if the object is on the path of an operation, or if a merge patch changes it. All other parts
-stay as the server or the client wrote them.
+name if an operation's path leads through the object, or if a merge patch changes it. All other
+parts stay as the server or the client wrote them.
 
 upstream: gopkg.in/evanphx/json-patch.v4/{patch,merge}.go
 """

@@ -98,10 +98,10 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
-    API versions served besides `api_version`. If an entry of managedFields has a version that is
-    not served, the entry is dropped; with `rejects_unknown_versions`, UnknownVersionError is raised
-    instead. If `api_version` is "", every version counts as served, and entries whose version is
-    not in `other_versions` are read with `schema`.
+    API versions served besides `api_version`. An entry of managedFields with a version that is not
+    served is dropped. With `rejects_unknown_versions`, UnknownVersionError is raised instead. If
+    `api_version` is "", every version counts as served. Entries whose version is not in
+    `other_versions` are then read with `schema`.
     """
 
     schema: Schema
@@ -134,9 +134,9 @@ def updated(
     """Return `new` with managedFields that record how `owner` updated `old`.
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. If the client sent none or malformed ones, or if the write is to a
-    subresource, the update starts from the managedFields of `old`. If the changed fields cannot be
-    determined, the result has no managedFields.
+    client sent in `new`. It starts from the managedFields of `old` if the client sent none or
+    malformed ones, or if the write is to a subresource. If the changed fields cannot be determined,
+    the result has no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))

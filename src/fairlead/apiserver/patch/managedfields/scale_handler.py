@@ -12,9 +12,9 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
 An updater is identified by its name and API version. In the managedFields of the Scale, the version
 is autoscaling/v1, so no updater there matches an updater of the object. A write through the Scale
 therefore removes the field from the entries of all updaters of the object. Then it records the
-field for each updater that owns it in the Scale, in an entry with the object's version. If the
-updater already has an entry with this version, the field is added to that entry. Upstream instead
-writes a second entry with the same manager and version.
+field for each updater that owns it in the Scale. The field is added to the updater's entry with the
+object's version, or to a new entry. Upstream instead always writes a new entry, even if one with
+the same manager and version exists.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -88,7 +88,7 @@ def parent_managed_fields(
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
     """Return `owner`, without its API version if `owner` is an applier.
 
-    If this function returns equal values for a manager of an object and a manager of its Scale,
-    both are the same manager.
+    A manager of an object and a manager of its Scale are the same if this function returns equal
+    values for them.
     """
     return replace(owner, api_version="") if owner.operation == APPLY else owner

@@ -80,9 +80,11 @@ def server_side_apply(
 ) -> Json:
     """Return the object after an apply to `live`, with its managedFields.
 
-    `live` is None if there is no such object. Defaults are not filled in. Raises ApiError: 400 if
-    the configuration contains managedFields, 409 for conflicts, 500 if an object does not match its
-    schema or the version of an entry is unknown.
+    `live` is None if there is no such object. Defaults are not filled in. Raises ApiError:
+
+    - 400 if the configuration contains managedFields
+    - 409 for conflicts
+    - 500 if an object does not match its schema, or if the version of an entry is unknown
     """
     config = request.config
     entries = entries_of(live)

@@ -7,8 +7,8 @@
 - An **apply** claims all fields of the applied configuration. A field whose value stays the same is
   shared with its other owners. A field whose value changes causes a conflict with its other owners;
   with `force`, they lose the field instead.
-- A field that a manager applied before and no longer applies is removed from the object, unless
-  another manager owns it (`_pruned`).
+- A field that a manager applied before and no longer applies is removed from the object if no other
+  manager owns it (`_pruned`).
 
 Worked example, with spec = {replicas, image}:
 
@@ -124,8 +124,8 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     """Return (object, owners) after `manager` applies a configuration.
 
     The object is None if it is unchanged. If `other_versions` contains `manager`,
-    `other_versions[manager]` is the version of the manager's last apply. Raises ItemKeyError, and
-    OwnershipConflictError if there is a conflict and `force` is False.
+    `other_versions[manager]` is the version of the manager's last apply. Raises ItemKeyError.
+    Raises OwnershipConflictError if there is a conflict and `force` is False.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.
@@ -134,9 +134,8 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     claimed = {**owners, manager: claim}
     # 2. Merge the configuration into the object.
     new = merged(version.schema, live, applied)
-    # 3. Remove the fields that the applier owned before and does not claim now, and that no other
-    #    manager owns. If the claim covers all fields that it owned in the same version, there are
-    #    no such fields.
+    # 3. Remove the fields that the applier owned before, if no manager owns them now. There are no
+    #    such fields if the claim covers all fields that it owned in the same version.
     last_version = other_versions.get(manager, version)
     if before and (last_version is not version or difference(before, claim)):
         by_version = _owned_by_version(claimed, {**other_versions, manager: version}, version)

@@ -1,7 +1,7 @@
 """The order of merged lists in a strategic merge patch.
 
 `$setElementOrder` defines the order of the patch's items; without it, they keep their order in the
-patch. The remaining items keep the order of the original. The two sequences are then merged: a
+patch. The remaining items keep the order of the original. The two sequences are then merged. A
 remaining item comes before all patch items that it preceded in the original.
 
     original  a b c d    patch order  d x b
@@ -98,7 +98,7 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 
     `found` contains the position that each item should have, or -1 for an unknown item. The
     comparison contradicts itself: an unknown item is less than every other item, and every other
-    item is less than an unknown item. So the result depends on the sorting algorithm. Go's
+    item is less than an unknown item. Therefore the result depends on the sorting algorithm. Go's
     sort.Stable uses insertion sort for short lists; this function uses it for all lists.
     """
     result: list[tuple[int, Any]] = []

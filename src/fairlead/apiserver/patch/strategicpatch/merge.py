@@ -2,13 +2,14 @@
 
 A list is merged if its field has the patch strategy `merge`: scalars as a set, and objects by the
 merge key. Other lists are replaced. A new list item is put behind the item that precedes it in the
-patch, or at the front if it is the first item of the patch. `$setElementOrder/<list>` gives another
-order. The module `directive` lists the directives.
+patch. A new item that comes first in the patch is put at the front. `$setElementOrder/<list>` gives
+another order. The module `directive` lists the directives.
 
-If the original lacks a member of the patch, or has a value of another type there, the patch's value
-is used without the nulls and directives in it. In two other cases, directives in a value of the
-patch stay in the result, and are reported as unknown fields when the result is decoded: in a new
-item of a merged list, and in a list or object that replaces a whole list or object of the original.
+The original may lack a member of the patch, or have a value of another type there. Then the patch's
+value is used without the nulls and directives in it. In two other cases, directives in a value of
+the patch stay in the result. The value is a new item of a merged list, or a list or object that
+replaces a whole list or object of the original. The directives are reported as unknown fields when
+the result is decoded.
 
 Example, with the merge key `name` of `containers`:
 
@@ -240,7 +241,7 @@ def merged_list(
     """Return `original` merged with the items of `patch`.
 
     `in_set_order` determines the order of the items. If `is_deletion` is True and the items are
-    scalars, return `original` without the scalars in `patch`. Raises ApiError 422, 500.
+    scalars, the scalars in `patch` are removed instead. Raises ApiError 422, 500.
     """
     if not original and not patch:
         return original
@@ -264,8 +265,8 @@ def merged_list(
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
     """Return whether the items of both lists are objects rather than scalars.
 
-    Raises ApiError 422 if the first item is null or a list, and 500 if the items have different
-    types or there are no items.
+    Raises ApiError 422 if the first item is null or a list. Raises ApiError 500 if the items have
+    different types or there are no items.
     """
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)

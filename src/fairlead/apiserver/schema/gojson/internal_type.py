@@ -1,10 +1,10 @@
 """Converts objects to upstream's internal (unversioned) types, which update errors print.
 
-Internal types have no JSON tags, so Go prints every field under its Go name, even if the object
-does not have the field: a pointer, list or map as null, a string as empty, a number as 0. Most
-internal types have the same fields as the versioned types, in the same order. `_DECLARED` lists the
-fields of the other types: each as `Name`, or as `Name=jsonName` if the two names differ in more
-than their case.
+Internal types have no JSON tags, so Go prints every field under its Go name. This includes fields
+that the object does not have: a pointer, list or map as null, a string as empty, a number as 0.
+Most internal types have the same fields as the versioned types, in the same order. `_DECLARED`
+lists the fields of the other types. Each is written as `Name`, or as `Name=jsonName` if the two
+names differ in more than their case.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """

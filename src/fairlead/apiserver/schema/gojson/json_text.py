@@ -99,8 +99,8 @@ def parse_plain(text: bytes) -> Any:
         return NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
         return NOT_PLAIN
-    # In a chain of nested containers, only the innermost can be empty. So a value that is deeper
-    # than DEPTH_MAX has at least DEPTH_MAX containers that are not empty.
+    # In a chain of nested containers, only the innermost can be empty. Therefore a value that is
+    # deeper than DEPTH_MAX has at least DEPTH_MAX containers that are not empty.
     filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
     return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
@@ -174,7 +174,7 @@ def json_kind(value: Any) -> str:
 
 # --- syntax errors -------------------------------------------------------------------------------
 
-# Go scans byte by byte and stops at the first byte that is not allowed; a text that ends too early
+# Go scans byte by byte and stops at the first byte that is not allowed. A text that ends too early
 # is scanned as if a space followed. Python's decoder reports where it stopped and what it expected.
 # `_Scanner` continues from there in the way that Go scans.
 

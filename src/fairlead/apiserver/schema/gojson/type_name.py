@@ -1,8 +1,8 @@
 """Names of Go types, which decoding errors quote.
 
 Most names follow from a schema. A schema does not contain the names of named string, list and map
-types. So `data/…-types.txt` has a line for each struct with fields of such types: the name of the
-struct, and these fields with their types.
+types. Therefore `data/…-types.txt` has a line for each struct with fields of such types. The line
+contains the name of the struct, and these fields with their types.
 
 The path of a field of an embedded struct contains the name of this struct (`_EMBEDDED`).
 
@@ -33,8 +33,9 @@ _NAMES: Final = {
 }
 # Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# Go types that embed a struct. Each line has the type, the struct, and either `of` and the fields
-# that the struct declares, or `but` and the fields of the type that the struct does not declare.
+# Go types that embed a struct. Each line has the type, the struct, and a list of fields. After
+# `of`, these are the fields that the struct declares. After `but`, these are the fields of the type
+# that the struct does not declare.
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \

@@ -94,8 +94,8 @@ class ExpressionVariables(Struct):
 
     `has_params` allows the variable `params`, and `has_rights` allows `authorizer`. `makes_objects`
     allows expressions to build objects. `variables` are the variables that a policy has defined so
-    far; None where expressions cannot use such variables, as in matchConditions. `left[0]` is the
-    number of characters that all remaining expressions may have together; copies of this struct
+    far. It is None where expressions cannot use such variables, as in matchConditions. `left[0]` is
+    the number of characters that all remaining expressions may have together. Copies of this struct
     share the list `left`.
     """
 

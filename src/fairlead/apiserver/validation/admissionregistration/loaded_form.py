@@ -1,8 +1,8 @@
 """Checks those fields of admission policies and webhooks that admission reads.
 
-Policies and webhooks have no typed view. So this module checks, when a snapshot is loaded, that
-fields have the right types and that required fields are present. An API server checks more (see
-`policy` and `webhook`).
+Policies and webhooks have no typed view. Therefore this module checks, when a snapshot is loaded,
+that fields have the right types and that required fields are present. An API server checks more
+(see `policy` and `webhook`).
 """
 
 from __future__ import annotations

@@ -371,8 +371,8 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 def _check_claimed_template(spec: Json) -> Causes:
     """Yield the errors of a StatefulSet's template.
 
-    The template is checked with an additional volume for each of the volumeClaimTemplates, because
-    containers may mount these volumes.
+    For each of the volumeClaimTemplates, a volume is added to the template before the check,
+    because containers may mount these volumes.
     """
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]

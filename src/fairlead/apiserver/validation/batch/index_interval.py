@@ -26,8 +26,9 @@ class IndexTextError(ValueError):
 def index_intervals(text: str, completions: int) -> list[Interval]:
     """Return (first index, last index) of each interval in `text`, in ascending order.
 
-    An empty text has no intervals. Raises IndexTextError if the text is malformed, the intervals
-    overlap or are not in ascending order, or an index is not below `completions`.
+    An empty text has no intervals. Raises IndexTextError if the text is malformed, or if an index
+    is not below `completions`. Also raises it if the intervals overlap or are not in ascending
+    order.
     """
     made: list[Interval] = []
     for part in text.split(",") if text else ():

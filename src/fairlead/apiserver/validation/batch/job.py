@@ -182,8 +182,8 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    Its name is limited to NAME_MAX characters, because the controller appends a suffix of up to
-    eleven characters to make the names of Jobs.
+    Its name is limited to NAME_MAX characters. The controller appends a suffix of up to eleven
+    characters to make the names of Jobs.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")

@@ -132,7 +132,7 @@ def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
     """Yield an error if a resource that cannot be over-committed has two different defaults.
 
     `name` is the resource. If `bounds` contains both its `default` and its `defaultRequest`, these
-    amounts must be equal, unless the resource can be over-committed, as cpu can.
+    amounts must be equal. Resources that can be over-committed, such as cpu, are not checked.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

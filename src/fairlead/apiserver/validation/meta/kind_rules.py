@@ -36,9 +36,9 @@ class KindRules(Struct, frozen=True, kw_only=True):
     name: NameRule = path_segment_problems
     # Whether finalizers may be unqualified names.
     accepts_any_finalizer: bool = False
-    # How many times an update checks the metadata as if the object were new, and how many times it
-    # compares the new metadata with the old metadata. As in upstream, an error is reported once
-    # for each check or comparison that finds it.
+    # `metadata_validations` is how often an update checks the new metadata as if the object were
+    # new. `metadata_comparisons` is how often it compares the new metadata with the old. As in
+    # upstream, an error is reported once for each check or comparison that finds it.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 

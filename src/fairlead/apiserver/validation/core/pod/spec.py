@@ -1,8 +1,8 @@
 """Validates the specs of pods and pod templates.
 
-`check_pod_spec` applies every rule for a new spec, in upstream's order. `check_scheduled_spec`
-applies the rules about fields that the scheduler or a simulated kubelet reads, to new and stored
-pods. `check_new_scheduled_spec` applies the rules of simulations that concern only new pods.
+`check_pod_spec` applies every rule for a new spec, in upstream's order. `check_scheduled_spec` is
+for new and stored pods. It applies the rules about fields that the scheduler or a simulated kubelet
+reads. `check_new_scheduled_spec` applies the rules of simulations that concern only new pods.
 `check_runnable_spec` applies the rules about fields that only a real kubelet needs, such as images.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
