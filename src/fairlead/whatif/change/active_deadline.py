@@ -1,8 +1,8 @@
 """Ignores activeDeadlineSeconds of Jobs and pods that a change starts, if no run time is known.
 
 Pods without a known run time are assumed to keep running. So each Job or pod that the change starts
-would exceed its deadline and fail. Jobs and pods that already run when the dump is taken keep their
-deadlines, because these deadlines apply in both runs, with and without the change.
+would exceed its deadline and fail. Jobs and pods that already run in the dump keep their deadlines.
+These deadlines apply in both runs, with and without the change.
 
 The deadline is removed from Jobs. In pods it stays, because quotas with the scope Terminating count
 only pods with a deadline. The simulated kubelets ignore the deadline of these pods.
@@ -114,8 +114,8 @@ def _deadline(
 ) -> _Deadline | None:
     """Return the deadlines of the Job or pod `created`, whose kind is `kind`.
 
-    Return None if it has no deadline, if its run time is known, or if it is a suspended Job, a
-    malformed object or an object of another kind.
+    Return None if it has no deadline, or if its run time is known. Also return None for a suspended
+    Job, a malformed object, or an object of another kind.
     """
     spec = created.get("spec") or {}
     if kind not in (JOB.kind, POD.kind) or spec.get("suspend"):

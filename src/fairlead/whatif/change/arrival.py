@@ -1,6 +1,6 @@
 """The order of the objects that a change creates or updates at one instant.
 
-In a real cluster, timing decides the order in which controllers handle these objects, and the order
+In a real cluster, the order in which controllers handle these objects depends on timing. The order
 can decide which pods get the last free resources. A simulation handles them in the order of the
 steps. Another order of the steps shows what else could happen.
 """

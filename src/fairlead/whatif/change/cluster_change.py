@@ -2,9 +2,10 @@
 
 The nodes of --add-nodes are added first. When they are Ready, all other parts of the change happen
 at one instant, with two exceptions: `--at` can delay failures, and a rolling drain takes time. The
-order of the parts does not depend on the command line: objects are deleted, applied and edited,
-workloads are scaled, nodes are cordoned, drained and failed, and the descheduler runs. So one
-change can delete an object and apply a new object of the same name, or apply a node and cordon it.
+order of the parts does not depend on the command line. First, objects are deleted, applied and
+edited. Then workloads are scaled, and nodes are cordoned, drained and failed. Last, the descheduler
+runs. So one change can delete an object and apply a new object of the same name, or apply a node
+and cordon it.
 
 A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
 change. A node that the change creates can be cordoned, drained or failed by its name.
@@ -104,9 +105,9 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     set, at most that many nodes are drained at a time, and they return to service (a rolling
     drain). `max_unavailable` is a number, or a percentage of the nodes to drain, such as "5%".
     `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
-    (`all` or a label selector) makes running pods pending before both runs; the runs then place the
-    pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of
-    a descheduler that runs once.
+    (`all` or a label selector) makes running pods pending before both runs. Both runs then place
+    these pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy
+    file of a descheduler that runs once.
     """
 
     apply: tuple[str | PathLike[str] | Mapping[str, Any], ...] = ()

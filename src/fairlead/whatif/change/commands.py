@@ -52,8 +52,8 @@ def drain(node: str) -> Command:
 def rolling_drain(node: str, options: RollingDrainOptions) -> Command:
     """Return the command that queues `node` for a rolling drain with the settings `options`.
 
-    The command also cancels an earlier request to drain the node, so that the node waits for its
-    turn like the other nodes.
+    The command also cancels an earlier request to drain the node. So the node waits for its turn
+    like the other nodes.
     """
     annotations = {DRAIN: None, IN_TURN: str(options)}
     return PatchObject(_node(node), {"metadata": {"annotations": annotations}})

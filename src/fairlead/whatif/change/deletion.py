@@ -1,11 +1,11 @@
 """Deletions of a what-if: the contents of deleted Namespaces, and notes about delayed deletions.
 
-The deletion of a Namespace is refused if it contains a pod whose owner is unknown, because that
-owner would create a replacement.
+A Namespace cannot be deleted if it contains a pod of an unknown owner, because that owner would
+create a replacement.
 
-Three kinds of objects are not deleted immediately: a PersistentVolumeClaim that a pod uses is
-deleted after the pod, a bound PersistentVolume is deleted after its claim, and a Node of Karpenter
-is drained first.
+Three kinds of objects are not deleted immediately. A PersistentVolumeClaim that a pod uses is
+deleted after the pod. A bound PersistentVolume is deleted after its claim. A Node of Karpenter is
+drained first.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def deletion_of(target: Manifest) -> tuple[list[Command], str]:
 
     Some finalizers of `target` may belong to controllers that are not simulated. The first command
     then removes these finalizers, and the second command deletes `target`. Finalizers of Nodes and
-    Pods stay: the engine removes the finalizers of a Node, and a Pod that only a finalizer keeps
-    counts as removed.
+    Pods stay. The engine removes the finalizers of a Node. A Pod that only a finalizer keeps counts
+    as removed.
     """
     delete = commands.delete(target.ref)
     finalizers = () if target.kind in (NODE, POD) else target.metadata.finalizers

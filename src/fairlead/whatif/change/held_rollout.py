@@ -2,9 +2,9 @@
 
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
-OnDelete, ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady waits
-while one of its pods is not ready, before it replaces, creates or deletes others. If a StatefulSet
-has a partition, its first pods are not replaced.
+OnDelete, ReplicaSets, and ReplicationControllers. While a pod of a StatefulSet with the policy
+OrderedReady is not ready, the StatefulSet does not replace, create or delete other pods. If a
+StatefulSet has a partition, its first pods are not replaced.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -44,8 +44,9 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps pods when it changes to `after`.
 
     The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
-    the pods. The result is "" if the template does not change, if the rollout replaces all pods, or
-    if `before` is not a Deployment, StatefulSet, DaemonSet, ReplicaSet or ReplicationController.
+    the pods. The result is "" if the template does not change, or if the rollout replaces all pods.
+    It is also "" for kinds other than Deployment, StatefulSet, DaemonSet, ReplicaSet and
+    ReplicationController.
     """
     if before.kind not in _WITH_TEMPLATE or _template(after) == _template(before.value):
         return ""
@@ -124,8 +125,8 @@ def _is_silent(node: Manifest | None) -> bool:
 def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` waits when `after` scales it; "" if it does not wait.
 
-    A StatefulSet with the policy OrderedReady neither creates nor deletes pods while one of the
-    pods that it keeps is not ready.
+    A StatefulSet with the policy OrderedReady does not create or delete pods while one of the pods
+    that it keeps is not ready.
     """
     if before.kind is not STATEFUL_SET or _replicas(after) == _replicas(before.value):
         return ""

@@ -5,7 +5,7 @@
     current     the existing object
 
 Fields that are in `original` but not in `modified` are removed from `current`. Then `modified` is
-merged into `current` by the strategic merge rules: lists of objects are merged by their merge key,
+merged into `current` by the strategic merge rules. Lists of objects are merged by their merge key,
 and null removes a field. If a volume or the strategy of a Deployment changes, it keeps only the
 fields that it has in `modified` ($retainKeys). The status stays as it is. Without the annotation,
 `original` is unknown, so only null and $retainKeys remove fields. Custom resources have no merge

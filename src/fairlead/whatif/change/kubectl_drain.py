@@ -31,8 +31,8 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
 DELETE_EMPTY_DIR: Final = "--delete-emptydir-data"
 FORCE: Final = "--force"
-# The texts of kubectl. In messages each text follows "cannot delete", so with the last text these
-# words occur twice, as in kubectl's own message.
+# The texts of kubectl. In messages, each text follows "cannot delete". The last text also contains
+# these words, so its message has them twice, like kubectl's.
 _FATAL: Final = {
     IGNORE_DAEMON_SETS: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
     DELETE_EMPTY_DIR: "Pods with local storage (use --delete-emptydir-data to override)",
@@ -183,9 +183,9 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 def _daemon_set_of(pod: Pod) -> str:
     """Return the name of the DaemonSet of `pod`; "" if it has none.
 
-    A DaemonSet of another API group, such as OpenKruise's, does not count. kubectl 1.36 treats the
-    pods of such a DaemonSet like pods without a DaemonSet. kubectl 1.32 takes it for a DaemonSet of
-    the group `apps`, and reports that it does not exist (filters.go: daemonSetFilter).
+    A DaemonSet of another API group, such as OpenKruise's, does not count. For kubectl 1.36, the
+    pods of such a DaemonSet are pods without a DaemonSet. For kubectl 1.32, their owner is a
+    DaemonSet of the group `apps` that does not exist (filters.go: daemonSetFilter).
     """
     owner = controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or is_custom(owner.api_version):

@@ -3,11 +3,12 @@
 The copied node is the model of a new node. A new node runs the static pods of its model. Several
 models, such as a node of each zone, are copied in turn.
 
-The new node gets the following from its model: labels, size, volume limits (CSINode), room for
-local volumes (CSIStorageCapacity), devices (ResourceSlices), and those taints that no controller
-manages. A label that identifies the model alone (`own_labels`) gets the name of the new node as its
-value. The new node has neither the images nor the cordon of its model. If the new node has another
-instance type than the model, it has no devices, because the devices of its type are unknown.
+The new node gets the labels, the size and the devices (ResourceSlices) of its model. It also gets
+the volume limits (CSINode) and the room for local volumes (CSIStorageCapacity). Of the taints, it
+gets those that no controller manages. A label that identifies the model alone (`own_labels`) gets
+the name of the new node as its value. The new node does not have the images of its model, and is
+not cordoned. If it has another instance type than the model, it has no devices, because the devices
+of its type are unknown.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def new_nodes(
 ) -> list[Manifest]:
     """Return `count` Nodes, each followed by its dependents; `models` are copied in turn.
 
-    The dependents are copies of the CSINode, the ResourceSlices and the static pods of the model,
-    and of the CSIStorageCapacities that belong only to it. `start` is the time of creation of the
+    The dependents are copies of objects of the model: CSINode, ResourceSlices, static pods, and
+    CSIStorageCapacities that belong only to the model. `start` is the time of creation of the
     nodes.
 
     The labels and the size in `templates` take precedence over those of a model. The templates are

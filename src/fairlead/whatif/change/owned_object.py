@@ -1,8 +1,8 @@
 """Notes about changed and deleted objects whose owner, a custom resource, may restore them.
 
-An operator such as that of Prometheus writes its StatefulSets and budgets again when they differ
-from what its custom resource states. Operators are not simulated, so a change of such an object
-lasts in the simulation.
+An operator, such as the Prometheus operator, restores its StatefulSets and budgets when they differ
+from its custom resource. Operators are not simulated, so a change of such an object lasts in the
+simulation.
 
 Pods are left out, because other notes state what replaces them. Nodes are left out, because no
 controller restores their fields.

@@ -46,8 +46,8 @@ _COMPLETE: Final = (
 def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
     """Yield notes about those `written` objects that nothing simulates.
 
-    A note says that no pods are created for a workload whose controller is not simulated, or that
-    an object of an unknown API group has no effect.
+    For a workload whose controller is not simulated, a note says that no pods are created. For an
+    object of an unknown API group, a note says that it has no effect.
     """
     workloads: list[str] = []
     unknown: list[str] = []

@@ -27,8 +27,8 @@ class EditedFields:
         """Add the fields of `target` that `option` sets.
 
         `places` maps the path of each field to its name in error messages. Raises InputError if an
-        earlier edit of `target` set one of these fields or a part of it. If an earlier edit set a
-        whole object or list, a later edit may set a part of it.
+        earlier edit of `target` set one of these fields or a part of it. After an edit of a whole
+        object or list, a later edit may set a part of it.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

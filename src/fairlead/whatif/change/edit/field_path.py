@@ -1,13 +1,13 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
-A step of the path is a field name, or text in brackets. The text in brackets is a key of a map
-(`metadata.labels[example.com/tier]`), the index of a list item, or the value of an item's merge
-key. Missing objects in the path are created; missing list items are not.
+A step of the path is a field name, or text in brackets. For a map, the text in brackets is a key
+(`metadata.labels[example.com/tier]`). For a list, it is the index of an item, or the value of the
+item's merge key. Missing objects in the path are created; missing list items are not.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
-label and a number for replicas. Values of kinds without a schema, and values that are objects or
-lists, are read as YAML, in which only `true` and `false` are booleans. `null` removes the field; it
-does not create missing objects in the path.
+label and a number for replicas. Values of kinds without a schema are read as YAML, and so are
+values that are objects or lists. Only `true` and `false` are booleans there. `null` removes the
+field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
     --priority-class high=5000                                 the value of a PriorityClass
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
-follows. An amount without `requests.` or `limits.` is a request; for extended resources and huge
-pages it is also the limit, because their request and limit must be equal. A percentage with a sign
-changes the amount that each container has now (`relative_amount`).
+follows. An amount without `requests.` or `limits.` is a request. For extended resources and huge
+pages it is also the limit, because the two must be equal. A percentage with a sign changes the
+amount that each container has now (`relative_amount`).
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.

@@ -4,7 +4,7 @@
     4Gi  -20%    3277Mi      1Gi  +50%    1536Mi
 
 The result is rounded up: CPU to a whole millicore, and memory and ephemeral storage to a whole MiB.
-Other resources cannot be changed in percent, because only some of their amounts are valid: devices
+Other resources cannot be changed in percent, because only some of their amounts are valid. Devices
 are counted in whole numbers, and huge pages in multiples of the page size.
 """
 

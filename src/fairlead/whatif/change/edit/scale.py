@@ -67,9 +67,10 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     The note names the workload's HorizontalPodAutoscaler and the autoscaler's owner, if it has one.
-    An autoscaler without an owner is not named if `replicas` is 0, because it does not scale a
-    workload with 0 replicas; an owner such as a ScaledObject of KEDA may. If no autoscaler is
-    named, the note names the Deployment or the custom resource that owns the workload.
+    An autoscaler does not scale a workload with 0 replicas. So if `replicas` is 0, an autoscaler
+    without an owner is not named. An owner is named, because a ScaledObject of KEDA, for example,
+    may scale such a workload. If no autoscaler is named, the note names the Deployment or the
+    custom resource that owns the workload.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller

@@ -1,16 +1,16 @@
 """--apply-vpa: sets the requests that VerticalPodAutoscalers recommend in their status.
 
 The recommended target of each container becomes its request in the pod template of the VPA's
-workload, and a rollout follows, as with --set-resources. A target is capped to the bounds that
+workload. A rollout follows, as with --set-resources. A target is capped to the bounds that
 LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits keep their ratio to
 the requests.
 
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
-Containers with mode Off do not change. A VPA is applied whatever its update mode is, unless another
-VPA of the same workload takes precedence (`_controlling`).
+Containers with mode Off do not change. A VPA is applied in every update mode. If a workload has
+several VPAs, only one is applied (`_controlling`).
 
-Without --apply-vpa, the admission webhook of a VPA whose update mode is not Off still replaces the
-requests of new pods by the recommendation (`pod_recommendations`).
+Without --apply-vpa, the VPA's admission webhook still replaces the requests of new pods by the
+recommendation, except in the update mode Off (`pod_recommendations`).
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go,
