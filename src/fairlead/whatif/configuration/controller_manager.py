@@ -1,6 +1,6 @@
 """Builds the configuration of the node controllers from kube-controller-manager's flags.
 
-A run continues the work of controllers that ran before (`is_taking_over`), so it does not treat the
+A run continues the work of the cluster's controllers (`is_taking_over`). So it does not treat the
 nodes and taints of the snapshot as new.
 """
 
@@ -26,8 +26,8 @@ def controller_manager(
     """Return the configuration that `flags` select in the Kubernetes version `release`.
 
     The names in `flags` have no leading dashes. The flag `feature-gates` is skipped, because
-    `release` already contains the gates. Raises InputError; its message names `source` if the flags
-    come from a file, and has `prefix` before the name of a flag.
+    `release` already contains the gates. Raises InputError. Its message names `source` if the flags
+    come from a file. In the message, `prefix` stands before the name of a flag.
     """
     others = {name: text for name, text in flags.items() if name != FEATURE_GATES}
     try:

@@ -15,8 +15,8 @@ chosen by weight.
 The key of a selector's requirement is a path, in jq's syntax, to a field of the pod's metadata,
 spec or status. The status is the one that the pod has before the stage takes effect.
 
-If a stage has a jitter duration that is longer than its duration, its delay is a random time
-between the two; all these times are equally likely. A shorter jitter duration is itself the delay.
+If the jitter duration of a stage is longer than its duration, the delay is a random time between
+the two. All these times are equally likely. A shorter jitter duration is itself the delay.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """
@@ -166,7 +166,7 @@ class PodStage(Struct, frozen=True):
         """Return whether the selector of the stage matches `pod`.
 
         The status in `pod` is ignored. Instead, the selector is tested with each status that a pod
-        can have before the stage takes effect, and one match suffices. For the role `ready`, for
+        can have before the stage takes effect. One match suffices. For the role `ready`, for
         example, these are statuses of a pod that does not run yet.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations

@@ -96,8 +96,8 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
     """Return the releases for all components and for the node controllers.
 
     `nodes` overrides `general` for the node controllers, and `option` overrides both. The two
-    releases can have different versions; a gate that only one of the versions has is ignored for
-    the other. Raises InputError, also for a gate that neither version has.
+    releases can have different versions. A gate that only one of the versions has is ignored for
+    the other. Raises InputError, also for a gate that no version has.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):

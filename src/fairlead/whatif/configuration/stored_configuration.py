@@ -1,9 +1,9 @@
 """Configurations of schedulers in the ConfigMaps of a dump.
 
 A dump does not show which scheduler reads a ConfigMap. So a KubeSchedulerConfiguration in a
-ConfigMap is used only with `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`), and a
-configuration of kube-batch or Volcano only with `--batch-config`. Without the option, a note names
-the ConfigMap.
+ConfigMap is used only with `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`). A configuration
+of kube-batch or Volcano is used only with `--batch-config`. Without the option, a note names the
+ConfigMap.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@
 A file of instance types states the sizes of machines. The kubelet reserves a part of each machine
 for the system, so pods cannot use the whole machine. The existing nodes show how large this part
 is. A new node of the same type has the same allocatable amounts. On a new node of another type, the
-same amount is reserved, or the same share of the machine if that is more:
+same amount or the same share of the machine is reserved, whichever is more:
 
     node m-1, type m:      capacity 4 cores, allocatable 3920m, so 80m or 2 % are reserved
     type l, 8 cores        160m (2 %) are reserved, 7840m are allocatable
     type s, 2 cores        80m are reserved, 1920m are allocatable
 
-On a larger machine, a real kubelet reserves at least the amount that it reserves on a smaller one,
-but at most the same share of the machine. So this rule reserves at least as much as real kubelets.
-Services such as GKE publish a formula for the reserved memory. If the formula is right for the
-existing node, it is used for new nodes, instead of this rule.
+On a larger machine, a real kubelet reserves at least as much as on a smaller one. The share of the
+machine is at most the same. So this rule reserves at least as much as real kubelets. Services such
+as GKE publish a formula for the reserved memory. If the formula is right for the existing node, it
+is used for new nodes, instead of this rule.
 
 The reservation for a type comes from the newest existing node of the type. If there is no such
 node, it comes from the node whose memory is closest to that of the type. Nodes in service are
@@ -21,8 +21,8 @@ preferred.
 The kubelet reports less memory than the machine has, because the hypervisor and the kernel keep a
 part. If the file states the memory of the existing node's machine, the share of this memory that
 the kubelet reports can be computed. It is assumed that the kubelet of a new node reports the same
-share of the memory of its machine, but at most 92.5 % (as Karpenter assumes) if the new machine is
-smaller than the existing one.
+share. If the new machine is smaller than the existing one, the share is at most 92.5 %, as
+Karpenter assumes.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class SystemReservations:
     def allocatable(self, one: StatedType) -> ResourceList:
         """Return the allocatable amounts of a new node of the type `one`.
 
-        Allocatable amounts that the instance type file states are taken as they are. The other
-        amounts of CPU, memory and ephemeral storage follow from an existing node (see the docstring
-        of the module). If the capacity of `one` lacks pods, ephemeral storage or huge pages, the
-        new node gets the amounts of the existing node. If network interfaces limit the number of
-        pods of the existing node (in AWS), those of `one` limit it on the new node. Without an
-        existing node, the whole capacity is allocatable.
+        Allocatable amounts that the instance type file states are used unchanged. The other amounts
+        of CPU, memory and ephemeral storage follow from an existing node, by the rule of the
+        module. If the capacity of `one` lacks pods, ephemeral storage or huge pages, the new node
+        gets the amounts of the existing node. If network interfaces limit the number of pods of the
+        existing node (in AWS), those of `one` limit it on the new node. Without an existing node,
+        the whole capacity is allocatable.
         """
         like = self._like(one)
         if like is None:
@@ -143,8 +143,8 @@ class SystemReservations:
     def assumed(self, types: Iterable[StatedType]) -> Iterator[Assumption]:
         """Yield what is assumed for those of `types` that no existing node has.
 
-        A type is left out if the file states its allocatable amounts, or if the existing node to
-        which the type is compared reserves nothing.
+        A type is left out if the file states its allocatable amounts. It is also left out if the
+        existing node with which it is compared reserves nothing.
         """
         for one in types:
             like = self._like(one)
@@ -258,8 +258,8 @@ def _contradictions(node: Node, one: StatedType) -> Iterator[str]:
     """Yield a text for cpu and for memory if the size that `one` states contradicts `node`.
 
     `one` is the instance type of `node`. A kubelet reserves memory. So if the capacity of `node` is
-    absent or equals its allocatable amounts, as in nodes that a scenario generates, its machine may
-    be larger.
+    absent or equals its allocatable amounts, its machine may be larger. Nodes that a scenario
+    generates are an example.
     """
     may_be_larger = node.status.capacity in ({}, node.status.allocatable)
     for name in ("cpu", "memory"):

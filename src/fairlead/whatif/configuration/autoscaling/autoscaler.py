@@ -83,10 +83,10 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    `options` name the autoscaler. The choice `auto` means Cluster Autoscaler if --node-groups is
-    given or if the cluster has the Deployment of Cluster Autoscaler. Otherwise, it means Karpenter
-    if there are NodePools. Otherwise, it means Cluster Autoscaler if the cluster has the ConfigMap
-    with the status of Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
+    `options` name the autoscaler. The choice `auto` selects the autoscaler by the first rule that
+    matches. With --node-groups or a Deployment of Cluster Autoscaler, it is Cluster Autoscaler.
+    With NodePools, it is Karpenter. With the ConfigMap that contains the status of Cluster
+    Autoscaler, it is Cluster Autoscaler. Otherwise, no autoscaler acts. Raises InputError.
     """
     stopped = stopped_notes(KARPENTER, initial)
     if is_of_karpenter(options, initial):
@@ -159,9 +159,9 @@ def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ..
 def cluster_autoscaler_flags(manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the Cluster Autoscaler; None if the cluster does not have one.
 
-    If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status;
-    the command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because
-    an autoscaler that was removed may have left it.
+    If the cloud provider runs the autoscaler, the cluster has only the ConfigMap with its status.
+    The command line is then empty. In a cluster with NodePools, this ConfigMap is ignored, because
+    a removed autoscaler may have left it.
     """
     flags = installed_flags(manifests)
     if flags is None and has_status(manifests) and not has_node_pools(manifests):

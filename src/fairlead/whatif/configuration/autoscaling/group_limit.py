@@ -6,9 +6,9 @@
     MachineDeployments  the annotations of Cluster API with the smallest and the largest size;
                         also those of MachineSets without MachineDeployment
 
-A cloud provider's name of a group is longer than the name in node labels: the node pool `general`
-is `eks-general-5ec4…`, `eksctl-prod-nodegroup-general-NodeGroup-1LR…`, `aks-general-1234-vmss` or
-`…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
+A cloud provider's name of a group is longer than the name in node labels. For the node pool
+`general`, for example, it is `eks-general-5ec4…`, `eksctl-prod-nodegroup-general-NodeGroup-1LR…`,
+`aks-general-1234-vmss` or `…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
 
 upstream: clusterstate/api/types.go, cloudprovider/clusterapi/clusterapi_utils.go
 """
@@ -59,9 +59,8 @@ _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _MACHINE_SETS: Final = "machinesets.cluster.x-k8s.io"
 _CAPI_OWNER_KIND: Final = "cluster.x-k8s.io/owner-kind"
-# The end of a MachineSet's name, which begins with the name of its MachineDeployment: a random
-# suffix, or before Cluster API 1.5 a hash
-# (cluster-api internal/controllers/machinedeployment/mdutil).
+# The name of a MachineSet is the name of its MachineDeployment and a random suffix. Before Cluster
+# API 1.5, the suffix was a hash (cluster-api internal/controllers/machinedeployment/mdutil).
 _CAPI_SET_END: Final = re.compile(f"-[{ALPHABET}]{{5,10}}$")
 _HEX: Final = "[0-9a-f]+"  # without it, the names of the pool `app-gpu` would fit the pool `app`
 _FORMS: Final = {
@@ -164,12 +163,13 @@ def group_of(
 ) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
     """Return (provider, name, identifying labels, identifying annotations) of a node's group.
 
-    `labels` and `annotations` are those of the node. Returns None if the node has no group, or if
-    it belongs to a control plane of Cluster API, which Cluster Autoscaler does not scale.
+    `labels` and `annotations` are those of the node. Returns None if the node has no group. Nodes
+    of a control plane of Cluster API have none, because Cluster Autoscaler does not scale control
+    planes.
 
-    A MachineDeployment is one group, although it has several MachineSets during a rollout. So if
-    the node belongs to a MachineSet, the end that a MachineDeployment adds (`_CAPI_SET_END`) is
-    removed from the name, unless the MachineSet is in `standalone`.
+    A MachineDeployment is one group, although it has several MachineSets during a rollout. So for a
+    node of a MachineSet, the name of the group is the name without the suffix (`_CAPI_SET_END`).
+    MachineSets in `standalone` keep their full names.
 
     upstream: cluster-api internal/controllers/machine/machine_controller_noderef.go: reconcileNode
     upstream: cloudprovider/clusterapi/clusterapi_controller.go: findScalableResourceByProviderID

@@ -93,10 +93,10 @@ class StatedType(Struct, frozen=True):
     `capacity` is the size of an existing node. `allocatable` are the allocatable amounts that the
     file states; `with_allocatable` adds those that follow from an existing node. Of a resource
     without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is the
-    maximum number of pods on a node in AWS that follows from the network interfaces of the machine,
-    0 if unknown. `systems` are the operating systems that the file states; providers' tools list
-    none, because the image of a machine decides. `labels` are further labels of its nodes; "" means
-    that the nodes do not have the label.
+    maximum number of pods on a node in AWS, as the machine's network interfaces limit it; 0 if
+    unknown. `systems` are the operating systems that the file states. Providers' tools list none,
+    because the image of a machine decides. `labels` are further labels of its nodes; "" means that
+    the nodes do not have the label.
     """
 
     name: str
@@ -282,8 +282,8 @@ def new_node_templates(
 ) -> list[Json]:
     """Return node templates of an instance type, one for each of its zones.
 
-    A type without zones gets one template for each of `zones`, which maps the zones of the cluster
-    to their regions ("" for a zone without a region); if `zones` is empty, it gets one template
+    `zones` maps the zones of the cluster to their regions ("" for a zone without a region). A type
+    without zones gets one template for each of `zones`. If `zones` is empty, it gets one template
     without a zone. `like` are the labels of the node on which the new nodes are modelled. The new
     nodes have its architecture and its operating system if the type can have them. In a template,
     the label value "" means that the node does not have the label.

@@ -44,8 +44,8 @@ def with_group_dependents(
 
     These objects are copied from the first node of the group that has a CSINode or ResourceSlices;
     nodes in service come first. If that node has another instance type than the group's template,
-    only the CSINode is copied, because the devices of the template's type are unknown. If objects
-    are copied, a note names the nodes from which they are copied.
+    only the CSINode is copied. The devices of the template's type are then unknown. If objects are
+    copied, a note names the nodes from which they are copied.
     """
     known, nodes = _read(initial)
     if not known:

@@ -380,13 +380,13 @@ def _not_autoscaled(
 ) -> Iterator[tuple[str, str]]:
     """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
 
-    `known` maps each group that has nodes to (the cloud provider's name of the group, limits), or
-    to None if no name in `limits` was recognised as the name of the group.
+    `known` maps each group that has nodes to (the cloud provider's name of the group, limits). The
+    value is None if no name in `limits` was recognised as the name of the group.
 
-    The autoscaler can manage a group even if `known` maps it to None: with some providers, the name
-    of a group in `limits` does not contain the name of the group in the node labels. A group of
-    such a provider is not yielded if `limits` contain a name that belongs to no other group,
-    because this may be the name of the group.
+    The autoscaler can manage a group even if `known` maps it to None. With some providers, the name
+    of a group in `limits` does not contain the group's name in the node labels. With such a
+    provider, a name in `limits` that belongs to no other group may be the name of this group. The
+    group is then not yielded.
     """
     if not limits.has_all:
         return

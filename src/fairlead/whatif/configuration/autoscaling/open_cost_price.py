@@ -7,8 +7,8 @@
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
 column InstanceIDField names a field of nodes, and the column InstanceID contains a value of that
 field. Such a row contains the price of the instance type, zone and capacity type of each node whose
-field has that value. Rows for regions without nodes (if nodes have region labels) and rows of other
-asset classes (gpu, pv) are skipped.
+field has that value. Rows of other asset classes (gpu, pv) are skipped. If nodes have region
+labels, rows for regions without nodes are skipped, too.
 """
 
 from __future__ import annotations

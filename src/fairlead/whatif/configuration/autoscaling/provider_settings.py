@@ -43,8 +43,8 @@ class StatedOutage(Struct, frozen=True):
 class ProviderSettings(Struct, frozen=True, kw_only=True):
     """Provision times and capacity outages of the simulated provider.
 
-    Error messages name where the provision times were stated: `source` is the file or the option,
-    and `path` is the field of the file, "" for an option.
+    Error messages name the place of the provision times: `source` is the file or the option, and
+    `path` is the field of the file ("" for an option).
 
     `provision_times` contains the times of single node groups or NodePools. `provision_time` is the
     time of all others; None keeps the times in the autoscaler's configuration.

@@ -1,7 +1,7 @@
 """The memory that kubelets of EKS, GKE and AKS reserve, by the formulas that the services publish.
 
-A formula applies only if it fits an existing node: the amount that this node reserves differs by at
-most 5 % from the result of the formula. This test excludes kubelets with other settings.
+A formula applies only if its result for an existing node is within 5 % of the node's reservation.
+This test excludes kubelets with other settings.
 """
 
 from __future__ import annotations

@@ -4,12 +4,11 @@ By default, a batch scheduler with the recommended configuration runs if the sch
 is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `--batch-config single-pods`,
 kube-scheduler places the pods with these names one by one and ignores groups.
 
-The schedulerName `fairlead` is an exception, because the manifests of `fairlead run` also deploy a
+The schedulerName `fairlead` is an exception. The manifests of `fairlead run` also deploy a
 kube-scheduler profile with this name, for pods that need no batch scheduler. With --batch-config,
-the batch scheduler schedules pods with this schedulerName only if the configuration contains it.
-Without the option, it schedules them only if the input contains a PodGroup or a Queue, or if one of
-the pods with this schedulerName names a group. In all other cases, a profile of kube-scheduler
-schedules them (`with_deployed_profile`).
+the batch scheduler schedules these pods only if the configuration contains the name. Without the
+option, the input must contain a PodGroup or a Queue, or one of these pods must name a group. In all
+other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -115,8 +114,8 @@ def _single_pod_notes(
     """Yield a note about pods that name a PodGroup, but are scheduled one by one.
 
     In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs. There
-    is no note about the pods of a profile that has a user's plugin with the method `permit`,
-    because this plugin may start them in gangs in the simulation too.
+    is no note about the pods of a profile with a user's plugin that has the method `permit`. Such a
+    plugin may start them in gangs in the simulation, too.
     """
     gang_plugins = {
         name for name, factory in scheduler.out_of_tree.items() if may_delay_binding(factory)
@@ -185,8 +184,9 @@ def with_deployed_profile(
 ) -> SchedulerConfig:
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
-    The profile, a copy of the first profile, is added if a pod in `initial` or `steps` has the
-    schedulerName `fairlead`, and neither a profile nor the batch scheduler (`batch`) has this name.
+    The profile is a copy of the first profile. It is added if a pod in `initial` or `steps` has the
+    schedulerName `fairlead`. Exception: a profile or the batch scheduler (`batch`) already has this
+    name.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):

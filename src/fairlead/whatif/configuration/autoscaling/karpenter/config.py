@@ -217,7 +217,7 @@ def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) ->
     """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
     If a replacement may be spot or on-demand, Karpenter restricts it to spot, even if no type
-    offers spot; the launch of the replacement then fails.
+    offers spot. The launch of the replacement then fails.
 
     upstream: consolidation.go:computeConsolidation
     """

@@ -42,10 +42,10 @@ def offered_zones(
 ) -> tuple[list[str], list[str]]:
     """Return (sorted zones, notes about node classes).
 
-    A type in `types` without stated zones is offered in the zones of the result. The result
-    contains the zones of the node classes' subnets if these zones are known for every node class of
-    `pools`, and are the same for all node classes. Otherwise, it contains the zones of `nodes`. If
-    all types have stated zones, the result contains no zones.
+    A type in `types` without stated zones is offered in the zones of the result. If all types have
+    stated zones, the result contains no zones. If the zones of the subnets are known and the same
+    for all node classes of `pools`, the result contains these zones. Otherwise, it contains the
+    zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

@@ -51,8 +51,9 @@ def labels_with_type(labels: Mapping[str, str], of_type: Mapping[str, str]) -> d
     """Return the labels that a node with `labels` would have with another instance type.
 
     `of_type` are the labels of the other type; the value "" means that its nodes do not have the
-    label. Labels that describe the present type are removed. Of the labels that describe the other
-    type, those of a provider are added only if the node has such labels of the same provider.
+    label. Labels that describe the present type are removed. Labels that describe the other type
+    are added. A provider's labels are added only if the node already has such labels of this
+    provider.
     """
     providers = tuple(one for one in FACT_LABELS if any(key.startswith(one) for key in labels))
     found = {key: value for key, value in labels.items() if not _is_fact(key)}

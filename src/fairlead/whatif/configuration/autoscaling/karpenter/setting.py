@@ -61,11 +61,11 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on unless the
-    cluster's settings turn it off. The same applies to StaticCapacity and static NodePools
-    (`has_static`); without a Deployment of Karpenter, StaticCapacity is always on, because a change
-    may create a static NodePool. If some NodeOverlays come from a file (`adds_overlays`), the
-    gate is on, whatever the cluster's settings are.
+    If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on, except if the
+    cluster's settings turn it off. If some NodeOverlays come from a file (`adds_overlays`), the
+    gate is always on. If there are static NodePools (`has_static`), the gate StaticCapacity is on,
+    except if the cluster's settings turn it off. Without a Deployment of Karpenter, StaticCapacity
+    is always on, because a change may create a static NodePool.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays, static_capacity=has_static)
     found = next(_deployments(initial), None)
