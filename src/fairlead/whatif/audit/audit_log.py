@@ -2,7 +2,7 @@
 
 Each line of a log contains one `Event` of audit.k8s.io/v1, or an `EventList`, as the webhook
 backend sends it. Only events of successful writes at the stage ResponseComplete are used. Their
-level must be Request or RequestResponse, because the bodies are needed.
+level must be Request or RequestResponse, because other levels record no bodies.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go
 """
@@ -137,9 +137,9 @@ class AuditedWrite(Struct, frozen=True):
 def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
     """Return the writes in the log `data`, ordered by time; `source` names the log in errors.
 
-    If `has_workloads` is set, the result includes writes of Deployments, DaemonSets, Jobs and
-    CronJobs, and of the subresource scale. Raises InputError if the log is malformed, records no
-    bodies, or has no event of the stage ResponseComplete.
+    `has_workloads` adds the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
+    subresource scale. Raises InputError if the log is malformed, records no bodies, or has no event
+    of the stage ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
