@@ -1,8 +1,8 @@
 """Explains a PodDisruptionBudget: the disruptions that it allows now and with all pods ready.
 
 For each node with pods of the budget, the explanation says what a drain of the node would do. To
-find out, the node is cordoned in the model, the pods of the budget are removed from it, and the
-scheduler places their replacements. A replacement that fits no node does not become ready, so the
+find out, the node is cordoned in the model, and the budget's pods are removed from it. Then the
+scheduler places their replacements. A replacement that fits no node does not become ready. So the
 budget may stop the drain later, even if it allows an eviction now.
 """
 

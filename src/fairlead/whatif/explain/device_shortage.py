@@ -1,10 +1,10 @@
 """Explains which devices the ResourceClaims of a pending pod lack.
 
-The scheduler says only that it cannot allocate all claims on a node. It does not say whether the
-selectors match no device, whether no node has so many devices, or whether the devices are in use.
+The scheduler says only that it cannot allocate all claims on a node. There are three possible
+reasons: the selectors match no device, no node has so many devices, or the devices are in use.
 
-The pod's extended resources that DeviceClasses provide are explained, too, although their claim
-exists only while the scheduler looks for devices.
+Extended resources that DeviceClasses provide are explained, too. Their claim exists only while the
+scheduler looks for devices.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def device_shortages(pod: PodInfo, cluster: Cluster, lacking: Collection[str]) -
     together. Sentences about pools whose devices cannot be allocated follow.
 
     `lacking` are the names of the nodes on which the scheduler cannot allocate all claims of the
-    pod; only these nodes are examined.
-    Yield nothing if there are no such nodes, or for claims that are invalid, missing or allocated.
+    pod. Only these nodes are examined. Yield nothing if there are no such nodes, or for claims that
+    are invalid, missing or allocated.
     """
     if not lacking:
         return

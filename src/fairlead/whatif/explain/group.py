@@ -68,8 +68,9 @@ def is_about_group(
 ) -> bool:
     """Return whether `target` names a group, or a pod that is explained with its group.
 
-    These are the pods of the batch scheduler, and pods that name a group in a label and whose
-    schedulerName is unknown: neither a profile nor a pod with a node has it.
+    A pod of the batch scheduler is explained with its group. So is a pod that names a group in a
+    label, if its schedulerName is unknown. A schedulerName is known if a profile or a pod with a
+    node has it.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
@@ -92,7 +93,7 @@ def explain_group_of(
 
     `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
     the batch scheduler. A pod that names a group in a label belongs to that group even if another
-    scheduler schedules the pod, for example a kube-scheduler with the plugin Coscheduling. Raises
+    scheduler schedules it. An example is a kube-scheduler with the plugin Coscheduling. Raises
     InputError if there is no such group, if only kube-scheduler schedules it, or if `options`
     select SINGLE_PODS.
     """

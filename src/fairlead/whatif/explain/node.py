@@ -2,8 +2,8 @@
 
 The explanation also lists what keeps an autoscaler from removing the node (`removal_table`).
 
-Each pod is tested alone: the node is cordoned, the pod is removed, and the scheduler places a
-replacement while all other pods stay. If the replacement fits no node, preemption is tried.
+Each pod is tested alone, while all other pods stay. The node is cordoned, the pod is removed, and
+the scheduler places a replacement. If the replacement fits no node, preemption is tried.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 def _device_findings(node: Node, cluster: Cluster) -> Iterator[str]:
     """Yield sentences about the unhealthy devices of `node`, and about the devices in use.
 
-    The requests of a node show neither which devices are unhealthy nor which devices claims use.
+    The requests of a node do not show which devices are unhealthy, or which devices claims use.
     """
     yield from _unhealthy_devices(node)
     for driver, devices in devices_of(node, cluster).items():

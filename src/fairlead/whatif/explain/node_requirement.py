@@ -1,7 +1,7 @@
 """Explains which required labels no node has, or which taints keep a pod off suitable nodes.
 
 The scheduler says only how many nodes do not match the pod's node affinity, or have untolerated
-taints. It names neither the label or taint, nor the values that the label has.
+taints. It does not name the label, its values, or the taint.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Labels = Mapping[str, str]
 def unmet_requirements(built: BuiltProfile, pod: PodInfo) -> Iterator[str]:
     """Yield sentences about the labels or taints because of which `pod` fits no node.
 
-    If no node matches its nodeSelector and required node affinity, the sentences name the labels
-    that no node has. Otherwise, if nodes in service would fit if they had no taints, a sentence
-    names these taints, unless the scheduler has extenders. `pod` must be a pod that fits no node.
+    `pod` must be a pod that fits no node. If no node matches its nodeSelector and required node
+    affinity, the sentences name the labels that no node has. Otherwise, a sentence names the taints
+    of those nodes in service that would fit without them. With extenders, there is no sentence
+    about taints.
     """
     nodes = [(one.name, one.labels) for one in built.framework.cluster.table.nodes()]
     spec = pod.pod.spec

@@ -4,8 +4,8 @@ The metrics and conditions are those that the controller wrote to the status. Th
 metric is computed from its current value, its target value and the number of replicas in the
 status. Unlike the controller, this module ignores whether pods are ready or have metrics.
 
-If the autoscaler scales a custom resource, such as an Argo Rollout, the number of replicas of that
-resource is taken from the status of the autoscaler.
+If the autoscaler scales a custom resource, such as an Argo Rollout, the number of replicas comes
+from the status of the autoscaler.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Explains PriorityClasses: which pods use them, and which pods may preempt which.
 
 A pod may preempt bound pods of a lower priority, unless its preemptionPolicy is Never. Preemption
-avoids victims whose removal violates a PodDisruptionBudget, but does not spare them if there is no
-other way.
+avoids violations of PodDisruptionBudgets. If there is no other way, it violates them.
 
 Admission sets the priority of a pod when the pod is created. So existing pods can have another
-priority than their class, which may have been deleted and created again with another value.
+priority than their class. The class may have been deleted and created again with another value.
 
 upstream: plugin/pkg/admission/priority/admission.go: admitPod,
 default_preemption.go: PodEligibleToPreemptOthers, filterPodsWithPDBViolation

@@ -157,10 +157,10 @@ def group_to_explain(
 ) -> tuple[Snapshot, str] | None:
     """Return (snapshot with the objects of `files`, name of the group or pod to explain).
 
-    `target` names a group, or a pod or workload that the batch scheduler schedules; "" means the
+    `target` names a group, or a pod or workload that the batch scheduler schedules. "" means the
     only pod or workload of the files. The snapshot includes the pods that new workloads would
-    create. Return None for any other target, and for "" if the files do not have exactly one pod or
-    workload. Raises InputError if `files` or `target` is invalid.
+    create. Return None for any other target. Also return None for "" if the files do not have
+    exactly one pod or workload. Raises InputError if `files` or `target` is invalid.
     """
     written = _written(files)
     inventory = snapshot.inventory()
@@ -190,8 +190,8 @@ def refused_pods(
 ) -> tuple[str, ...]:
     """Return a note if admission, such as a quota, refuses pods that `cluster` adds to `before`.
 
-    `cluster` is a result of `group_to_explain`, which adds the pods without admission. The pods are
-    created in their order, so that a quota may admit only the first of them.
+    `cluster` is a result of `group_to_explain`, which adds the pods without admission. Here the
+    pods are created in their order. A quota may admit only the first of them.
     """
     added = cluster.manifests[len(before.manifests) :]
     new = [one for one in added if one.kind is POD]

@@ -257,7 +257,7 @@ def _is_of(pod: PodInfo, workload: Manifest, ref: WorkloadRef) -> bool:
     `ref` identifies the pods of `workload`.
 
     A Deployment controls pods only through ReplicaSets. Pods that name a Deployment itself as their
-    controller, as Flink's do, are a workload of their own, so the result is False for them.
+    controller, as Flink's do, are a separate workload. The result is False for them.
     """
     if workload_of(pod.pod) == ref:
         return True
