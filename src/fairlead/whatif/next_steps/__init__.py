@@ -11,7 +11,7 @@
     unavailable_workload   remedies for workloads without a ready pod, and for StatefulSets whose
                            pods wait for failed nodes
 
-Requests and budgets do not always show whether a step helps: other pods may take the room first, or
-replicas may be placed on nodes that fail. A step whose effect is uncertain in this way is tried in
-another simulation, and is left out if it does not help.
+Requests and budgets do not always show whether a step helps. Other pods may take the room first, or
+replicas may be placed on nodes that fail. A step with such an uncertain effect is tried in another
+simulation. If it does not help, it is left out.
 """

@@ -12,8 +12,8 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
-# A step suggests at most 2 new replicas for each present one if they are at most this many in all,
-# and 1 for 2 otherwise.
+# A step suggests at most 2 new replicas for each present one, up to this number in all. If half of
+# the present replicas are more, it suggests up to that number.
 _FEW: Final = 10
 
 

@@ -207,8 +207,8 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
 def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, the what-if adds replicas: the number of healthy pods that the
-    budget needs, minus the lowest number of healthy pods that it had, and at least 1.
+    If `minAvailable` is a number, the what-if adds replicas, at least 1. It adds as many as the
+    budget lacked when it had the fewest healthy pods.
 
     In all other cases, the what-if changes the budget. No what-if is yielded if the question may
     already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
@@ -253,9 +253,10 @@ def _may_change(pdb: str, change: ClusterChange) -> bool:
 def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    There is no command if the question also makes nodes fail or reschedules pods, or if images of
-    pods may not run on the pods' new nodes. For a rolling drain, the command names only the nodes
-    that are drained first. A command that would name more than NAMES_MAX nodes is left out.
+    There is no command if the question also makes nodes fail or reschedules pods. There is also
+    none if images may not run on the pods' new nodes. For a rolling drain, the command names only
+    the nodes that are drained first. A command that would name more than NAMES_MAX nodes is left
+    out.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

@@ -2,10 +2,10 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if they have no taints, and if no node
-rejected a waiting pod because of a rule, such as affinity. Of the preferred nodes, or else of the
-other nodes, the smallest suitable node is copied. Of nodes of the same size, the one that runs the
-most pods of workloads that wait for devices is copied, because other pods use fewer of its devices.
+and taints admit these pods. Other nodes are suitable only if they have no taints. Besides, no
+waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
+else of the other nodes, the smallest suitable node is copied. If nodes have the same size, it is
+the one with the most pods of workloads that wait for devices. Other pods use fewer of its devices.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -13,7 +13,7 @@ This is an estimate that uses only requests; a what-if with the new nodes is exa
 For pods that wait for devices (DRA), the copied node must run pods of their workloads. Each copy
 has equal devices, so it takes as many of the waiting pods as the copied node runs pods of these
 workloads. If the pods of a workload repel each other (anti-affinity), a copy takes as many of them
-as the node that runs the most of them; this is 1 if the rule is about nodes.
+as any node runs. This is 1 if the rule is about nodes.
 
     3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
     3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
@@ -88,9 +88,10 @@ def new_nodes_for(
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
     are preferred. `known` are the nodes of another run; pods that a node runs in that run also
-    count as its pods. A node without pods of these workloads is suitable only if it has no taints,
-    and no rule such as affinity is among the reasons of the `pending` pods. If `spread_counts` is
-    False, topology spread does not count as such a rule: a zone without pods may admit them.
+    count as its pods. A node without pods of these workloads is suitable only if it has no taints.
+    Besides, no rule, such as affinity, may be among the reasons of the `pending` pods. If
+    `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
+    admit them.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)
@@ -156,10 +157,10 @@ def node_to_copy(
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
     pod if both of these are true:
 
-    - A rule, such as affinity or topology spread, keeps the pod off other nodes, or no node rejects
-      the pod for lack of room.
-    - No other working node has the labels of the node that the pod left, or some node rejects the
-      pod for a reason other than the node's labels or a cordon.
+    - The pod does not only lack room. Either a rule, such as affinity or topology spread, keeps it
+      off other nodes, or no node rejects it for lack of room.
+    - A present node with the same labels does not help. Either there is no such working node, or
+      some node rejects the pod for a reason other than the node's labels or a cordon.
 
     If copies of several of `nodes` may help, the node whose copy may help the most pods is
     returned; None if no copy helps.

@@ -39,14 +39,17 @@ def add_nodes(context: StepContext) -> Iterator[NextStep]:
     later. If possible, the copies also have room for the other pods that wait for lack of room.
 
     No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
-    nodes, a rolling drain is suggested for such pods. If there are several zones and rules or
-    volumes may keep the pods off one of them, if a spread constraint keeps pods off nodes, or if
-    pods lack room even without the change and may take the new nodes first, new nodes are suggested
-    only if a trial shows that fewer pods wait.
+    nodes, a rolling drain is suggested for such pods.
 
-    If the question adds nodes already, more copies of the node that the question copies are
-    suggested, also only after such a trial. Nothing is suggested if an autoscaler acts, because new
-    nodes of its groups would count against its limits.
+    In three cases, new nodes are suggested only if a trial shows that fewer pods wait:
+
+    - There are several zones, and rules or volumes may keep the pods off one of them.
+    - A spread constraint keeps pods off nodes.
+    - Pods lack room even without the change, and may take the new nodes first.
+
+    If the question adds nodes already, more copies of the same node are suggested, also only after
+    such a trial. Nothing is suggested if an autoscaler acts, because new nodes of its groups would
+    count against its limits.
     """
     answer = context.answer
     if answer.changed.autoscaling is not None:
@@ -178,9 +181,9 @@ def _room_for(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `short` pods.
 
-    If `is_tried` is set, or if a spread constraint keeps `short` pods off the present nodes, the
-    what-if is tried first, with nodes of up to TRIES_MAX zones. If other pods may take the room
-    first, it is tried with the nodes that seem best.
+    The what-if is first tried, with nodes of up to TRIES_MAX zones, in two cases. Either `is_tried`
+    is set, or a spread constraint keeps `short` pods off the present nodes. If other pods may take
+    the room first, it is tried with the nodes that seem best.
     """
     more = new_nodes_for(short, nodes, context.answer.without.nodes)
     is_spread = any(SPREAD_MISMATCH in pod.reason for pod in short)
@@ -232,9 +235,9 @@ def _taken_by_copies(
 ) -> Iterator[PodEnd]:
     """Yield the `movable` pods that copies of `node` can take.
 
-    The result contains all pods that left `node`. It also contains the pods that left other nodes,
-    if a pod of the same workload left `node` and a copy of `node` reaches their volumes. `left`
-    maps the key of each pod to the node that it left.
+    The result contains all pods that left `node`. It also contains other pods of the same
+    workloads, if a copy of `node` reaches their volumes. `left` maps the key of each pod to the
+    node that it left.
     """
     alike = {pod.workload for pod in movable if left[pod.key] == node.name}
     for pod in movable:
@@ -260,10 +263,10 @@ def _more_nodes(
 def _lacking_nodes(context: StepContext) -> list[PodEnd]:
     """Return the pending pods that a new node may help.
 
-    Pods that have a node but wait for a volume are left out, and so are pods that topology spread
-    keeps pending because of failed zones. Of the first waiting gang, as many members are left out
-    as the nodes have room for. Members of other gangs are kept, because the same room may be
-    counted for several gangs.
+    Pods that have a node but wait for a volume are left out. Pods that topology spread keeps
+    pending because of failed zones are left out, too. Of the first waiting gang, as many members
+    are left out as the nodes have room for. Members of other gangs are kept, because the same room
+    may be counted for several gangs.
     """
     answer = context.answer
     pending = [pod for pod in answer.difference.pending if not pod.awaits_volume_detachment]
@@ -299,15 +302,14 @@ def _best_nodes(
 ) -> Iterator[NextStep]:
     """Yield a what-if with those new nodes of `candidates` with which the fewest pods wait.
 
-    The first TRIES_MAX of `candidates` are tried, up to the first with which most of the waiting
-    pods run: in a large cluster, a trial takes long. If topology spread keeps pods waiting in spite
-    of the first new nodes, new nodes like all of `candidates` in turn are tried next, unless fewer
-    pods than candidates wait. If some pods still wait, the step says how many pods run. If all of
-    them wait, a note says so.
+    The first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the waiting
+    pods run, because a trial takes long in a large cluster. Topology spread may keep pods waiting
+    in spite of the first new nodes. Then new nodes like all of `candidates` in turn are tried next.
+    Exception: fewer pods than candidates wait. If some pods still wait, the step says how many pods
+    run. If all of them wait, a note says so.
 
-    `added` is the number of nodes that the question adds already. More room alone does not ensure
-    that a pod runs: its rules may exclude the new nodes, or the scheduler may place other pods on
-    them first.
+    `added` is the number of nodes that the question adds already. With more room, a pod may still
+    wait. Its rules may exclude the new nodes, or other pods may be placed on them first.
     """
     waiting = _waiting(context.answer.effect)
     found: list[_TriedNodes] = []
@@ -345,7 +347,8 @@ def _best_nodes(
 def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
     """Return new nodes like all of `candidates`, with the same number of each.
 
-    Each candidate has room for all waiting pods, so as many nodes in all have room for them.
+    The total is at least the number of nodes of each candidate. Each candidate has room for all
+    waiting pods.
     """
     share = -(-max(one.count for one in candidates) // len(candidates))
     return NewNodes(share * len(candidates), ",".join(sorted(one.like for one in candidates)))
@@ -437,8 +440,9 @@ def more_nodes(
 def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
     """Yield a what-if with at least the new nodes `found`, which was not tried; none if it is None.
 
-    More nodes may be necessary, because the scheduler does not pack: with new nodes, it leaves more
-    room on the present nodes, too, and this room is often too small for the largest pods.
+    More nodes may be necessary, because the scheduler does not pack pods tightly. With new nodes,
+    it leaves more room on the present nodes, too. This room is often too small for the largest
+    pods.
     """
     if found is not None:
         yield _added_nodes(f"{verb} at least", found)

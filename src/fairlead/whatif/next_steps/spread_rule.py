@@ -5,11 +5,10 @@ The scheduler checks both after the requests of a pod, so each node that a rule 
 (upstream: pkg/scheduler/apis/config/v1/default_plugins.go: getDefaultPlugins).
 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
-nodes of the failed zone still count as long as their Node objects exist, although they have no
-pods. If maxSkew is 1, a zone then gets a new pod only if it has none, and all further pods stay
-pending. With nodeTaintsPolicy Honor, nodes with a taint that the pods do not tolerate do not count.
-Failed nodes have such a taint from the node lifecycle controller (upstream:
-plugins/podtopologyspread/filtering.go: calPreFilterState).
+nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone then
+gets a new pod only if it has none, and all further pods stay pending. With nodeTaintsPolicy Honor,
+nodes with a taint that the pods do not tolerate do not count. Failed nodes have such a taint from
+the node lifecycle controller (upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ def spread_rules(
     """Yield the rules that keep `pending` pods off nodes with room, in the order of workloads.
 
     `templates` are the pod specs of the workloads; pods of other workloads are left out. The pod
-    specs of custom resources can have any form, so constraints and terms without the fields that a
-    pod needs are ignored.
+    specs of custom resources can have any form. So constraints and terms are ignored if they lack
+    fields that a pod needs.
     """
     by_workload: dict[WorkloadRef, list[PodEnd]] = {}
     for pod in pending:

@@ -82,8 +82,8 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
 
     A zone without Node objects does not count for topology spread. The command is for machines that
     do not come back: the kubelet of a machine that does come back registers its node again. There
-    is no command if it leaves as many pods pending, or if it cannot name the nodes. The deletion is
-    tried without the outage, because a simulation of an outage takes long.
+    is no command if it leaves as many pods pending, or if there are too many nodes to name. The
+    deletion is tried without the outage, because a simulation of an outage takes long.
     """
     change = context.answer.change
     if not context.may_be_shut_down():
@@ -203,8 +203,8 @@ def _other_constraints(rules: Sequence[SpreadRule], context: StepContext) -> Ite
 
     A what-if helps if a workload has more ready pods at its end. In the first what-if, the
     constraints of all workloads of `rules` do not count tainted nodes. The others are about the
-    workload with the most pods without a node: in the second, its constraints also have no
-    minDomains, and in the third, they are only preferences (ScheduleAnyway).
+    workload with the most pods without a node. In the second, its constraints also have no
+    minDomains. In the third, they are only preferences (ScheduleAnyway).
     """
     rows = {row.workload: row for row in context.answer.effect.workloads}
     counting = [rule for rule in rules if rule.ignores_taints]

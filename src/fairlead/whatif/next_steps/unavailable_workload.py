@@ -38,10 +38,10 @@ _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 def keep_available(context: StepContext) -> Iterator[NextStep]:
     """Yield a remedy for one of the workloads without a ready pod.
 
-    The remedy is the taint out-of-service on the failed nodes if the workload is a StatefulSet, or
-    if one of its pods waits for a volume that a pod on a failed node keeps. For other workloads
-    whose pods find a node and whose budgets are not breached, the remedy is one more replica. Each
-    kind of remedy is tried for up to TRIES_MAX workloads.
+    For StatefulSets, the remedy is the taint out-of-service on the failed nodes. The same remedy
+    applies to a workload with a pod that waits for a volume of a pod on a failed node. For other
+    workloads, the remedy is one more replica, if their pods find a node and their budgets are not
+    breached. Each kind of remedy is tried for up to TRIES_MAX workloads.
     """
     effect = context.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
@@ -65,7 +65,7 @@ def _standby(one: WorkloadEffect, context: StepContext) -> Iterator[NextStep]:
 
     For any other what-if, the step is a kubectl command that adds the replica before the change.
     The command is not yielded if the change updates the workload, because the rollout replaces all
-    replicas, or if the change scales any workload.
+    replicas. It is also not yielded if the change scales any workload.
     """
     if context.answer.changed.outage is not None:
         if context.can_grow(one) and context.can_scale(one):
