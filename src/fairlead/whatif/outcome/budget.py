@@ -1,8 +1,8 @@
 """BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
 A budget is breached if pods were displaced in violation of it. A budget is unmet if it had too few
-healthy pods for some time although no pod was displaced in violation of it. For example, pods may
-have been down on failed nodes.
+healthy pods for some time, but was not breached. For example, pods may have been down on failed
+nodes.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `needed` and
     `lowest_healthy` are as in BudgetHistory, for the run with the change. `allowed` is the number
-    of disruptions allowed at the start, which is the instant of the change. If the rule is new, the
-    evictions that the change makes at this instant are already subtracted; otherwise they are not.
+    of disruptions allowed at the start, which is the instant of the change. If the rule is new,
+    this number is already reduced by the evictions that the change makes at this instant.
 
     `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
     evicted after a refusal, `blocked` pods could not be evicted at all, and `breaches` were
     displaced in violation of the budget. `allowed_at_end` is the number of disruptions allowed at
-    the end of the run with the change, and `allowed_without` is that number at the end of the run
-    without the change; each is None if the budget does not exist at the end of that run.
-    `shortage` is as in BudgetHistory, for the run with the change; it is 0 if the shortage in the
-    run without the change is at least as great. `has_new_rule` also means that the change gave the
-    budget another selector. `selects_none` means that a budget with a new rule selects no pod at
-    the end of the run with the change.
+    the end of the run with the change. `allowed_without` is the same for the run without the
+    change. Each is None if the budget does not exist at the end of that run. `shortage` is as in
+    BudgetHistory, for the run with the change. It is 0 if the shortage in the run without the
+    change is at least as great. `has_new_rule` also means that the change gave the budget another
+    selector. `selects_none` means that a budget with a new rule selects no pod at the end of the
+    run with the change.
     """
 
     pdb: str
@@ -85,8 +85,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The state as text, such as `blocks 3 pods`.
 
-        If the change sets a new rule, the phrase `new_rule` follows, or is the whole text if no pod
-        was displaced or blocked.
+        If the change sets a new rule, the phrase `new_rule` follows. If no pod was displaced or
+        blocked, this phrase is the whole text.
         """
         if not self.has_new_rule:
             return self._state_words
@@ -222,8 +222,8 @@ def _outcome(
 ) -> BudgetOutcome:
     refused, displaced = set(history.refused), set(history.displaced)
     has_new_rule = _has_new_rule(history, known)
-    # A change takes effect at the first instant, so its evictions at that instant are already
-    # subtracted from `history.allowed`; in the run without the change, nothing is subtracted.
+    # A change takes effect at the first instant. So its evictions at that instant are already
+    # subtracted from `history.allowed`. In the run without the change, nothing is subtracted.
     before = history if known is None or has_new_rule else known
     return BudgetOutcome(
         pdb=history.pdb,

@@ -121,7 +121,7 @@ class ImagePlatforms(Struct, frozen=True):
         """Return whether images of `pod` may not exist for the platform of a node.
 
         `node` and `labels` are the name and the labels of the node. The result is False for the
-        node on which the dump has the pod, and if the rules of the pod admit only this platform.
+        pod's node in the dump. It is also False if the rules of the pod admit only this platform.
         """
         platform = Platform.of(labels)
         if platform is None or self.placed.get(pod.metadata.uid) == node:

@@ -238,7 +238,7 @@ class _Evidence(Struct, frozen=True):
 
         For example, a zone may be in PartialDisruption for a moment before it has failed
         completely; this change is left out. If a zone was in `state` at the end of the run, its
-        last change to `state` is included, even if STATE_DURATION_MIN had not passed.
+        last change to `state` is always included.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:

@@ -3,9 +3,9 @@
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
 
-A replacement pod has the key of the pod that it replaces, so a running replacement means that the
-pod is back. A node is out of service in all states except READY and CORDONED. A pod is affected as
-soon as its node is out of service.
+A replacement pod has the key of the pod that it replaces. If it runs, the pod is back. A node is
+out of service in all states except READY and CORDONED. A pod is affected as soon as its node is out
+of service.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class NodeState(StrEnum):
 class AffectedPodState(StrEnum):
     """The state of an affected pod.
 
-    DOWN means that the pod is down with its node, WAITING that its replacement waits for a node or
-    starts, and UP that the pod or its replacement runs again or has succeeded.
+    DOWN: the pod is down with its node. WAITING: its replacement waits for a node or starts. UP:
+    the pod or its replacement runs again or has succeeded.
     """
 
     DOWN = "down"
@@ -149,12 +149,12 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     eviction of a pod. If no pod was evicted, they are those of the first failure that the control
     plane noticed, or else of the first failure.
 
-    At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
-    True, and at `tainted_at` the node got a NoExecute taint. For a slow kubelet, `quiet_at` is
-    `unready_at`. `back_at` is the time at which the node last returned to service; None if it is
-    out of service at the end. `returns` counts how often it returned. `pods` counts the pods of
-    the node, `evicted` those of them that were deleted. A pod that was on several failed nodes in
-    turn counts for each of them.
+    `quiet_at` is the time at which its kubelet stopped reporting. From `unready_at` on, the
+    condition Ready was not True. At `tainted_at`, the node got a NoExecute taint. For a slow
+    kubelet, `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to
+    service; None if it is out of service at the end. `returns` counts how often it returned. `pods`
+    counts the pods of the node, `evicted` those of them that were deleted. A pod that was on
+    several failed nodes in turn counts for each of them.
     """
 
     node: str
@@ -254,8 +254,8 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     """The failed nodes and the effects on pods; sequences are in order of time, then name.
 
     `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
-    them run as new pods, `back_with_node` of them run again on the returned node, and the remaining
-    pods are `lost`. `preempted` are the pods that were preempted to make room for replacements.
+    them run as new pods, and `back_with_node` of them run again on the returned node. The others
+    are `lost`. `preempted` are the pods that were preempted to make room for replacements.
     `first_eviction_at` and `last_eviction_at` are None if no pod was evicted; `first_back_at` and
     `last_back_at` are None if no pod came back.
     """

@@ -4,8 +4,8 @@ The token bucket of a zone holds one token. The first queued node is tainted imm
 further node after every 1/rate seconds. Tokens do not accumulate while the queue is empty, so the
 line is flat until the next node is queued. The line begins at the first taint and ends at the last.
 
-Example: rate 0.1, nodes tainted at 0 s, 10 s and 60 s. The queue was empty between 10 s and 60 s,
-so the points are (0 s, 1), (10 s, 2), (60 s, 2) and (60 s, 3).
+Example: rate 0.1, nodes tainted at 0 s, 10 s and 60 s. The queue was empty between 10 s and 60 s.
+So the points are (0 s, 1), (10 s, 2), (60 s, 2) and (60 s, 3).
 
 upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go (burst 1)
 """

@@ -1,6 +1,6 @@
 """Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
-A cluster is at rest once no pod of its workloads has started, moved or ended for some time; pods of
+A cluster is at rest if no pod of its workloads has started, moved or ended for some time. Pods of
 Jobs are ignored. A run waits until the cluster is at rest, and then makes the change. Otherwise, a
 rollout that was already in progress would look like an effect of the change.
 """

@@ -44,15 +44,15 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `node` is "" if the pod has no node. For a pending pod, `reason` explains why it is pending, and
     `since` is the time at which it became pending. `started_at` is the time at which it started to
     run, None if it has not started. `ended_at` is the time at which it completed, None if it has
-    not completed or had completed before the run.
-    `first_started_at` is the first start of the pod or of a pod that it replaces, None if no start
-    was observed. In `requests`, CPU is in millicores, and other resources are in bytes or whole
-    numbers. `is_initial` means that the pod has existed since the start of the run.
-    `is_terminating` means that its deletion was requested but is not complete. `revision` is the
-    template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is static
-    or of a DaemonSet. If such a pod has no node yet, `pinned_to` is the name of the node that it
-    waits for. `awaits_volume_detachment` means that the pod has a node, but waits for a volume that
-    is attached to another node; such a pod counts as pending.
+    not completed or had completed before the run. `first_started_at` is the first start of the pod
+    or of a pod that it replaces, None if no start was observed. In `requests`, CPU is in
+    millicores, and other resources are in bytes or whole numbers. `is_initial` means that the pod
+    has existed since the start of the run. `is_terminating` means that its deletion was requested
+    but is not complete. `revision` is the template revision of its `owner`, "" if unknown.
+    `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no node yet,
+    `pinned_to` is the name of the node that it waits for. `awaits_volume_detachment` means that the
+    pod has a node, but waits for a volume that is attached to another node. Such a pod counts as
+    pending.
     """
 
     namespace: str
@@ -164,8 +164,8 @@ NODE_DELETED: Final = "node deleted"
 class PdbBreach(Struct, frozen=True, kw_only=True):
     """A displacement of a pod whose PodDisruptionBudget allowed no disruption.
 
-    `by` states the cause: the preemptor, NODE_DELETED, or the reason of an eviction that was made
-    without checking the budget.
+    `by` states the cause: the preemptor, NODE_DELETED, or the reason of an eviction that did not
+    check the budget.
     """
 
     pdb: str
@@ -182,9 +182,9 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at one
-    instant. New pods of a scale-up do not count as missing: an instant counts only if the budget
-    had more healthy pods at an earlier instant. `selector` selects the pods of the budget, None if
-    the budget was deleted.
+    instant. Only instants count at which the budget had fewer healthy pods than at an earlier
+    instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
+    budget, None if the budget was deleted.
     """
 
     pdb: str
@@ -250,8 +250,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of nodes, and of the pods on them, during a run; ordered by time.
 
-    To get the state at an instant, start with the nodes at the end of the run, and revert all
-    changes after that instant, latest first.
+    The state at an instant follows from the nodes at the end of the run. All changes after that
+    instant must be reverted, latest first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
@@ -302,10 +302,10 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
-    `why` explains the cause: the API server's refusal, UNSTOPPED, PROTECTED_BY, a text with the
-    finalizer that keeps the pod, a text about a pod that did not stop in its grace period, or a
-    text with the end of the grace period. For the cause STOPPING, `stops_at` is the end of the
-    grace period; a longer run removes the pod.
+    `why` explains the cause. It is the API server's refusal, UNSTOPPED, PROTECTED_BY, or another
+    text. This text names the finalizer that keeps the pod, or the end of the grace period. Or it
+    says that the pod did not stop in its grace period. For the cause STOPPING, `stops_at` is the
+    end of the grace period; a longer run removes the pod.
     """
 
     pod: PodEnd
@@ -331,9 +331,9 @@ class ObjectError(Struct, frozen=True):
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
     `workload` is their workload. `revision` is the template revision of these pods, "" if the
-    workload has no revisions. `is_failed_job` means that the subject is a failed Job, which
-    creates no more pods, and `is_failing_job` that it is a Job that can only fail, because of
-    failed indexes.
+    workload has no revisions. `is_failed_job` means that the subject is a failed Job, which creates
+    no more pods. `is_failing_job` means that it is a Job that can only fail, because of failed
+    indexes.
     """
 
     subject: str
@@ -372,9 +372,9 @@ class DeletedClaim(Struct, frozen=True):
 class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
-    `kind` is "cycle" (pods preempt each other repeatedly), "evictions" (an eviction loop),
-    "starving" (pods of `workload` were displaced `times` times) or "wasted" (preemptions for a pod
-    of `workload` that does not use the freed resources).
+    `kind` is one of four words. "cycle": pods preempt each other repeatedly. "evictions": an
+    eviction loop. "starving": pods of `workload` were displaced `times` times. "wasted":
+    preemptions for a pod of `workload` that does not use the freed resources.
     """
 
     kind: str
@@ -413,12 +413,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
     None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
     `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
-    about rules that did not apply and defaults that were filled in; those that say that images of
-    pods may not run on their nodes are also in `image_notes`. If the run settled, `ended_at` is the
+    about rules that did not apply and defaults that were filled in. Notes about images that may not
+    run on the nodes of their pods are also in `image_notes`. If the run settled, `ended_at` is the
     instant of the last change. `next_end` is the next instant at which a pod or a Job would have
     ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
-    whose update strategy keeps pods at an old revision: the value is the lowest ordinal that the
-    workload updates, None if it updates no pods.
+    with an update strategy that keeps pods at an old revision. The value is the lowest ordinal that
+    the workload updates, None if it updates no pods.
     """
 
     started_at: Instant
@@ -534,8 +534,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def awaits_nodes(self, pods: Iterable[PodEnd]) -> bool:
         """Return whether the pending `pods` may still get nodes from an autoscaler.
 
-        This is so if an autoscaler was still acting at the end of the run, and all `pods` became
-        pending shortly before the end.
+        An autoscaler must still have been acting at the end of the run, and all `pods` must have
+        become pending shortly before the end.
         """
         recent = self.ended_at - _RECENT
         acts = not self.settled and self.acting_autoscaler

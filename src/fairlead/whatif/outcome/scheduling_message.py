@@ -18,9 +18,10 @@ _COUNT: Final = re.compile(r"[0-9]+ ")
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
 _NEVER: Final = "preemptionPolicy=Never"
-# upstream: framework/preemption/preemption.go: Preempt, SelectVictimsOnDomain; the node has no
-# possible victims, or no victim would change why it refuses the pod. Copies of the engine's reasons
-# (`engine.scheduling.preemption`), because small what-ifs do not import preemption.
+# upstream: framework/preemption/preemption.go: Preempt, SelectVictimsOnDomain. The node has no
+# possible victims, or the removal of victims would not make it accept the pod. Copies of the
+# engine's reasons (`engine.scheduling.preemption`), because small what-ifs do not import
+# preemption.
 _WITHOUT_VICTIMS: Final = (
     "No preemption victims found for incoming pod",
     "Preemption is not helpful for scheduling",

@@ -31,10 +31,9 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
     `draws` is the number of simulations, each with randomly drawn remaining runtimes. `running` is
-    the number of running pods, `known` the number of these pods whose runtime is known, and
-    `stated` the number of pods whose runtime comes from a file. Each simulation covers at most the
-    time `look_ahead`. Without a known runtime, nothing is simulated: `draws` is 0, and `rows` is
-    empty.
+    the number of running pods. `known` is the number of these pods with a known runtime. `stated`
+    is the number of pods with a runtime from a file. Each simulation covers at most the time
+    `look_ahead`. Without a known runtime, nothing is simulated: `draws` is 0, and `rows` is empty.
     """
 
     draws: int

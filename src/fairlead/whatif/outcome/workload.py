@@ -1,6 +1,6 @@
 """WorkloadRef: the workload of a pod, under the name that users know: a Deployment, for example.
 
-The workload is recognised by the names and labels that controllers write, so the dump may lack the
+The workload is recognised by the names and labels that controllers write. So the dump may lack the
 ReplicaSets of Deployments and the Jobs of CronJobs:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
@@ -48,8 +48,8 @@ _OWNER_BY_HASH: Final = (
     ("rollouts-pod-template-hash", ROLLOUT),
 )
 # upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes
-# since 1970. Dates such as 20261120 are smaller than the minutes of all times since August 2015,
-# so a Job with a date in its name does not look like one of a CronJob.
+# since 1970. The minutes of all times since August 2015 are larger than a date such as 20261120. So
+# a Job with a date in its name does not look like a Job of a CronJob.
 _CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
 # Kinds whose controllers create no pods, but that programs set as the controllers of their pods
 # upstream: apache/spark BasicExecutorFeatureStep.scala: configurePod,
@@ -64,7 +64,7 @@ class WorkloadRef(Struct, frozen=True, order=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
     If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group
-    (`full_kind`). If a program in a Pod or Deployment created pods, their workload has the kind
+    (`full_kind`). A program in a Pod or Deployment may create pods. Their workload has the kind
     "program in Pod" or "program in Deployment", and the name of that Pod or Deployment.
     """
 
@@ -94,8 +94,9 @@ class WorkloadRef(Struct, frozen=True, order=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        It is False for Jobs (also those of operators, such as PyTorchJobs), for pods without a
-        controller, and for other workloads whose pods can end by themselves.
+        The result is False for Jobs, including those of operators such as PyTorchJobs, and for pods
+        without a controller. It is also False for other workloads with pods that can end by
+        themselves.
         """
         return not self._kind_without_group.endswith(_FINITE)
 

@@ -2,7 +2,7 @@
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
 objects that arrive at one instant. Each row is about one outcome. It counts the seeds with which
-the outcome occurs, and summarizes how many pods or seconds the outcome amounts to with those seeds.
+the outcome occurs. For these seeds, it summarizes the numbers of pods or seconds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain

@@ -16,7 +16,7 @@ In `list:field`, every list except `down` and `errors` is allowed.
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
 satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
-volumes are not retained, and `loop` if any pods are displaced repeatedly.
+volumes are not retained. `loop` is true if any pods are displaced repeatedly.
 """
 
 from __future__ import annotations
@@ -195,8 +195,8 @@ class FailOnCount(Struct, frozen=True):
     def evidence(self, effect: Effect) -> list[str]:
         """Return the counted pods if the condition is true, else [].
 
-        If the condition is true but no pods are counted, as with `pending==0`, the result contains
-        only a sentence such as "no pods are pending".
+        A condition such as `pending==0` can be true although no pods are counted. The result then
+        contains only a sentence such as "no pods are pending".
         """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):

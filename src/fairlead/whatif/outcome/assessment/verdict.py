@@ -1,8 +1,9 @@
 """Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
 Each row of the table that applies is a finding; the first is the verdict. Rows are ordered by
-severity: loops that never end, requests that are not completed, deleted data, workloads without any
-ready pod, other damage that remains at the end, temporary damage, and harmless effects.
+severity. Loops that never end come first, then requests that are not completed, deleted data, and
+workloads without any ready pod. Then come other damage that remains at the end, temporary damage,
+and harmless effects.
 """
 
 from __future__ import annotations
@@ -609,8 +610,8 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs have the same placement, the sentence also compares it with the dump: it gives the
-    numbers of nodes in use and the room of both.
+    If both runs have the same placement, the sentence also compares it with the dump. It then
+    states the nodes in use and the room, for the runs and for the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -890,10 +891,10 @@ def _needs_no_replacement(pods: int) -> str:
 def _interrupted(effect: Effect) -> str | None:
     """Return sentences about pods that are down with their nodes, and pods that wait for a node.
 
-    If there are none of these, the result is a sentence about pods that are down with their nodes
-    and need no replacement, such as those of DaemonSets on nodes that are removed. Waiting pods
-    that are displaced, moved or new are not counted. Return None if the change leaves no pods on
-    failed nodes.
+    Without such pods, the result is a sentence about pods that are down with their nodes and need
+    no replacement. An example is a pod of a DaemonSet on a removed node. Waiting pods that are
+    displaced, moved or new are not counted. Return None if the change leaves no pods on failed
+    nodes.
     """
     outage = effect.changed.outage
     if outage is None or not effect.difference.pods_on_failed_nodes:

@@ -29,8 +29,8 @@ class ReplicaChange(Struct, frozen=True):
 class ReplicaShortage(Struct, frozen=True, kw_only=True):
     """The metrics of an autoscaler propose more replicas than maxReplicas allows.
 
-    `lasted` is for how long they do so in total, and `proposed` is the highest number that they
-    propose. `is_over` is False if they do so at the end of the run.
+    `lasted` is the total time of the shortage. `proposed` is the highest number that the metrics
+    propose. `is_over` is False if the shortage exists at the end of the run.
     """
 
     lasted: DurationNs
@@ -41,11 +41,11 @@ class ReplicaShortage(Struct, frozen=True, kw_only=True):
 class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
-    `replicas` is the number at the end, None if the target has no scale. If the condition
-    ScalingActive or AbleToScale is False, `inactive_reason` and `inactive_message` are the reason
-    and message of that condition; otherwise they are "". `shortage` is None if the metrics never
-    propose more than `maximum`. `with_value` and `without_value` name the metrics that have a value
-    at the end, and those that have none.
+    `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
+    `inactive_message` are the reason and message of the condition ScalingActive or AbleToScale that
+    is False; "" if none is False. `shortage` is None if the metrics never propose more than
+    `maximum`. `with_value` and `without_value` name the metrics that have a value at the end, and
+    those that have none.
     """
 
     autoscaler: str
@@ -202,8 +202,8 @@ def notes_about(
     """Return the `notes` of a run; the notes about metrics are limited to `workloads`.
 
     In `notes`, the notes about metrics without a value are about all `autoscalers`. In the result,
-    they are only about those autoscalers that have scaled a workload, or that scale one of
-    `workloads`. If there are no such autoscalers, these notes are left out.
+    they are only about autoscalers that have scaled a workload, or whose target is in `workloads`.
+    If there are no such autoscalers, these notes are left out.
     """
     autoscalers = list(autoscalers)
     everyone = metric_notes(autoscalers)

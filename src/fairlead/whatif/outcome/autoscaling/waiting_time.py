@@ -75,8 +75,8 @@ def waiting_times_by_workload(
 ) -> list[tuple[WorkloadRef, WaitingTimes]]:
     """Return the distribution of the waits of each workload whose pods had to wait.
 
-    The workloads are sorted by the number of pods that still wait (the largest first), then by
-    their longest wait (the longest first), then by name.
+    The workloads are sorted by the number of pods that still wait, then by their longest wait, both
+    in descending order. The last sort key is the name.
     """
     groups: dict[WorkloadRef, list[PodWait]] = defaultdict(list)
     for one in waits:

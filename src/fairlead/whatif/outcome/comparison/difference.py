@@ -45,8 +45,8 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 class Move(Struct, frozen=True):
     """A pod that is on `target` instead of `origin` at the end.
 
-    `is_recreated` is set if the original pod existed before the change and was deleted, so that
-    `pod` is a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
+    `is_recreated` is set if the original pod existed before the change and was deleted. `pod` is
+    then a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
     Example: without the change, a zone returns and takes the pods of another failed zone. With the
     change, no zone has a Ready node, so these pods are not evicted.
     """
@@ -68,8 +68,8 @@ class Move(Struct, frozen=True):
 class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
-    `pod` was made from another revision of the template, was created again on the same node, or is
-    the old pod after an in-place resize.
+    `pod` has another revision of the template, or was created again on the same node. After an
+    in-place resize, it is the old pod.
     """
 
     before: PodEnd
@@ -94,20 +94,20 @@ class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
     - `placed`: pods that have a node only with the change
-    - `completed`: pods that started after the change and completed or failed, if more pods of their
-      workload did so than without the change
+    - `completed`: pods that started and ended (completed or failed) after the change, if more pods
+      of their workload did so than without the change
     - `moved`: pods (displaced or not) that are on another node than without the change
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
-    - `not_created`: displaced pods, and deleted pods of StatefulSets, that their workload wants,
-      but has not created again
+    - `not_created`: displaced pods, and deleted pods of StatefulSets, if their workload still wants
+      them but has not created them again
     - `returned`: pods that were displaced, but end on the same node as without the change
-    - `removed`: deleted pods that are not in `gone` or `not_created`, for example pods that were
-      deleted because their workload has fewer replicas; also DaemonSet pods and static pods of
-      deleted nodes, guard pods of OpenShift, displaced pods that their workload no longer needs,
-      and pods that only a finalizer keeps. A pod is not in `removed` if it is not created again
-      because its old pod is on a failed node
-    - `fewer`: pods in `removed` that did not exist before the change; their workload creates them
-      only in the run without the change
+    - `removed`: deleted pods that are not in `gone` or `not_created`. Examples are pods whose
+      workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
+      of OpenShift. Further examples are displaced pods that their workload no longer needs, and
+      pods that only a finalizer keeps. A pod that cannot be created again because its old pod is on
+      a failed node is not in `removed`
+    - `fewer`: pods in `removed` that did not exist before the change, and that are created only in
+      the run without the change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
@@ -115,7 +115,7 @@ class Difference(Struct, frozen=True, kw_only=True):
       stay there longer because of it
     - `recovered_after`: the time from the change until the last affected pod started and the last
       failed node returned. The affected pods are the displaced, moved, updated, new and completed
-      pods. None if an affected pod neither runs nor has completed at the end
+      pods. None if at the end an affected pod does not run and has not completed
     """
 
     placed: tuple[PodEnd, ...]
@@ -207,8 +207,8 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     ]
     surplus = _surplus(not_back, changed)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
-    # The pods of a StatefulSet have fixed names: a missing pod is not created again, even if the
-    # StatefulSet itself deleted it.
+    # The pods of a StatefulSet have fixed names. So a missing pod has not been created again, even
+    # if the StatefulSet itself deleted it.
     displaced_keys = {pod.key for pod in not_back}
     deleted = (pod for pod in missing if pod.key not in displaced_keys and _is_of_stateful_set(pod))
     not_created = list(_not_created([*not_replaced, *deleted], changed))
@@ -272,7 +272,7 @@ def _move(role: PodRole, failed: Container[str]) -> Move:
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
     """Yield the pods that started and completed after the change, but did so only in `changed`.
 
-    The pods are sorted by key. Names can be random, so pods are counted by workload: if n more pods
+    The pods are sorted by key. Names can be random, so pods are counted by workload. If n more pods
     of a workload completed in `changed` than in `without`, at most n of them are yielded.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
@@ -306,7 +306,7 @@ def _returns_with_node(pod: PodEnd) -> bool:
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
     """Return the keys of the `displaced` pods whose workload has all wanted pods at the end.
 
-    The pods of failed Jobs and of failed indexes are left out: the Jobs want no more pods, but have
+    The pods of failed Jobs and of failed indexes are left out. The Jobs want no more pods, but have
     not got the results of these pods.
     """
     failed = {one.subject for one in changed.errors if one.is_failed_job}
@@ -406,9 +406,9 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return how many more pods were on failed nodes in `changed` than in `without`.
 
-    The pods are compared node by node; a node with fewer pods in `changed` counts as 0. All pods
-    of a node count if the node did not fail in `without`, if the node returned earlier in `without`
-    than in `changed`, or if the node returned only in `without`.
+    The pods are compared node by node; a node with fewer pods in `changed` counts as 0. All pods of
+    a node count if it did not fail in `without`, or returned there earlier than in `changed`. They
+    also count if it returned only in `without`.
     """
     if changed.outage is None:
         return 0
@@ -440,8 +440,8 @@ def newly_lost(
 ) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses only in `changed`.
 
-    Pods that completed or were deleted in `without` are left out, and so are pods that need no
-    replacement, such as those whose keys are in `unneeded`.
+    Pods that completed or were deleted in `without` are left out. Pods that need no replacement,
+    such as those with keys in `unneeded`, are left out, too.
     """
     if changed.outage is None:
         return ()
@@ -467,8 +467,8 @@ def _additional(
 ) -> tuple[AnyDisplaced, ...]:
     """Return the entries of `changed` that are not in `without`.
 
-    Entries are equal if they have the same pod and node, or, because names can be random, the same
-    workload and node.
+    Entries are equal if they have the same pod and node, or the same workload and node. The second
+    rule is for random names.
     """
     additional, known = tuple(changed), tuple(without)
     for identity in (_pod_and_node, _workload_and_node):
@@ -519,10 +519,10 @@ def _recovered_after(
 ) -> DurationNs | None:
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
-    The result is at least the time until the last failed node returned. Return None if a
-    `concerned` pod neither runs nor has completed at the end. `concerned` contains pod keys. If a
-    pod of the run without the change has another name in `changed`, `current` maps its key to the
-    pod in `changed`.
+    The result is at least the time until the last failed node returned. Return None if at the end a
+    `concerned` pod does not run and has not completed. `concerned` contains pod keys. If a pod of
+    the run without the change has another name in `changed`, `current` maps its key to the pod in
+    `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

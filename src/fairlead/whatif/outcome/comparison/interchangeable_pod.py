@@ -2,8 +2,8 @@
 
 A displaced pod goes to the end of the scheduler's queue. Another pod of its workload, which is
 pending in the run without the change, may then get a node first. The workload has the same number
-of running pods in both runs. So the two pods exchange their names, and the answer does not report
-that the displaced pod is pending because of the change.
+of running pods in both runs. Without an exchange, the answer would report that the displaced pod is
+pending because of the change. So the two pods exchange their names:
 
     without the change   web-1 on a     web-2 pending
     with the change      web-1 pending  web-2 on b
@@ -23,8 +23,8 @@ from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import ROLLOUT
 
-# Pods of a StatefulSet are not interchangeable, because each has an identity; nor are pods of a
-# DaemonSet, because each belongs to a node.
+# Pods of a StatefulSet are not interchangeable, because each has an identity. Pods of a DaemonSet
+# are not either, because each belongs to a node.
 _INTERCHANGEABLE: Final = frozenset(
     (ROLLOUT, *(one.kind for one in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)))
 )

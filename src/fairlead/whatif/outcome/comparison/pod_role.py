@@ -1,10 +1,11 @@
 """PodRole: a pod of the run without a change, and its counterpart in the run with the change.
 
 The counterpart of a pod is the pod with the same key in the other run. A replacement pod has the
-key of the first pod in its chain of replacements. Pods whose key exists in one run only are paired
-within their workload in this order: pods of the same revision and node, pods of the same revision,
-the remaining pods. Pods that belong to their node (DaemonSet pods and static pods) are paired only
-with pods of the same node, even if the new pod still waits for that node.
+key of the first pod in its chain of replacements. Pods with a key that exists in one run only are
+paired within their workload. Pods of the same revision and node are paired first, then pods of the
+same revision, then the remaining pods. DaemonSet pods and static pods belong to their node, so they
+are paired only with pods of the same node. This also holds if the new pod still waits for that
+node.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -59,8 +60,8 @@ class PodRole(Struct, frozen=True):
         """Return whether the change displaced the pod from its node.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
-        whose nodes the change deleted. A pod in `lost` counts as displaced in two cases: it ran
-        before the change, or it existed before the change and has since been deleted.
+        whose nodes the change deleted. A pod in `lost` counts as displaced if it ran before the
+        change. It also counts if it existed before the change and has since been deleted.
         """
         if self.after.key in displaced:
             return True
@@ -201,10 +202,10 @@ def is_created_later(pod: PodEnd, run: RunOutcome) -> bool:
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods that the change displaced when it deleted their nodes.
 
-    The keys are those of the run `without`. Pods of DaemonSets, static pods, pods that were created
-    after the change, and pods that were deleted before their node are left out. A pod that
-    terminates until the end of the run `without`, because its kubelet does not answer, is left out
-    if `changed` has no pod with its key.
+    The keys are those of the run `without`. Pods of DaemonSets and static pods are left out. Pods
+    that were created after the change, or deleted before their node, are left out, too. In the run
+    `without`, a pod may terminate to the end, because its kubelet does not answer. Such a pod is
+    left out if `changed` has no pod with its key.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

@@ -1,7 +1,7 @@
 """WorkloadEffect: the effect of a change on one workload, as a row of an answer's first table.
 
 The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
-without pods in these lists has no row, unless the number of its ready pods changes.
+without pods in these lists has a row only if the number of its ready pods changes.
 """
 
 from __future__ import annotations
@@ -40,20 +40,19 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     the same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
     `ended` counts those of them that existed already when the run began. `fewer` counts the
     `removed` pods that never existed in the run with the change. `missing` counts the pods that the
-    workload wants and could not create, or that a StatefulSet creates only after a pending pod is
-    ready; a pod that is counted in `not_created` or `down` is not counted here.
+    workload wants but could not create. It also counts those that a StatefulSet creates only after
+    a pending pod is ready. Pods in `not_created` or `down` are not counted.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again. `undrained` pods could not be evicted or do not stop.
-    `outdated` pods still run an old revision at the end, because pods of the new revision are
-    pending or cannot be created, or because the run ended during the rollout; pods that the
-    workload's update strategy keeps at an old revision (below the partition of a StatefulSet, or
-    with OnDelete) do not count. `budgets` are the outcomes of the budgets that cover the displaced
-    or undrained pods, and of those that cover other pods of the workload but have too few healthy
-    pods. `waited` counts the displaced pods that found a node only after WAITED_MIN or more;
-    `waited_for` is the longest of these waits.
+    `outdated` pods still run an old revision at the end. Either pods of the new revision are
+    pending or cannot be created, or the run ended during the rollout. Pods that the update strategy
+    keeps at an old revision do not count. `budgets` are the outcomes of the budgets that cover the
+    displaced or undrained pods. Budgets that cover other pods of the workload are included if they
+    have too few healthy pods. `waited` counts the displaced pods that found a node only after
+    WAITED_MIN or more; `waited_for` is the longest of these waits.
     """
 
     workload: WorkloadRef
@@ -91,9 +90,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def is_harmed(self) -> bool:
         """Whether the change harmed the workload.
 
-        The workload is harmed if pods are pending, gone, not created, undrained, down or failed; if
-        fewer pods than wanted are ready at the end; if `had_no_ready_pod`; if displaced pods
-        `waited` for a node; or if a budget was breached.
+        The workload is harmed if pods are pending, gone, not created, undrained, down or failed. It
+        is also harmed if fewer pods than wanted are ready at the end, or if it `had_no_ready_pod`.
+        The last two cases are displaced pods that `waited` for a node, and a breached budget.
         """
         left_over = self._lost + self.undrained + self.failed + self.waited
         is_breached = self.budget is BudgetResult.BREACHED
@@ -220,8 +219,8 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    If the readiness of a workload is the same in both runs, its unready pods alone do not count as
-    an effect of the change.
+    Unready pods alone do not count as an effect if the readiness of the workload is the same in
+    both runs.
 
     `lost` are the pods that were on failed nodes and, because of the change, do not run again.
     `waited` are the pods that waited long for a node.
@@ -379,10 +378,11 @@ def _add_outdated(
 ) -> None:
     """For each workload whose rollout is not finished, count its pods of old revisions.
 
-    A rollout is not finished if pods of the new revision are pending or cannot be created, or if
-    the run `changed` ends before the cluster has settled. A revision is new if, at the end of the
-    run `without` the change, no pod has it and no workload lacks pods of it. Pods that the update
-    strategy of their workload keeps at an old revision do not count.
+    A rollout is not finished if pods of the new revision are pending or cannot be created. It is
+    also not finished if the run `changed` ends before the cluster has settled. A revision is new if
+    it is not needed at the end of the run `without` the change: no pod has it, and no workload
+    lacks pods of it. Pods that the update strategy of their workload keeps at an old revision do
+    not count.
     """
     continues = not changed.settled
     waiting = {
