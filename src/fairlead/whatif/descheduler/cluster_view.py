@@ -60,8 +60,8 @@ class ClusterView:
         """Return whether the node of `pod` admits it, or whether `pod` fits another node.
 
         A node admits `pod` if the node is not cordoned and `may_run_on` returns True. `pod` fits
-        another node if that node admits `pod`, has room for the requests of `pod`, and has no pod
-        that the anti-affinity of `pod` excludes (`conflicting`).
+        another node if that node admits `pod` and has room for its requests. The node must also
+        have no pod that the anti-affinity of `pod` excludes.
         """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):

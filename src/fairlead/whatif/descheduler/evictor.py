@@ -130,9 +130,9 @@ class Evictor:
         """Return whether the policy allows evicting `pod`.
 
         Static pods, terminating pods and pods that the run has already evicted may never be
-        evicted. Any other pod with the annotation `descheduler.alpha.kubernetes.io/evict` may be
-        evicted, whatever the protections, label selector, minimum age and minimum number of
-        replicas are.
+        evicted. Any other pod with the annotation `descheduler.alpha.kubernetes.io/evict` may
+        always be evicted. For such a pod, the protections, the label selector, the minimum age and
+        the minimum number of replicas do not matter.
 
         upstream: defaultevictor.go:Filter, constraints.go
         """

@@ -222,8 +222,8 @@ def _surplus(
 def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` in reverse order of eviction: the last pod is evicted first.
 
-    Pods that may not be evicted come first, then pods with a node selector or node affinity, then
-    all other pods; the pods of each group are ordered by falling priority.
+    Pods that may not be evicted come first. Pods with a node selector or node affinity follow, then
+    all other pods. The pods of each group are ordered by falling priority.
 
     upstream: topologyspreadconstraint.go:sortDomains
     """

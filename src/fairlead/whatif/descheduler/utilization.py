@@ -7,7 +7,7 @@ node is underutilized if every resource with a threshold has a usage of at most 
 
 LowNodeUtilization evicts pods from overutilized nodes while the underutilized nodes together have
 room up to the targets. HighNodeUtilization evicts pods from underutilized nodes while the other
-nodes together have room, so that an autoscaler can remove the empty nodes.
+nodes together have room. An autoscaler can then remove the empty nodes.
 
 upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
 """

@@ -1,8 +1,8 @@
 """Compares the objects of two dumps, without a simulation.
 
-Compared are the nodes (by pool and instance type), the amounts, the workloads, and the budgets,
-PriorityClasses, quotas, limits and HorizontalPodAutoscalers. Status and metadata are left out,
-except the readiness of nodes.
+It compares nodes (by pool and instance type), amounts, workloads, budgets, PriorityClasses, quotas,
+limits and HorizontalPodAutoscalers. Status and metadata are left out, except the readiness of
+nodes.
 
 A workload that a dump lacks, such as a custom resource, is compared by its pods. Objects that a
 controller creates, such as the ReplicaSets of Deployments, are left out, and so are static pods.

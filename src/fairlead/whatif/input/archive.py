@@ -31,7 +31,7 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
     """Yield (name for messages, content) of each file in `data`; `data` can also be a plain file.
 
     `source` is the name of `data`. From an archive, only files that end in .yaml, .yml or .json are
-    used, in order of their names; these may be compressed too (.json.gz).
+    used, in order of their names. They may be compressed, too (.json.gz).
 
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
@@ -62,8 +62,8 @@ def _decompressed(source: str, data: Bytes, room: int, bytes_max: int) -> bytes:
     `bytes_max`.
 
     Each member has its own decompressor. At the end of the member, the decompressor copies all
-    input that it was given but did not use. So it is given `data` in pieces: then it copies at most
-    one piece, not all members that follow.
+    unused input. So it gets `data` in pieces: then it copies at most one piece, not all members
+    that follow.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     at, size = 0, _PIECE_BYTES

@@ -1,6 +1,6 @@
 """Reads the bytes of a file or of standard input; refuses input that is larger than a limit.
 
-A file is mapped into memory. A pipe is read to its end; a named pipe to which no program writes is
+A file is mapped into memory. A pipe is read to its end. A named pipe to which no program writes is
 refused, because reading it would block forever. A device other than a terminal is refused, because
 it may have no end (/dev/zero).
 """

@@ -3,9 +3,9 @@
 A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file below it, sorted)
 or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
 Text is UTF-8, or UTF-16 with a byte order mark. If the file name or the first character suggests
-JSON, the text is parsed as JSON first, which is faster. A file can contain several JSON objects,
-each beginning on a line of its own, as `jq -c '.items[]'` or repeated `kubectl get -o json >> FILE`
-writes them.
+JSON, the text is parsed as JSON first, which is faster. A file can contain several JSON objects if
+each begins on its own line. `jq -c '.items[]'` and repeated `kubectl get -o json >> FILE` write
+such files.
 """
 
 from __future__ import annotations
@@ -293,8 +293,9 @@ def decode_text(source: str, data: bytes) -> str:
 def _json(source: str, text: str, *, is_json: bool) -> list[Any] | None:
     """Return the JSON values of `text`; None if `text` must be parsed as YAML.
 
-    If `is_json` is set, the result is never None. Raises InputError for invalid JSON if `is_json`
-    is set or if the invalid value begins with `{"`; otherwise, return None for invalid JSON.
+    If `is_json` is set, the result is never None, and invalid JSON raises InputError. Otherwise,
+    invalid JSON raises InputError only if the invalid value begins with `{"`; other invalid JSON
+    may be YAML.
     """
     if not is_json and not text.lstrip().startswith(("{", "[")):
         return None

@@ -24,7 +24,7 @@ class InputError(ValueError):
     """Invalid input; `str()` returns exactly one line for the user.
 
     `source` is the file as the user named it, "stdin", a command-line option, or the class or
-    function that a script called; `object_name` is an object in the file ("Pod store/web-1");
+    function that a script called. `object_name` is an object in the file ("Pod store/web-1").
     `field` is a path such as `spec.priority`.
     """
 
@@ -66,8 +66,7 @@ def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str
     """Return `text` without line breaks and control characters.
 
     If `characters_max` is not None, a text with more characters is shortened to this number. Its
-    end is kept, because an error of the API server first shows the invalid value, and then the
-    reason.
+    end is kept, because the API server states the reason of an error after the invalid value.
     """
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
     if characters_max is None or len(line) <= characters_max:

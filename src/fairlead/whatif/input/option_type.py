@@ -1,7 +1,7 @@
 """Refuses values that do not have the type of their field or argument.
 
-Neither a Struct nor a function checks the types of its values. The values of the command line have
-the right types, but those of a script may not.
+Structs and functions do not check the types of their values. The values of the command line have
+the right types. Those of a script may have others.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ has one entry for each pod:
 The strings in the text of `like`, including keys, are numbered from 0: `"metadata"` is 0, `"name"`
 is 1, `"web-x2k"` is 2. `strings` contains the numbers of the strings that have a column, in the
 order of the columns. `positions` contains the indices of the pods among all objects of the
-snapshot. An entry of a column is the text of a JSON string without its quotes but with its escapes,
-so that the text of each pod is restored byte by byte.
+snapshot. An entry of a column is the text of a JSON string without its quotes but with its escapes.
+So the text of each pod is restored exactly.
 
 When the file is read, similar pods are kept as columns (`TemplateRows`). The typed view of a pod is
 made when it is needed, from the view of the first pod and the columns.
