@@ -28,15 +28,15 @@ from fairlead.whatif.snapshot.node_pool import pool_labels
 class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and the verdict.
 
-    `source` is the snapshot as the user named it. `scheduler_config` is the path of the scheduler's
-    configuration file in the run without the change, "" for kube-scheduler's defaults.
-    `scheduler_plugins` are the names of the user's plugins in that run. `batch_config` is the name
-    of the batch scheduler's configuration in that run, "" if no batch scheduler runs. The what-if
-    ran once with each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds
-    with which it occurs; it is () for one seed. `start_times` are the simulated start times of pods
-    that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
-    suggestions for the user, the most important first. `causes` are the notes that explain why pods
-    wait or stay pending; they come before all other notes of the answer.
+    `source` is the snapshot as the user named it. Three fields describe the run without the change.
+    `scheduler_config` is the path of the scheduler's configuration file, "" for kube-scheduler's
+    defaults. `scheduler_plugins` are the names of the user's plugins. `batch_config` is the name of
+    the batch scheduler's configuration, "" if no batch scheduler runs. The what-if ran once with
+    each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds with which it
+    occurs; it is () for one seed. `start_times` are the simulated start times of pods that wait at
+    the end; None if no pod waits or no start times were simulated. `next_steps` are suggestions for
+    the user, the most important first. `causes` are the notes that explain why pods wait or stay
+    pending; they come before all other notes of the answer.
     """
 
     source: str
@@ -76,8 +76,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_labels(self) -> tuple[str, ...]:
         """The label keys that divide the nodes into pools; () if there are none.
 
-        The label by which the change selects nodes is used. If there is none, the labels of
-        managed node pools are used; without these, the zone label if the cluster loses a zone.
+        The result is the label by which the change selects nodes. If there is none, the result is
+        the labels of managed node pools. If there are none, and the cluster loses a zone, it is the
+        zone label.
         """
         if self.change.node_label:
             return (self.change.node_label,)

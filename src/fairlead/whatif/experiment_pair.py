@@ -1,8 +1,8 @@
 """ExperimentPair: the two experiments of a what-if, one without its change and one with it.
 
 Both start from the same snapshot under the same conditions. Only the experiment with the change has
-the steps of the change, and the scheduler configuration, plugins and batch configuration that the
-change states.
+the steps of the change. It also has the scheduler configuration, plugins and batch configuration
+that the change states.
 """
 
 from __future__ import annotations

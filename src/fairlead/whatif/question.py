@@ -88,10 +88,9 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without `change` comes first. The time at which the cluster comes to rest in that run
-    is the time at which `change` is made in the other run (exceptions: `run_pair`).
-    `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
-    that run in a reporter that logs decisions.
+    The run without `change` comes first. When the cluster comes to rest in that run, the other run
+    makes `change` (exceptions: `run_pair`). `command_log` receives the commands of the run with the
+    change. `logging` wraps the reporter of that run in a reporter that logs decisions.
     """
     _check_arguments(snapshot, change, conditions)
     stated = _stated_runtimes(conditions)
@@ -405,7 +404,7 @@ def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcom
     """Return `changed` with more ready pods before the change, as if no node had failed earlier.
 
     In the run `without` the change, the nodes that had failed before the run return to service. In
-    the result, a workload's ready pods before the change are at least as many as at the end of
+    the result, a workload has at least as many ready pods before the change as at the end of
     `without`.
     """
     workloads = {
@@ -532,8 +531,8 @@ def _runtime_notes(
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
     If `starts` is None although start times could be estimated, a note says that --seeds does this.
-    If no start time can be estimated, only a user of --runtimes learns why, because --seeds has
-    another purpose too.
+    If no start time can be estimated, a note says why, but only with --runtimes. Users of --seeds
+    may have another purpose.
     """
     if starts is not None:
         if starts.draws or conditions.runtimes is not None:
@@ -595,7 +594,7 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
     To find out, the change is simulated again with these objects in reverse order. This happens
-    only if pods are preempted or stay pending in `effect`, because only then do pods compete.
+    only if pods are preempted or stay pending in `effect`. Otherwise, pods do not compete for room.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):
