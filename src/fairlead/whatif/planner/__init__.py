@@ -8,6 +8,6 @@
     cluster_size       the nodes to buy (`fairlead size`)
     node               copies of nodes; lower bounds on the number of nodes that are needed
 
-Every placement in a plan is a decision of the scheduler's own cycle; sums of resource amounts
-serve only to rule out impossible plans. Searches are limited by an amount of work, not by time.
+Every placement in a plan is a decision of the scheduler's own cycle. Sums of resource amounts serve
+only to rule out impossible plans. Searches are limited by an amount of work, not by time.
 """

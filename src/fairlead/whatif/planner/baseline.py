@@ -76,9 +76,9 @@ def read_baseline(  # noqa: PLR0913 - a caller that has the model need not make 
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    If workloads lack pods, rollouts were in progress or pods were starting (`dump_activity`), the
-    snapshot is simulated first, and the baseline is the end of this simulation. Otherwise, or if
-    the simulation completes none of these, the baseline is the snapshot as it is.
+    The snapshot is simulated first if workloads lack pods, rollouts were in progress or pods were
+    starting (`dump_activity`). The baseline is then the end of this simulation. Otherwise, or if
+    the simulation completes none of these, the baseline is the unchanged snapshot.
 
     `autoscale` and `places_gangs` are used only for the notes (`plan_notes`). `model` is the model
     of `snapshot` with `scheduler` and `seed`, if the caller has made it.
@@ -226,8 +226,8 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
 
     The number wanted is `spec.replicas`, or `spec.parallelism` of a Job. A DaemonSet is included
     only if it has no pods, because only its controller knows how many pods it needs. A Job that has
-    already started is left out: it may lack pods for a moment because it waits before a retry.
-    Suspended Jobs and workloads in namespaces that are being deleted are left out.
+    already started is left out, because it may wait before a retry. Suspended Jobs and workloads in
+    namespaces that are being deleted are left out.
     """
     lacking = []
     ending = ending_namespaces(model.objects)

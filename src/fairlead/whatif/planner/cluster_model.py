@@ -8,7 +8,7 @@
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
-undone. No time passes, and no controller acts; only the claims of pods are created and released
+undone. No time passes, and no controller acts. Only the claims of pods are created and released
 with their pods (`pod_claim`).
 """
 
@@ -159,8 +159,8 @@ class _Placed(Struct, frozen=True):
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
-    `objects` are the objects of the snapshot, plus the storage objects and PriorityClasses that the
-    snapshot lacks (`missing_storage`, `missing_classes`), and with complete bindings of claims
+    `objects` are the objects of the snapshot. Storage objects and PriorityClasses that the snapshot
+    lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
     (`missing_bindings`). If a namespace is being deleted, so are its pods in `objects`. `now` is
     the time of the snapshot. If `preempts` is set, pods that fit nowhere try preemption. Extenders
     are not called.
@@ -292,8 +292,8 @@ class ClusterModel:
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if its schedulerName is known.
 
-        The name is known if it is that of a profile or a batch scheduler, or if a pod of the
-        snapshot with this schedulerName has a node (`other_scheduler`).
+        The name is known if it is that of a profile or a batch scheduler. It is also known if a pod
+        of the snapshot with this schedulerName has a node (`other_scheduler`).
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -353,8 +353,8 @@ class ClusterModel:
     def waiting_pods(self, *, with_batch: bool = False) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 
-        Pods of the batch scheduler are left out, because they start only with their groups, unless
-        `with_batch` is set.
+        Pods of the batch scheduler are included only if `with_batch` is set, because they start
+        only with their groups.
         """
         pods = self.cluster.pods
         found = [

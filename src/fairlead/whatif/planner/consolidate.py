@@ -1,23 +1,23 @@
 """consolidate: finds the nodes that can be removed, and the reasons why other nodes stay.
 
-    1  rules      a node is blocked if a pod, an annotation or a disruption budget forbids its
-                  removal, if it runs the control plane, if its kubelet does not answer, or if its
-                  evictions would make a Job fail
-    2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
+    1  rules      A node is blocked if a pod, an annotation or a disruption budget forbids its
+                  removal. It is also blocked if it runs the control plane, if its kubelet does not
+                  answer, or if its evictions would make a Job fail.
+    2  choice     The other nodes are tried one after another. A node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
-                  orders: little load for the price first, little load first, few pods first; the
+                  orders: little load for the price first, little load first, few pods first. The
                   choice that saves most is taken. With a limit, each order ends when this number
                   of nodes is chosen. With a limit and prices, there is one more order: highest
-                  price first
-    3  plan       from the original state, the chosen nodes are cordoned together and emptied one
-                  after another, so that each pod moves once (`plan_drains`); a node that cannot
-                  be emptied in this step stays
-    4  proof      after the plan, the nodes that a rule blocks are emptied, too. A node that cannot
-                  be emptied must stay even without the rule, because a pod fits nowhere else, or
-                  because its pods do not fit in addition to those of the plan's nodes
+                  price first.
+    3  plan       From the original state, the chosen nodes are cordoned together and emptied one
+                  after another. So each pod moves once (`plan_drains`). A node that cannot be
+                  emptied in this step stays.
+    4  proof      After the plan, the nodes that a rule blocks are emptied, too. A node that cannot
+                  be emptied must stay even without the rule. Either a pod fits nowhere else, or
+                  the pods do not fit in addition to those of the plan's nodes.
 
-Chosen nodes are cordoned first, because the scheduler prefers empty nodes and would place pods on
-the nodes that are removed next. The result is the best of the choices that were tried.
+Chosen nodes are cordoned first. Otherwise, the scheduler, which prefers empty nodes, would place
+pods on the nodes that are removed next. The result is the best of the choices that were tried.
 `ConsolidationPlan.most` is a proven upper bound on the number of nodes that can be removed.
 """
 
@@ -90,17 +90,17 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
-    removed. `blockers` are the rules and budgets that block nodes, and pods that fit no other node
-    even if only their own node is emptied. A node in `needed` has no blocker, but its pods do not
-    all fit in addition to those of the plan's nodes. A node in `needed_anyway` is blocked by a rule
-    or a budget, and would otherwise be in `needed`. For the nodes of both lists, `blocker_by_node`
-    contains the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly
-    prices; nodes without a known price are missing. `bound` is the minimum number of candidates
-    that must stay. `limit` is the maximum number of nodes to remove, None for no limit. `untried`
-    is the number of nodes that were not tried, because the limit was already reached. If the drains
-    of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is the run of the larger
-    plan; otherwise `unsafe` is None. The reasons why nodes stay are those of the larger plan.
-    `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
+    removed. `blockers` are the rules and budgets that block nodes. They include pods that fit no
+    other node even if only their own node is emptied. A node in `needed` has no blocker, but its
+    pods do not all fit in addition to those of the plan's nodes. A node in `needed_anyway` is
+    blocked by a rule or a budget, and would otherwise be in `needed`. For the nodes of both lists,
+    `blocker_by_node` contains the pod that does not fit, and the scheduler's reason. `prices` maps
+    nodes to hourly prices; nodes without a known price are missing. `bound` is the minimum number
+    of candidates that must stay. `limit` is the maximum number of nodes to remove, None for no
+    limit. `untried` is the number of nodes that were not tried, because the limit was already
+    reached. If the drains of a larger plan were not safe, `plan` is a smaller plan, and `unsafe` is
+    the run of the larger plan. The reasons why nodes stay are then those of the larger plan.
+    Otherwise, `unsafe` is None. `has_autoscaler` is set if the cluster has a Cluster Autoscaler.
     """
 
     total: int
@@ -201,10 +201,10 @@ def consolidate_safely(
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
-    plan is not safe, and pods must be placed in a certain order, the next plan leaves the nodes of
-    these pods in service. If pods are then pending at the end of the runs, smaller plans are tried,
-    with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe, the last plan before them
-    is returned.
+    plan is not safe, it may require that pods are placed in a certain order. Then the next plan
+    leaves the nodes of these pods in service. If pods are then pending at the end of the runs,
+    smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
+    the last plan before them is returned.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -244,7 +244,8 @@ def _tried_alone(
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
     `failed` maps each of `names` to the blocker that was found when other nodes had already been
-    emptied. The pods of this blocker's workload are tried first, to find a failure soon.
+    emptied. The pods of this blocker's workload are tried first, because a failure is then found
+    soon.
     """
 
     def alone(name: str) -> PlannedDrain | Blocker:
@@ -281,9 +282,9 @@ def _stuck_without_rules(
 ) -> dict[str, Blocker]:
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
-    The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose
-    `blockers` have the same causes are emptied together, because a user who ignores these causes
-    with the option `--ignore` unblocks all of these nodes.
+    The result maps each of these nodes to the blocker that `_choose` returns. Nodes with `blockers`
+    of the same causes are emptied together. A user who ignores these causes (`--ignore`) unblocks
+    all of these nodes.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
@@ -439,7 +440,8 @@ def _choose(
 
     The nodes are tried in the order of `names`. The search ends when `limit` nodes are chosen.
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
-    workload. It names neither if the nodes that stay have too little of a resource in total.
+    workload. If the nodes that stay have too little of a resource in total, it names no pod and no
+    workload.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}
@@ -540,8 +542,8 @@ def _steps(found: ConsolidationPlan) -> Iterator[NextStep]:
 def _verdict(found: ConsolidationPlan) -> str:
     count, total = len(found.removable), counted(found.total, "node")
     if not count:
-        # The largest group of nodes that are kept by the same causes, none of which applies to
-        # `kubectl drain`: a drain by hand could empty these nodes together.
+        # The largest group of nodes with the same causes, if `kubectl drain` ignores all of these
+        # causes. A drain by hand could empty these nodes together.
         kept = _kept_only_by(found).items()
         by_hand = max((number for causes, number in kept if causes <= NOT_OF_KUBECTL), default=0)
         none = "The only node cannot" if found.total == 1 else f"None of {total} can"

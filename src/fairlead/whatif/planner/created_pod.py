@@ -81,8 +81,8 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
     if statuses:
         pod = replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
     for command in ephemeral_claims(pod):
-        # A claim of this name that another pod left stays, and the scheduler rejects the pod, which
-        # does not own the claim (controller.go: handleVolume).
+        # If another pod left a claim of this name, the claim stays. The scheduler then rejects the
+        # new pod, because the pod does not own the claim (controller.go: handleVolume).
         meta = command.manifest["metadata"]
         if model.store.find(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
             claims += _put_claim(model, dict(command.manifest))

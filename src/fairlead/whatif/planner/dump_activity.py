@@ -1,10 +1,10 @@
 """Activity in progress when a dump was taken: rollouts, starting pods and due evictions.
 
-During a rollout, or for a few seconds after a pod has moved, a workload has fewer ready pods than
-at rest, so its budget may refuse evictions that it soon allows again.
+During a rollout, a workload has fewer ready pods than at rest. The same is true for a few seconds
+after a pod has moved. So its budget may refuse evictions that it soon allows again.
 
-Activity that has lasted for longer than ten minutes does not count: for example, a pod waits for a
-volume that cannot be mounted.
+Activity that has lasted for longer than ten minutes does not count. For example, a pod may wait for
+a volume that cannot be mounted.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def activity_of(model: ClusterModel) -> DumpActivity:
 def rollouts_in_progress(model: ClusterModel) -> list[WorkloadRef]:
     """Return the workloads of `model` whose controllers are replacing pods of an old revision.
 
-    Workloads whose update strategy keeps pods of several revisions are left out, and so are those
-    with a pod that has been waiting to start for longer than _RECENT.
+    A workload is left out if its update strategy keeps pods of several revisions. It is also left
+    out if one of its pods has been waiting to start for longer than _RECENT.
     """
     pods: dict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in model.pods():

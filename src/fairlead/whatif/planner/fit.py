@@ -64,10 +64,10 @@ class FitResult(Struct):
     in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
     first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
     of `victims` that it protects) for each budget that allows fewer evictions than this number.
-    `disks` are the claims that all new pods share and whose volumes can be attached to only one
-    node at a time. `group` is the group that the new pods name, if the pods of the group start only
-    together, else "". `fits_by_preemption` is set if the next pod would fit after a preemption, but
-    preemption was not allowed. `pod` is the last new pod that has a node.
+    `disks` are claims that all new pods share, if their volumes can be attached to only one node at
+    a time. `group` is the group that the new pods name, if its pods start only together, else "".
+    `fits_by_preemption` is set if the next pod would fit after a preemption that was not allowed.
+    `pod` is the last new pod that has a node.
     """
 
     count: int = 0
@@ -101,9 +101,9 @@ def fit(
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
     The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that no
-    scheduler places or that a PreEnqueue plugin rejects, and for an invalid pod of a --pod file. An
-    invalid copy of a workload's pod (--like) ends the count instead, like a pod that a quota
-    refuses.
+    scheduler places or that a PreEnqueue plugin rejects. Also raises it for an invalid pod of a
+    --pod file. An invalid copy of a workload's pod (--like) is not an error: it ends the count,
+    like a pod that a quota refuses.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)

@@ -1,13 +1,13 @@
 """fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
 The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
-given pod. The simulation is repeated with more pods until some pods find no node. Only the last
-simulation, which the answer describes, runs until nothing changes any more; the others end when all
+given pod. The simulation is repeated with more pods until some pods find no node. The answer
+describes the last simulation, which runs until nothing changes any more. The others end when all
 pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
 scheduler profile without PostFilter plugins.
 
-An autoscaler can remove and add nodes without end. Then there is always some pod without a node, so
-the count is the largest number of pods that had a node at the same time.
+An autoscaler can remove and add nodes without end. Then some pod is always without a node. So the
+count is the largest number of pods that had a node at the same time.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class ElasticFit(Struct, frozen=True):
     If `outcome` has not settled, `count` is the largest number of new pods that had a node at the
     same time. `filled_at` is the first time at which `count` new pods had a node, or the start of
     `outcome` if `count` is 0. `owner` is the simulated workload of the new pods. `stop` is the
-    reason why other new pods have no node, "" if all have one; `refused_by` is "admission",
+    reason why other new pods have no node, "" if all have one. `refused_by` is "admission",
     "autoscaler", "scheduling" or "limit". `preempted` is the number of pods that the new pods
-    preempted; `lost` is the number of those that have no node at the end.
+    preempted. `lost` is the number of those that have no node at the end.
     """
 
     owner: WorkloadRef

@@ -1,8 +1,8 @@
 """independent_checks: checks that all start from the same state of a model, on all cores.
 
-Planners ask the same question about thousands of nodes, each as if it were the only one: can this
-node be drained alone? Each check is a hypothesis, which is reverted with its random choices, so its
-result does not depend on the checks before it, on the number of cores, or on the process.
+Planners ask the same question about thousands of nodes: can this node be drained alone? Each check
+is a hypothesis: its changes and its random choices are reverted. So its result does not depend on
+the checks before it, on the number of cores, or on the process.
 """
 
 from __future__ import annotations

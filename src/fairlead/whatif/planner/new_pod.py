@@ -3,9 +3,9 @@
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
 pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
 copies of one of its pods. If the cluster lacks a workload, but pods name it as their controller,
-the new pods are copies of one of these pods. If the name of a claim contains the name of the copied
-pod, such as `data-db-1` for the pod `db-1`, and its volume cannot be used on several nodes, each
-copy gets its own claim: operators create such a claim for each pod.
+the new pods are copies of one of these pods. Operators create a claim for each pod, such as
+`data-db-1` for the pod `db-1`. So if the name of a claim contains the name of the copied pod, each
+copy gets its own claim. Exception: the volume of the claim can be used on several nodes.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class NewPods(Struct, frozen=True):
     `source` is the template's file, or the option that names the template. `owner` is the owner
     reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
     volumeClaimTemplates. `controller` is the object that `owner` refers to, if the cluster lacks
-    it; for a Deployment, this is the ReplicaSet that its controller would create. The scheduler
+    it. For a Deployment, this is the ReplicaSet that its controller would create. The scheduler
     reads the selector of `controller` for default topology spread constraints. `stateful_set`
     determines the names of the pods; `first` is the first new ordinal. `replicas` is the present
-    number of replicas of the workload that --like names; 0 for a paused Deployment without a
-    ReplicaSet, which creates no pods when it is scaled (`held_scaling`). It is None for a workload
-    without replicas, such as a Job, and for a template from --pod. `autoscaler` is the
+    number of replicas of the workload that --like names. It is None for a workload without
+    replicas, such as a Job, and for a template from --pod. It is 0 for a paused Deployment without
+    a ReplicaSet, which creates no pods when it is scaled (`held_scaling`). `autoscaler` is the
     HorizontalPodAutoscaler of the workload. `awaited` is the name of the unready pod for which a
     StatefulSet waits before it creates pods.
     """
@@ -271,8 +271,9 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 def _new_pods_of_missing(like: str, namespace: str, inventory: Inventory) -> NewPods | None:
     """Return a template for more pods of a workload that the cluster lacks, but that pods name.
 
-    The template is the newest of these pods. None if there are no such pods, or if `like` is not in
-    the form KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several namespaces fit.
+    The template is the newest of these pods. Return None if there are no such pods, or if `like`
+    has a form other than KIND/NAMESPACE/NAME or KIND/NAME. Raises InputError if pods in several
+    namespaces fit.
     """
     parts = name_parts(like, namespace)
     kind = None if parts is None else find_kind(parts[0])
@@ -341,8 +342,8 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
 def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
     """Yield a template, named after the volume, for each claim that belongs to one pod.
 
-    A claim belongs to one pod if the name of the claim contains the name of the pod, and if the
-    volume of the claim cannot be used on several nodes.
+    A claim belongs to one pod if its name contains the name of the pod, and its volume cannot be
+    used on several nodes.
     """
     for volume in sample.pod.spec.volumes:
         used = volume.persistent_volume_claim

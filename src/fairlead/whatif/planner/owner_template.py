@@ -11,14 +11,15 @@
                   gates: the program that removes the gates may have changed the nodeSelector, to
                   assign the pod to its node (`observed_mutation`)
 
-To pods of other owners, such as ReplicaSets, only the rows for any owner apply. A pod counts as
-resized if its spec was changed since its creation (metadata.generation) and its requests or limits
-differ from those of the template. If a VerticalPodAutoscaler manages the pod, but the dump lacks
-this autoscaler, the replacement keeps the requests and limits of the pod, because the webhook of
-the autoscaler sets them again.
+Only the rows for any owner apply to pods of other owners, such as ReplicaSets. A pod counts as
+resized if two conditions hold. Its spec was changed since its creation (metadata.generation), and
+its requests or limits differ from those of the template. If a VerticalPodAutoscaler that the dump
+lacks manages the pod, the replacement keeps the requests and limits of the pod. The webhook of the
+autoscaler sets them again.
 
-A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
-admission refuses the template, or if the template has other ResourceClaims than the pod.
+A pod keeps its spec if its owner or the template of the revision is missing in the dump. It also
+keeps its spec if admission refuses the template, or if the template has other ResourceClaims than
+the pod.
 
 upstream: pkg/controller/statefulset/stateful_set_utils.go: newVersionedStatefulSetPod,
 pkg/controller/daemon/daemon_controller.go: syncNodes

@@ -1,7 +1,7 @@
 """rebalance: moves of running pods that place waiting pods and even out the nodes.
 
-A move evicts a pod, and the scheduler places its replacement. Each move is of the first kind that
-is possible:
+A move evicts a pod, and the scheduler places its replacement. There are two kinds of moves. The
+first kind that is possible is taken:
 
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
        moves. The first waiting pod for which there is such a move gets a place. Of the moves that
@@ -11,10 +11,10 @@ is possible:
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, nodes are weighted by their size. No move of kind 2 makes its target fuller than its
-origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction,
-and if its controller can create the replacement: its Job must not fail, and no quota may refuse the
-new pod after the old pod has stopped. No move may place a pod on a node on which its images may not
-run. Moves are made one at a time, each after the replacement of the previous move is ready.
+origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction.
+Its controller must be able to create the replacement. So its Job must not fail, and no quota may
+refuse the new pod after the old pod has stopped. The images of the pod must run on its new node.
+Moves are made one at a time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -59,8 +59,8 @@ from fairlead.whatif.run.progress import Progress
 
 _BARE: Final = "pod/"  # the beginning of the name of a workload that is a single pod
 MOVES_MAX: Final = 10_000
-# A smaller decrease of the sum of squared loads is not worth an eviction. A pod of 5% of its node
-# that moves to an equal node with a load 10 points lower has this gain.
+# A smaller decrease of the sum of squared loads is not worth an eviction. Example of this gain: a
+# pod of 5% of its node moves to an equal node with a load 10 points lower.
 _GAIN_MIN: Final = 5e-3
 _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
@@ -102,8 +102,7 @@ class RebalancePlan(Struct):
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
     pod, the message of the quota that refuses its replacement for good. `mismatched` are the
-    workloads that had a pod in a move that is left out, because the pod's images may not run on the
-    node that it would have got.
+    workloads of pods whose moves are left out, because their images may not run on the new nodes.
     """
 
     before: NodeBalance
@@ -185,7 +184,7 @@ class Rebalancer:
         """Return, for each row of the table, whether the node counts in the balance.
 
         A node counts if it is schedulable, takes pods, has allocatable cpu and memory, and is not
-        virtual: the cores that a virtual node states are no cores of a machine.
+        virtual. The cores that a virtual node states are not cores of a machine.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
@@ -238,11 +237,11 @@ class Rebalancer:
     def _even_out(self) -> GainingMove | None:
         """Make the best helpful move of a pod, keep it in the model, and return it.
 
-        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`, and does
-        not make its target fuller than its origin was. Only nodes of `_open_rows` can be targets.
-        The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first node with a
-        helpful move, the move that lowers the sum most is made. Return None if there is no helpful
-        move, or if `_commit` rejects the move.
+        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`. Besides,
+        it must not make its target fuller than its origin was. Only nodes of `_open_rows` can be
+        targets. The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first
+        node with a helpful move, the move that lowers the sum most is made. Return None if there is
+        no helpful move, or if `_commit` rejects the move.
         """
         before, loads, is_open = self._balance().squares, self._loads(), self._open_rows()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -331,8 +330,9 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if it is not None, then schedule `pod`'s replacement.
 
-        Return the move of `pod`. Return None if `waiting` fits no node, if its images may not run
-        on the node that it gets, or if the replacement fits no node or goes to the old node again.
+        Return the move of `pod`. Return None if `waiting` fits no node, or if its images may not
+        run on the node that it gets. Also return None if the replacement fits no node, or goes to
+        the old node again.
         """
         model = self._model
         model.remove(pod)
@@ -359,10 +359,10 @@ class Rebalancer:
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        This time, a tie-break can choose another node. If the move then fails, or if the pod's
-        images may not run on that node, return None without a change. If `waiting` is None, also
-        return None without a change if the move does not make the nodes more even, or if it makes
-        its target node fuller than the node `info` was.
+        This time, a tie-break can choose another node. Return None without a change if the move
+        then fails, or if the pod's images may not run on that node. If `waiting` is None, also
+        return None if the move does not make the nodes more even, or makes its target fuller than
+        the node `info` was.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -61,9 +61,9 @@ class NewNode(Struct, frozen=True):
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    These are static pods, pods of DaemonSets, pods of the same workload as `pod`, and pods that
-    have a controller and a higher priority than `pod`. Each of them would be created again and
-    take the same room.
+    These are static pods, pods of DaemonSets, and pods of the same workload as `pod`. Pods with a
+    controller and a higher priority than `pod` are the last kind. Each of them would be created
+    again and take the same room.
     """
     workload = workload_of(pod.pod)
 
@@ -81,9 +81,9 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     The pod fits no existing node of `model`. Copies are in the zone of the original and run the
     pods of DaemonSets. Zones in which no node takes pods are tried last. If there are more than
     _COPIES_MAX kinds of nodes, only the largest are tried. If no copy accepts the pod either, the
-    result is the last node that was tried (usually the largest node), with the reason why its copy
-    refuses the pod. If all nodes are too small even without pods, no copy is tried, and the result
-    names no node. Returns None for a cluster without nodes.
+    result is the last node that was tried, usually the largest. `refusal` is then the reason of its
+    copy. If all nodes are too small even without pods, no copy is tried, and the result names no
+    node. Returns None for a cluster without nodes.
     """
     too_small = _size_problem(model, pod)
     if too_small:
@@ -155,8 +155,8 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 def shortage(pod: PodInfo, node: NodeInfo) -> float:
     """Return how much `node` lacks for `pod`, as the sum of the lacking fractions of the requests.
 
-    The sum is 0 if the node has enough of all resources, and 1 if it lacks, for example, the whole
-    cpu request or half of the cpu and half of the memory request.
+    The sum is 0 if the node has enough of all resources. It is 1 if the node lacks, for example,
+    the whole cpu request, or half of the cpu and half of the memory request.
     """
     return sum(
         max(0, node.requested_of(column) + amount - node.allocatable_of(column)) / amount
@@ -167,11 +167,11 @@ def shortage(pod: PodInfo, node: NodeInfo) -> float:
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
     """Return the reasons why nodes refuse `pod` now, the reason of the most nodes first.
 
-    If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
-    that lets a node with this reason take the pod. The search covers at most REMEDIES_MAX of the
-    nodes that can start pods: those that lack the smallest part of the pod's requests. If the
-    search finds no change for any of the reasons, adding a node is tried (`find_new_node`); if all
-    nodes are too small for the pod, each `change` then says so.
+    Changes are searched if no node takes the pod and `changes` is set. The `change` of a reason is
+    then the smallest change that lets a node with this reason take the pod. The search covers at
+    most REMEDIES_MAX of the nodes that can start pods: those that lack the smallest part of the
+    pod's requests. If the search finds no change for any of the reasons, adding a node is tried
+    (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

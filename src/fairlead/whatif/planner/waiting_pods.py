@@ -33,8 +33,9 @@ class WaitingPodCounts(Struct):
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
-    Pods are placed in descending order of priority, by preemption if necessary. When the first pod
-    of a gang has its turn, all waiting pods of the gang are placed, but only if enough of them fit.
+    Pods are placed in descending order of priority, by preemption if necessary. All waiting pods of
+    a gang are placed together, when the first of them has its turn. If too few of them fit, none is
+    placed.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()

@@ -1,12 +1,12 @@
 """BuildStep: what earlier builds of `fairlead size` found out, so that no build repeats a decision.
 
-The search builds the nodes in several ways. All builds place the same pods in the same order, and
+The search builds the nodes in several ways. All builds place the same pods in the same order. They
 differ only in the node that they add for a pod without a node. Until two builds add different
 nodes, all their decisions are equal, because a decision depends only on the nodes and their pods.
 Often, two builds do not differ at all.
 
 A BuildStep is a state of a build: some pods are placed, and the next pod is not. The steps form a
-tree, in which each build is a path from the root to a leaf. Nodes are recorded by row, because the
+tree. Each build is a path in it from the root to a leaf. Nodes are recorded by row, because the
 same node has another name in each build.
 """
 
@@ -34,7 +34,7 @@ class BuildStep(Struct, eq=False):
     """The known results for the next pod of a build, in one state of the nodes.
 
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
-    `placed` is the placement; if no node took it, `failure` says why. If both are None, the pod was
+    `placed` is the placement. If no node took it, `failure` says why. If both are None, the pod was
     not scheduled yet. `tries` contains the results on additional nodes, by the `id()` of the
     NodeOffer; a result is None if the pod does not fit. `left_out` is the step that follows if the
     pod fits no additional node.

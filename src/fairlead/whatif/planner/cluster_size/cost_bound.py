@@ -69,8 +69,8 @@ def _largest_sum(matrix: Floats, limit: Floats) -> Floats:
 
     `limit` must not be negative, and each column of `matrix` must have a positive coefficient.
     """
-    # The simplex method. Each row of the tableau expresses one basic variable by the others:
-    # initially row i says  slack_i = limit_i - matrix_i @ y,  and y = 0 is a vertex. Each pivot
+    # The simplex method. Each row of the tableau expresses one basic variable by the others.
+    # Initially, row i says  slack_i = limit_i - matrix_i @ y,  and y = 0 is a vertex. Each pivot
     # moves to a neighbouring vertex with a larger sum. The last row has the gain of each nonbasic
     # variable. Bland's rule (the variable with the lowest number) excludes cycles.
     rows, columns = matrix.shape

@@ -2,10 +2,11 @@
 
 Nodes form a pool if they are equal except for place, type and size. New nodes of a pool can be in
 each zone of the cluster that has a Ready node. If no present node of the pool has a zone, new nodes
-have none either, except nodes of a type that is sold only in certain zones. A new node of a pool
-can have any type of the file of instance types that has the pool's architecture, operating system
-and capacity type. Without a file, it can have the types of the pool's present nodes. If the nodes
-of the pool belong to a NodePool of Karpenter, new nodes meet the requirements of the NodePool.
+do not have one either. Exception: their type is sold only in certain zones. A file of instance
+types determines the types of a pool's new nodes. A type must have the architecture, operating
+system and capacity type of the pool. Without a file, new nodes can have the types of the pool's
+present nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet the
+requirements of the NodePool.
 
 A new node is modelled on an existing node of its pool. The new node has the same labels, taints,
 static pods and volume limits, and pods of the same DaemonSets. If it has the same type as the
@@ -89,8 +90,8 @@ class NodeOffer(Struct, frozen=True):
     labels whose value is the name of the node. `today` are the names of the existing nodes of this
     kind. `type_labels` are the labels that follow from a type in a file; None means that the new
     node has the type of `sample`, with its labels. `size` is the size of the machine, such as
-    `8/32Gi`, if other offers of the same type have another size, as in clusters of k3s; otherwise,
-    it is "".
+    `8/32Gi`, if other offers of the same type have another size. Otherwise, it is "". In clusters
+    of k3s, nodes of one type have different sizes.
     """
 
     pool: str
@@ -445,9 +446,9 @@ def assumption_notes(
 ) -> tuple[str, ...]:
     """Return the notes about new nodes with the types in `stated`, and their NodePools.
 
-    `infos` are the nodes of `model` to replace. The notes are about the assumed reservations, about
-    types whose stated size differs from the size of a node of this type in `infos`, and about
-    labels that NodePools require.
+    `infos` are the nodes of `model` to replace. Some notes are about assumed reservations, or about
+    labels that NodePools require. Other notes are about types whose stated size differs from the
+    size of a node of this type in `infos`.
     """
     assumed: list[Assumption] = []
     stated, used = _labelled(stated, model), dict[str, NodePool]()

@@ -1,13 +1,13 @@
 """NodeSets: the sets of N nodes whose loss a search tries, and how many of all sets they cover.
 
 If there are few sets of N nodes, the loss of each set is tried. Otherwise, the nodes are divided
-into classes: two new nodes are in one class if they are copies of the same kind and run equal pods.
+into classes. Two new nodes are in one class if they are copies of the same kind and run equal pods.
 Sets with the same number of nodes of each class are equivalent, and only one of them is tried. If
 there are still too many sets, only those whose loss is hardest to survive are tried.
 
 Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
-10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes; an equal node and the
-first other node; an equal node and the second other node; both other nodes.
+10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes, an equal node with
+either other node, and both other nodes.
 """
 
 from __future__ import annotations

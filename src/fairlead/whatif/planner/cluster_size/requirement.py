@@ -4,10 +4,10 @@
     numbers      the number of nodes: 10 cores need 3 nodes of 4 cores each, and pods that exclude
                  each other need a node each
 
-There are requirements for all pods, and for each group of pods that can run on only some of the
-offers, because of their node selectors, tolerations or sizes. For example, if the pods with
-nodeSelector `disk: ssd` need 30 cores, the nodes with this label must supply 30 cores, however many
-other nodes there are.
+There are requirements for all pods. Because of node selectors, tolerations or sizes, some pods can
+run on only some of the offers. Each group of such pods has its own requirements. For example, the
+pods with nodeSelector `disk: ssd` need 30 cores. Then the nodes with this label must supply 30
+cores, however many other nodes there are.
 """
 
 from __future__ import annotations

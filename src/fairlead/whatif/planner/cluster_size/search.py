@@ -2,23 +2,23 @@
 
 All nodes to replace are removed with their pods. Then
 
-    1  build     the pods are scheduled one by one, the largest first; if a pod finds no node, a
-                 node that takes it is added: the one with the most value for its price. This is
-                 done in several ways, and each result is a candidate. One more candidate consists
-                 of copies of the present nodes whose kinds are on offer; there, each pod is
-                 nominated to the copy of its node. The cheapest candidate is taken
-    2  survive   for each failure that must be survived, the failed nodes are removed and their
-                 pods are scheduled again; missing nodes are added
-    3  unify     the nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
-                 miss this: 2 large nodes can cost less than 4 small nodes, but with one more node
-                 for a failure, 3 large nodes can cost more than 5 small nodes
-    4  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
-                 cheaper one; some are removed at random and rebuilt. A change is kept if all pods
+    1  build     The pods are scheduled one by one, the largest first. If a pod finds no node, the
+                 node with the most value for its price that takes the pod is added. This is done
+                 in several ways, and each result is a candidate. One more candidate consists of
+                 copies of the present nodes whose kinds are on offer. There, each pod is nominated
+                 to the copy of its node. The cheapest candidate is taken.
+    2  survive   For each failure that must be survived, the failed nodes are removed and their
+                 pods are scheduled again. Missing nodes are added.
+    3  unify     The nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
+                 miss this. For example, 2 large nodes can cost less than 4 small nodes. With one
+                 more node for a failure, 3 large nodes can cost more than 5 small nodes.
+    4  improve   Nodes are removed if their pods find other places. Some nodes are exchanged for a
+                 cheaper one. Some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost. The trial of a change ends as
-                 soon as it is certain to fail: a pod fits no node wherever the other pods go
-                 (`_known_refusal`), or the new nodes are not cheaper (`_place_below`)
+                 soon as it is certain to fail. Then a pod fits no node wherever the other pods go
+                 (`_known_refusal`), or the new nodes are not cheaper (`_place_below`).
 
-Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
+Every placement is a decision of the scheduler. `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. Step 4 also
 ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
 """
@@ -164,8 +164,8 @@ class SizeSearch:
         self._conflicts: set[tuple[str, str, str]] = set()
         # The shapes of the pods that kept a node from being removed, most recent last.
         self._refused: dict[int, None] = {}
-        # The failures that the pods are known to survive on the present nodes, except `pinned`
-        # pods, by (name of the failure, names of the failed nodes).
+        # The failures that the pods, except `pinned` pods, are known to survive on the present
+        # nodes. The keys are (name of the failure, names of the failed nodes).
         self._survived: dict[tuple[str, ...], _Trial] = {}
         self.result = SizeResult()
 
@@ -238,8 +238,8 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo], filled: BuildStep) -> BuildStep:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        A pod that the scheduler does not place there is tried again until a round places no pod:
-        for example, topology spread admits a pod only after pods in other zones. `_build` then
+        Pods that the scheduler does not place there are tried again, until a round places no pod.
+        For example, topology spread may admit a pod only after pods in other zones. `_build` then
         places the remaining pods and the pods without a copied node.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
@@ -290,8 +290,8 @@ class SizeSearch:
     def _place_in_build(self, pod: PodInfo, step: BuildStep) -> BuildStep:
         """Place `pod`, on a new node if necessary; return the next step.
 
-        A decision that `step` knows is not made again, but counts as a scheduling cycle, so that
-        the limits on the number of cycles do not depend on what is known.
+        A decision that `step` knows is not made again, but counts as a scheduling cycle. So the
+        limits on the number of cycles do not depend on what is known.
         """
         if step.placed is None and step.failure is None:
             self._catch_up()
@@ -541,7 +541,7 @@ class SizeSearch:
     def _free_room(self, without: Sequence[str] = ()) -> list[float]:
         """Return the free amounts of all nodes, by column; the last item is the free pod count.
 
-        The nodes in `without` do not count, nor do nodes that no pod may enter.
+        The nodes in `without` do not count. Nodes that no pod may enter do not count either.
         """
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
@@ -582,7 +582,7 @@ class SizeSearch:
         zones = {offer.zone for offer in self._offers}
         if survival.zones and len(zones) > 1 and "" not in zones:
             # Any Z - 1 of Z zones must hold all pods: (Z - 1) · cost >= Z · bound. This does not
-            # hold if nodes can be in no zone, because they run after the failure of any zone.
+            # hold if nodes can be in no zone. Such nodes run after the failure of any zone.
             cost = max(cost, bound * len(zones) / (len(zones) - 1))
         return cost
 
@@ -839,8 +839,8 @@ class SizeSearch:
     def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
-        More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the new
-        nodes are not cheaper than the old nodes, or if a further pod is added to
+        More nodes of `kind` are added if necessary. Return False if a pod fits no node, or if the
+        new nodes are not cheaper than the old nodes. Also return False if a further pod is added to
         `SizeResult.pinned`.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
@@ -991,9 +991,9 @@ class SizeSearch:
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
         """Return the failure of one of `pods` if it fits no node, wherever the others are placed.
 
-        Only one pod is tried: the pod whose shape was refused most recently. Often, the pods of the
-        same workload keep many nodes, so this is much faster than placing the pods of `pods` that
-        come before this pod. Nevertheless, those pods are counted as scheduling cycles.
+        Only one pod is tried: the pod whose shape was refused most recently. Often, the pods of one
+        workload keep many nodes. Then this is much faster than placing the pods that come before
+        this pod in `pods`. Nevertheless, those pods are counted as scheduling cycles.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)

@@ -33,10 +33,10 @@ class SizeQuestion(Struct, frozen=True):
 
     `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
-    the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
-    `estimated` are then the types without a stated price, and `untyped` the replaced nodes without
-    an instance type. `control_plane` is the number of replaced nodes that run the control plane.
-    `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
+    the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices.
+    Then `estimated` are the types without a stated price, and `untyped` are the replaced nodes
+    without an instance type. `control_plane` is the number of replaced nodes that run the control
+    plane. `virtual` are the kept virtual nodes, such as Fargate nodes. `spot` contains the label
     (`key=value`) that marks each replaced spot node.
     """
 

@@ -51,7 +51,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     `zones` has the zone of each node, or "" for a node without a zone. If `survival` includes the
     loss of a zone, some node must have a zone. The number of nodes that fail may be at most the
     number of nodes in the file. Up to 10 nodes are always accepted, because the file may describe
-    only a part of the cluster, for example one node of each pool.
+    only one node of each pool, for example.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

@@ -46,19 +46,18 @@ class SizeResult(Struct):
     `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
     contains (pod, failure) for pods that fit no node on offer after the failure, each with the
     reason. `held` contains (pod, failure) for pods that a topology spread constraint keeps pending
-    as long as the Node objects of the failed nodes exist. `obstacles` counts the reasons why nodes
-    cannot be removed. `tried` is the number of failures that were tried on the final nodes;
-    `survives` is set if the pods survive all of them, except `pinned` pods. If several nodes fail
-    at a time, each failure is a set of nodes. `sets` is the number of all such sets. `sets_covered`
-    is the number of sets whose result is known: those that are tried, and those that are equivalent
-    to one of them.
+    while the failed nodes' Node objects exist. `obstacles` counts the reasons why nodes cannot be
+    removed. `tried` is the number of failures that were tried on the final nodes. `survives` is set
+    if all pods except `pinned` pods survive them. If several nodes fail at a time, each failure is
+    a set of nodes. `sets` is the number of all such sets. `sets_covered` is the number of sets
+    whose result is known: those that are tried, and those that are equivalent to one of them.
 
     `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
-    find no node if all pods were created at one instant while the cluster has the final nodes.
-    `waiting_today` is the number of pods that had no node before the search. `tried_today` is the
-    number of failures that were tried on the nodes before the search, and `losses_today` are the
-    failures that these nodes do not survive. `image_notes` say which pods are placed only on nodes
-    on which their images run (`ImageRule`).
+    find no final node if all pods were created at one instant. Three fields are about the nodes
+    before the search. `waiting_today` is the number of pods without a node. `tried_today` is the
+    number of failures that were tried, and `losses_today` are the failures that these nodes do not
+    survive. `image_notes` say which pods are placed only on nodes on which their images run
+    (`ImageRule`).
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

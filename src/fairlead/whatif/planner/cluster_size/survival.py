@@ -36,7 +36,7 @@ class Survival(Struct, frozen=True):
     ) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (name, failed nodes) for each failure.
 
-        `infos` returns the nodes that may fail; it is called again for each zone, because the
+        `infos` returns the nodes that may fail. It is called again for each zone, because the
         caller may add nodes in between. `offers` returns the offers of the new nodes by name.
         `only_hardest` limits the sets of several nodes to those whose loss is hardest to survive.
         Failures of a zone or of one node are always yielded.

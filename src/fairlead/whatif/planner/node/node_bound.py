@@ -3,8 +3,9 @@
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 
-A node whose taints keep off all of the pods supplies only what the pods on it request. For example,
-a virtual node can state thousands of cores, but only pods that tolerate its taint can use them.
+If the taints of a node keep off all of the pods, the node supplies only what the pods on it
+request. For example, a virtual node can state thousands of cores, but only pods that tolerate its
+taint can use them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
 Labels that identify the existing node alone (`own_labels`) get the name of the new node as their
-value, so the new node cannot reach local volumes of the existing node. The own pods of a node are
+value. So the new node cannot reach local volumes of the existing node. The own pods of a node are
 its static pods and its pods of DaemonSets. Each DaemonSet of the snapshot runs a pod on the new
 node if its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the
 existing node. Static pods are copied too.
@@ -61,8 +61,8 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet; `own_pods` are its static pods and its pods of DaemonSets.
 
-    The new node gets copies of objects of the node `like`: the CSINode, the CSIStorageCapacities
-    that belong to the node `like` alone, and the ResourceSlices if `has_devices` is set.
+    The new node gets copies of the CSINode of the node `like`, and of the CSIStorageCapacities that
+    belong to this node alone. If `has_devices` is set, it also gets copies of the ResourceSlices.
     """
 
     node: Node

@@ -3,10 +3,11 @@
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
 Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
-Cluster Autoscaler does not manage the nodes of Karpenter, so its rules about local storage, pods of
-custom resources and pods of kube-system do not apply there: Karpenter removes nodes with such pods.
-Annotations apply on all nodes, because a user has set them to keep the pod. The rule about pods
-without a controller applies on all nodes, too, because such a pod would be lost.
+Cluster Autoscaler does not manage the nodes of Karpenter. So three of its rules do not apply there:
+those about local storage, pods of custom resources, and pods of kube-system. Karpenter removes
+nodes with such pods. Annotations apply on all nodes, because a user has set them to keep the pod.
+The rule about pods without a controller applies on all nodes, too, because such a pod would be
+lost.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """
@@ -215,8 +216,8 @@ def _not_safe(node: str, pod: Pod) -> Blocker:
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
     """Return the blocker for a `pod` without a controller that counts.
 
-    A controller does not count if it is a custom resource, or if it is a Pod or Deployment whose
-    program creates the pods, as with Spark.
+    A custom resource does not count as a controller. A Pod or Deployment does not count either if
+    its program creates the pods, as with Spark.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

@@ -117,10 +117,10 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`; `helps` contains the nodes that it helps to empty.
 
-    If the edit makes a pod fit another node, `helps` contains only one node, because the pods of
-    this node take the room that the edit makes. `instead` contains the nodes that the edit could
-    help in place of this one. `alone` contains the nodes in `helps` and `instead` for which this
-    edit is enough.
+    If the edit makes a pod fit another node, `helps` contains only one node. The pods of this node
+    take the room that the edit makes. `instead` contains the nodes that the edit could help in
+    place of this one. `alone` contains the nodes in `helps` and `instead` for which this edit is
+    enough.
     """
 
     form: str
@@ -164,9 +164,9 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
 def _form(blocker: Blocker) -> str:
     """Return the text of the edit that `blocker` suggests; "" if it suggests none.
 
-    The text has a placeholder instead of the name of the blocker's owner, except that a kubectl
-    command keeps the name. If the edit evicts pods in a certain order, the text also has a
-    placeholder instead of the name of the node.
+    The text has a placeholder instead of the name of the blocker's owner. A kubectl command keeps
+    the name. If the edit evicts pods in a certain order, the text also has a placeholder instead of
+    the name of the node.
     """
     edit, owner = blocker.edit, blocker.owner
     if blocker.cause is BlockCause.ORDER:

@@ -1,7 +1,7 @@
 """The kubectl commands that carry out a plan of drains.
 
 kubectl drain drains its nodes one after another. Therefore, several nodes at a time need several
-processes, which xargs starts: as soon as one process ends, the next begins, as in the simulation.
+processes, which xargs starts. As soon as one process ends, the next begins, as in the simulation.
 
 upstream: kubectl/pkg/cmd/drain/drain.go: RunDrain
 """
@@ -24,10 +24,10 @@ def drain_steps(
 ) -> Iterator[NextStep]:
     """Yield the steps that cordon `to_cordon`, and drain `nodes` in this order.
 
-    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet; a
+    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet. A
     single node is cordoned by kubectl drain. `needed` are the flags that kubectl needs. Yield
-    nothing if `run` is None, if images of pods may not run on the pods' new nodes, or if the nodes
-    return: kubectl cannot know when the drain of the next node may begin.
+    nothing if `run` is None, or if images of pods may not run on the pods' new nodes. Also yield
+    nothing if the nodes return, because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return

@@ -1,14 +1,14 @@
 """drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
 
-    1  rules      a node is blocked if a budget refuses an eviction from it, if its kubelet does
-                  not answer, or if a terminating pod stays on it forever
-    2  placement  the selected nodes that no rule blocks are cordoned together and emptied one after
-                  another; a node whose pods find no place is blocked and stays in service. If
-                  drained nodes return, each node is emptied alone, with all other nodes in service,
-                  and pods that fit no other node wait until their node returns. Nodes that a rule
-                  blocks are emptied alone afterwards, to find out whether their pods fit elsewhere
-    3  runs       the drains are simulated with 1, 2, 4, ... nodes at a time, up to the first run
-                  that is not safe; the fastest safe run is the best pace
+    1  rules      A node is blocked if a budget refuses an eviction from it, if its kubelet does
+                  not answer, or if a terminating pod stays on it forever.
+    2  placement  The selected nodes that no rule blocks are cordoned together and emptied one after
+                  another. A node whose pods find no place is blocked and stays in service. If
+                  drained nodes return, each node is emptied alone, with all other nodes in service.
+                  Pods that fit no other node then wait until their node returns. Nodes that a rule
+                  blocks are emptied alone afterwards. This shows whether their pods fit elsewhere.
+    3  runs       The drains are simulated with 1, 2, 4, ... nodes at a time, up to the first run
+                  that is not safe. The fastest safe run is the best pace.
 
 If no run is safe, steps 2 and 3 are repeated without the nodes whose pods must be placed in a
 certain order (`DrainPlanner.reorders`).
@@ -85,13 +85,13 @@ class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
     `flags` are the flags that kubectl needs for the `drains`. `to_cordon` are the nodes of the
-    `drains` that are not cordoned yet. `slow` has, for each workload whose pods take long to stop,
-    the longest time that one takes (`completed` sets these three). `left_out` are selected nodes
-    that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
-    drained alone, with all other nodes in service. `returnable` are the nodes that no single change
-    unblocks, but that could be drained if they returned to the cluster afterwards. Their pods would
-    wait for them. `faster` is the run of an upgrade at a faster pace than that of `runs`; None if
-    no faster pace was simulated.
+    `drains` that are not cordoned yet. For each workload whose pods take long to stop, `slow` has
+    the longest time that a pod takes. `completed` sets these three fields. `left_out` are selected
+    nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
+    drained alone, with all other nodes in service. No single change unblocks the nodes in
+    `returnable`, but they could be drained if they returned to the cluster afterwards. Their pods
+    would wait for them. `faster` is the run of an upgrade at a faster pace than that of `runs`;
+    None if no faster pace was simulated.
     """
 
     nodes: tuple[str, ...]
@@ -213,9 +213,9 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains that `trial` found, and with the blockers of other nodes.
 
-    The nodes of `trial` are processed in order: if a drain was found, it is repeated; otherwise the
-    blockers of the node are determined. The nodes in `start.blocked` follow. The blockers of a node
-    are those in the state after all drains so far.
+    The nodes of `trial` are processed in order. If a drain was found, it is repeated. Otherwise,
+    the blockers of the node are determined. The nodes in `start.blocked` follow. The blockers of a
+    node are those in the state after all drains so far.
     """
     model = planner.model
     plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)

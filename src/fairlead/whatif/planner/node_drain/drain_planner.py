@@ -8,7 +8,7 @@ A node is checked in up to three steps (`refusals`, `lacking_elsewhere`, `empty`
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
                   replacement fits no node, the pods of its workload are placed first in another try
 
-Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
+Step 2 can only exclude a node. A node can be emptied if step 3 finds a node for every pod. Moved
 pods stay on their new nodes. If several nodes are emptied one after another, all of them are empty
 at the end.
 
@@ -101,7 +101,7 @@ class Blocker(Struct, frozen=True):
     """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
     `pod` and its `workload` are "" if the node itself is the obstacle. `owner` is the object to
-    change, such as `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that
+    change, such as `pdb/shop/web`. `why` explains the cause. `edit` is a command or change that
     removes the cause, "" if none is known. `preempts` is True if the scheduler would make room for
     the pod by preemption.
     """
@@ -185,9 +185,9 @@ class DrainPlanner:
     def refusals(self, node: str) -> list[Blocker]:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
-        Three obstacles are found: a kubelet that does not answer (`_never_ends_pods`), budgets that
-        refuse an eviction (`budget_blockers`), and terminating pods that stay forever (`_kept`):
-        kubectl drain waits for these terminating pods without end.
+        An obstacle is a kubelet that does not answer (`_never_ends_pods`), a budget that refuses an
+        eviction (`budget_blockers`), or a terminating pod that stays forever (`_kept`). `kubectl
+        drain` waits for such pods without end.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -196,8 +196,8 @@ class DrainPlanner:
     def _kept(self, node: str) -> Iterator[Blocker]:
         """Yield a blocker for each terminating pod of `node` that stays terminating forever.
 
-        Such a pod has ended and is kept by a finalizer that no controller of Kubernetes removes, or
-        the kubelet cannot stop the pod (`is_stuck`).
+        Either the pod has ended, and a finalizer that no controller of Kubernetes removes keeps it,
+        or the kubelet cannot stop it (`is_stuck`).
         """
         # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
         for pod in self._kept_pods.get(node, ()):
@@ -448,7 +448,7 @@ class DrainPlanner:
         """Return a resource of which the other nodes have too little in total for `node`'s pods.
 
         The resource is `pods` if the other nodes cannot run so many pods. If the result is "", no
-        resource is lacking in total, but `node` may still be impossible to empty.
+        resource is lacking in total. `node` may still be impossible to empty.
         """
         table = self.model.table
         table.widen()
@@ -509,8 +509,8 @@ class DrainPlanner:
     def _sharing(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
         """Yield a blocker for each budget that allows the eviction of some pods that share a claim.
 
-        Only one node at a time can use the claim (`SharedClaims`), so the replacements of the
-        evicted pods become ready only after all pods that use the claim are evicted.
+        Only one node at a time can use the claim (`SharedClaims`). So replacements become ready
+        only after all pods that use the claim are evicted.
         """
         guarded: dict[BudgetLimit, dict[str, PodInfo]] = {}
         for pod in pods:
@@ -558,9 +558,9 @@ def _wrong_order(
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
     pod that finds no node in queue order. The field `edit` of the blocker contains a kubectl
-    command for each workload in `first`, with the flags that the pods of the workload need. If no
-    label selector distinguishes the pods of one of these workloads from the other `pods`, `edit`
-    contains no commands.
+    command for each workload in `first`, with the flags that its pods need. If no label selector
+    distinguishes the pods of one of these workloads from the other `pods`, `edit` contains no
+    commands.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]

@@ -49,8 +49,7 @@ class DrainPace(Struct, frozen=True):
     """A pace of drains: at most `max_unavailable` nodes at a time.
 
     Each node returns after `away`, None for never. If `share` is set, it is a percentage of the
-    nodes of each round, such as "5%", and `max_unavailable` is the number of nodes in the largest
-    round.
+    nodes of each round, such as "5%". Then `max_unavailable` is the number for the largest round.
     """
 
     max_unavailable: int
@@ -105,12 +104,12 @@ class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain.
 
     `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
-    the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
+    the end, and `lost` pods are gone for good. `breaches` is the number of evictions in violation
     of a budget. `missing` contains, by object, the number of pods that it failed to create.
     `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
     again. `failed_jobs` are pairs (Job, whether it has failed) of the Jobs that failed or can only
     fail. `next_end` is the first instant after the simulation at which a pod or a Job would have
-    ended by itself, None if there is none.
+    ended by itself; None without such an instant.
     """
 
     after: DurationNs
@@ -327,7 +326,7 @@ def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]
     """Return the steps of a round.
 
     If the drained nodes do not return to service (`pace.away` is None), all nodes of the round are
-    cordoned first, so that no pod moves twice.
+    cordoned first. So no pod moves twice.
     """
     steps = [
         ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added

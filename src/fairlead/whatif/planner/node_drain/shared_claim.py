@@ -1,7 +1,8 @@
 """SharedClaims: finds pods that share a volume or devices that only one node can use at a time.
 
 If such pods are evicted one after another, the replacement of the first pod waits until all the
-others have left the node: the volume stays attached to it, or the ResourceClaim stays allocated.
+others have left the node. Until then, the volume stays attached to the node, or the ResourceClaim
+stays allocated.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """unplaced_blockers: the pods that keep a node from being emptied, with changes that help.
 
 `DrainPlanner.empty` stops at the first pod that fits no other node. This module places all pods of
-the node, and each workload with a pod that fits no node becomes a blocker. A change is proposed
-only after a trial that empties the whole node with this change:
+the node. Each workload with a pod that fits no node becomes a blocker. A change is proposed only
+after a trial that empties the whole node with this change:
 
-    1  search     place the pods of the workload. For the first of them that fits no node, find the
-                  smallest change that makes another node take it (`find_remedy`)
-    2  trial      place all pods of the node, with this change for the pods of the workload. The
-                  change helps if every pod fits, except pods of other blockers
-    3  next       if a pod of the workload fits no node in the trial, search for a change for this
-                  pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them; this
-                  step finds a maxSkew of 4. After that, other kinds of changes are tried
+    1  search     Place the pods of the workload. For the first of them that fits no node, find the
+                  smallest change that makes another node take it (`find_remedy`).
+    2  trial      Place all pods of the node, with this change for the pods of the workload. The
+                  change helps if every pod fits, except pods of other blockers.
+    3  next       If a pod of the workload fits no node in the trial, search for a change for this
+                  pod. Example: two pods leave, and a maxSkew of 3 is enough for one of them. This
+                  step finds a maxSkew of 4. After that, other kinds of changes are tried.
 
 If the node returns to service, but was cordoned before, its pods may fit on it once it is
-uncordoned. This change is tried first. One more node like the drained node is proposed if no change
-of a single object helps, or if such a node lets the pods of all blockers fit.
+uncordoned. This change is tried first. One more node like the drained node is proposed if no
+change of a single object helps. It is also proposed if it lets the pods of all blockers fit.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def unplaced_blockers(
     `found` is the blocker that `empty` returned for the node. If the cause of `found` is not in
     UNPLACED, or if no blocker remains, the result is [`found`]. If the result has a blocker of the
     workload `found.owner`, this blocker comes first. The `edit` of a blocker is a change that would
-    help, "" if none was found; it adds a node only if `new_nodes` is set. If `returns` is set, the
+    help, "" if none was found. It adds a node only if `new_nodes` is set. If `returns` is set, the
     node returns to service, and pods that then fit on it cause no blocker. The model does not
     change.
     """
@@ -336,8 +336,8 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 def _is_plausible(remedy: Remedy, pod: Pod, node: Node) -> bool:
     """Return whether an operator could make the changes of `remedy` to `pod` and `node`.
 
-    A change is not plausible if it leaves a pod less than half of a request, or if it gives another
-    value to a label that the node already has. Such a label states what the node is.
+    A change is not plausible if it reduces a request to less than half. It is also not plausible if
+    it changes the value of a label of the node. Such a label states what the node is.
     """
     for change in remedy.changes:
         if change.pod is not None:

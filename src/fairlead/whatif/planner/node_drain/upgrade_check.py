@@ -127,8 +127,8 @@ def pools_of(model: ClusterModel, label: str) -> Pools:
 def _is_as_large(node: Node, other: Node) -> bool:
     """Return whether two nodes have similar allocatable amounts.
 
-    The memory and disks of equal machines differ slightly, and devices can be unhealthy; other
-    amounts are compared exactly.
+    Other amounts than memory, disks and devices are compared exactly. The memory and disks of equal
+    machines differ slightly, and devices can be unhealthy.
     """
     # upstream: cluster-autoscaler processors/nodegroupset/compare_nodegroups.go:
     # IsCloudProviderNodeInfoSimilar
@@ -155,8 +155,8 @@ class SurgeGroup(Struct, frozen=True):
 def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGroup]:
     """Return a group for each pool and zone: the names of its nodes, and `count` surge nodes.
 
-    The names are sorted. The surge nodes are copies of the newest node of the group that is in
-    service, or of the newest node if none is in service.
+    The names are sorted. The surge nodes are copies of the newest node in service of the group. If
+    none is in service, they are copies of the newest node.
     """
     found = []
     for position, (pool, members) in enumerate(pools.items(), 1):
@@ -301,9 +301,9 @@ def upgrade_answer(
 ) -> TabularAnswer:
     """Return the answer of `fairlead upgrade-check`.
 
-    `limits` are the budgets of the evicted pods (`budgets_on`), `stops` are the workloads that stop
-    (`workload_stops`), and `surge` is the number of surge nodes at a time. The answer is no if a
-    node is blocked, or if the upgrade is not safe.
+    `limits` are the budgets of the evicted pods (`budgets_on`). `stops` are the workloads that stop
+    (`workload_stops`). `surge` is the number of surge nodes at a time. The answer is no if a node
+    is blocked, or if the upgrade is not safe.
     """
     run = plan.runs[0] if plan.runs else None
     facts: Json = {

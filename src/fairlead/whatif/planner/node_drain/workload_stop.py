@@ -11,7 +11,7 @@
     only one node can use at a time             never end
     all replicas are evicted together           a budget that allows one unavailable pod
 
-A budget with maxUnavailable 1 is enough for several replicas: the eviction API refuses the second
+A budget with maxUnavailable 1 is enough for several replicas. The eviction API refuses the second
 eviction until the replacement of the first pod is ready. The changes are not simulated.
 """
 
@@ -54,8 +54,8 @@ _NAMED_MAX: Final = 3  # maximum number of nodes that a text names
 class WorkloadStop(Struct, frozen=True):
     """The `workload` of `wanted` pods has no ready pod for `stopped_for` (None: to the end).
 
-    `nodes` are the drained nodes on which its pods were, `why` is the cause, and `edit` is a
-    command or an action that prevents the stop, "" if none is known.
+    `nodes` are the drained nodes on which its pods were. `why` is the cause. `edit` is a command or
+    an action that prevents the stop, "" if none is known.
     """
 
     workload: WorkloadRef
@@ -182,8 +182,8 @@ class _Changes:
     def _budget(self, ref: WorkloadRef, pod: Pod) -> str:
         """Return a change of budgets that lets the pods of `ref` be evicted only one at a time.
 
-        `pod` is one of the pods of `ref`. Return "" if the pod's budget already has this limit, or
-        if the pod has no budget and no selector of the workload is known.
+        `pod` is one of the pods of `ref`. Return "" if the pod's budget already has this limit.
+        Also return "" if the pod has no budget, and no selector of the workload is known.
         """
         limits = self._budgets.of(pod)
         if limits:
