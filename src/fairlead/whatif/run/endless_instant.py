@@ -8,9 +8,9 @@ number of pods.
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
                                                                        of 101,000
 
-AttemptLimit: if a plugin rejects two pods after a node was selected for them, each failure wakes
-the other pod. While the active queue is empty, pods are retried without backoff, so time never
-advances. At one instant, a pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the
+AttemptLimit: a plugin may reject two pods after a node was selected for them. Then each failure
+wakes the other pod. While the active queue is empty, pods are retried without backoff, so time
+never advances. At one instant, a pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the
 number of nodes and pods. The limit depends on this number, because each change of a node or pod may
 wake the pod.
 """

@@ -58,30 +58,29 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
     The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has
-    settled (nothing has changed for `quiet`), at most `horizon` after the last step. If, in
-    addition, `ends_when_placed` names pods (`namespace/name`), the run also ends when all these
-    pods have a node. If `ends_when_filled` is (workload, number), it also ends when `number` new
-    pods of the workload have a node. A run with a `duration` ignores these two fields.
+    settled (nothing has changed for `quiet`), at most `horizon` after the last step. Two fields can
+    end such a run earlier; a run with a `duration` ignores them. `ends_when_placed` names pods
+    (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled` is
+    (workload, number). The run ends when `number` new pods of the workload have a node.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
-    `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
-    the time at which the cluster is at rest. The curves of `loads` begin at the same time as the
-    steps. Before this time, and always if `steps_begin` is None, their first amounts apply. `notes`
-    are added to the outcome. If `compares_packings` is set, pods that run in the cluster are made
-    pending at the start. They are not ready until they are placed again, so ready pods are counted
-    only at the end.
-    `known_failures` are names of nodes whose failures are not part of the outcome. If `steps_begin`
-    is set, `commands_before_steps` are performed before the steps; objects that are gone by then
-    are ignored.
+    `steps_begin` is None, the times of the steps count from `start`. Those of the outcome count
+    from the time at which the cluster is at rest. The curves of `loads` begin at the same time as
+    the steps. Before this time, and always if `steps_begin` is None, the first amounts of the
+    curves apply. `notes` are added to the outcome. If `compares_packings` is set, pods that run in
+    the cluster are made pending at the start. They are not ready until they are placed again, so
+    ready pods are counted only at the end. `known_failures` are names of nodes whose failures are
+    not part of the outcome. If `steps_begin` is set, `commands_before_steps` are performed before
+    the steps; objects that are gone by then are ignored.
 
-    If nodes have come or gone by the time at which the steps begin, `steps_for` is called with the
-    present nodes and pods, and the steps that it returns replace `steps`. If it raises InputError
-    because a named object is gone, `steps` are performed.
+    If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
+    and pods. The steps that it returns replace `steps`. If it raises InputError because a named
+    object is gone, `steps` are performed.
 
     `scheduler_words` name the configurations and plugins of the schedulers, for answers.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
-    the uids and the generated names of new objects; if it is None, `seed` determines them.
+    the uids and the generated names of new objects. If it is None, `seed` determines them.
     """
 
     title: str

@@ -5,7 +5,7 @@
     3. act       steps due at the start are performed now, later steps at their time
     4. settle    run for the duration, or until only periodic retries have happened for a while
 
-Both runs of a what-if are identical until step 3 begins, so a pod that only waits for the scheduler
+Both runs of a what-if are identical until step 3 begins. So a pod that only waits for the scheduler
 gets the same node in both runs. If a rollout or another activity is in progress in the dump, step 3
 begins after it.
 """
@@ -533,8 +533,9 @@ class ExperimentRun:
         """Return whether the run can end.
 
         All steps must be done. In addition, either the awaited pods must have a node, or the
-        cluster must have settled: nothing has changed for a while, and no timer that will change
-        something is running. For example, the end of a toleration is such a timer.
+        cluster must have settled. A cluster has settled if nothing has changed for a while, and no
+        timer that will change something is running. For example, the end of a toleration is such a
+        timer.
         """
         now = self._world.now
         if self._done != self._scheduled:
@@ -667,8 +668,8 @@ class ExperimentRun:
         """Yield the repeated displacements from `since` on, ordered by time.
 
         A starving workload is left out if its pods were displaced, in total, at most once for each
-        wanted pod. This need not be a loop: for example, a rolling update of another
-        workload can displace each pod once.
+        wanted pod. This need not be a loop. For example, a rolling update of another workload can
+        displace each pod once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))

@@ -84,10 +84,10 @@ def each_in_children(
     """Yield `call(item)` for each of `items`, in order, computed in forked processes.
 
     There are as many processes as this process may use cores, but at most `processes_max`. Of N
-    processes, the first makes the calls for the items 0, N, 2N, ..., the second for the items 1,
-    N + 1, ... Results must therefore not depend on earlier calls. If a process fails, its remaining
-    calls are made in this process. If the caller closes the iterator early, the processes are
-    killed.
+    processes, the first makes the calls for the items 0, N, 2N, ... The second makes those for the
+    items 1, N + 1, ... Results must therefore not depend on earlier calls. If a process fails, its
+    remaining calls are made in this process. If the caller closes the iterator early, the processes
+    are killed.
     """
     count = min(usable_cores(), len(items), processes_max or len(items))
     running: list[_ForkedCalls[Result]] = []
@@ -120,7 +120,7 @@ def _signals_deferred() -> Iterator[Collection[int]]:
     """Let the signals that end this process take effect only after the `with` block.
 
     Without this, the handler of a signal could raise its exception between a fork and the next
-    statement: the new process would not be killed, or would go on as a copy of this process.
+    statement. Then the new process would not be killed, or would go on as a copy of this process.
 
     The value is the set of signals that were blocked before.
     """
@@ -134,8 +134,8 @@ def _signals_deferred() -> Iterator[Collection[int]]:
 class _ForkedCalls(Generic[Result]):
     """A forked process that computes results; the caller must call `end` or `kill`.
 
-    If no process can be forked, for lack of memory or because too many processes run, the process
-    counts as one that has failed.
+    A fork can fail for lack of memory, or because too many processes run. The process then counts
+    as one that has failed.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ def independent_runs(
     `run` gets the number of the run (the first is 0) and the progress to report to. On the
     terminal, the name of the first run that has not ended is shown. Results must not depend on
     earlier runs, and must be picklable. If `in_one_process` is set, all runs take place in this
-    process; this is necessary with extenders, whose connections cannot be shared.
+    process. This is necessary with extenders, because their connections cannot be shared.
     """
     phases = PhasesInTurn(progress)
 

@@ -41,8 +41,8 @@ class RolloutHistory(Struct, frozen=True):
     """What happened to the pods of Deployments in a run from `since` to `until`.
 
     `transitions` are in order of time, by Deployment. `store` has the objects at the end, and
-    `initial` has those at the start. `live` counts the pods at the end that have neither ended nor
-    begun to terminate, by revision of each Deployment. `errors` name the pods that could not be
+    `initial` has those at the start. `live` counts the pods at the end, by revision of each
+    Deployment. Ended and terminating pods are not counted. `errors` name the pods that could not be
     created. `settled` is set if nothing changes after `until`.
     """
 
@@ -176,9 +176,9 @@ def _time_of_excess(
 ) -> Instant | None:
     """Return when the rollout has made no progress for its deadline; None if this never happens.
 
-    The rollout may be complete with another number of replicas than at the end of the run, because
-    an autoscaler or a user may have changed it since. The controllers create all missing pods at
-    once, so at the end of an instant, no pod is missing unless pods were refused.
+    The rollout may be complete with another number of replicas than at the end of the run. An
+    autoscaler or a user may have changed the number since. The controllers create all missing pods
+    at once. So at the end of an instant, only refused pods are missing.
     """
     spec, wanted = deployment.spec, deployment.spec.replicas
     has_all = not any(one.workload == ref and one.missing for one in run.errors)

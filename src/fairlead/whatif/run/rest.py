@@ -2,7 +2,7 @@
 
 Only the run without the change is examined.
 
-A cluster is at rest once no pod of its workloads starts, moves or ends any more. Pods of Jobs and
+A cluster is at rest when no pod of its workloads starts, moves or ends any more. Pods of Jobs and
 pods without a controller are ignored, because they can be created and finish at any time.
 """
 
@@ -31,10 +31,10 @@ def rest_of(
 ) -> Rest:
     """Return the time at which the cluster came to rest, and the activities until then.
 
-    The cluster comes to rest at the first pause that is longer than `gap`. A pause is a time in
-    which no pod of a permanent workload has a transition; the last pause lasts until the run ends,
-    at `end`. `settled` is True if the run ended because nothing changed any more. Such a run is at
-    rest after its last transition, even if no pause was long enough.
+    The cluster comes to rest at the first pause that is longer than `gap`. In a pause, no pod of a
+    permanent workload has a transition. The last pause lasts until the run ends, at `end`.
+    `settled` is True if the run ended because nothing changed any more. Such a run is at rest after
+    its last transition, even if no pause was long enough.
     """
     episode: list[PodTransition] = []
     last = start

@@ -1,13 +1,13 @@
 """Runs an experiment with and without its steps, from one loaded state if possible.
 
 Loading, and all work due at the start, are the same in both runs. So the process is forked after
-the start: the child process runs without the steps and sends its outcome; the parent process runs
+the start. The child process runs without the steps and sends its outcome. The parent process runs
 with the steps. They share unchanged memory.
 
-The run with the steps usually ends later. If a pod or a Job ends by itself in the meantime, for
-example because of `activeDeadlineSeconds`, this is not an effect of the steps. Nor are the changes
-of a cluster that never settles, for example under a load that repeats. So the run without the steps
-is then repeated up to the last change of the other run.
+The run with the steps usually ends later. Two kinds of later changes are not effects of the steps.
+A pod or a Job may end by itself, for example because of `activeDeadlineSeconds`. Or the cluster
+never settles, for example under a load that repeats. So the run without the steps is then repeated
+up to the last change of the other run.
 
 Loads that change over time begin together with the steps. So a first run with their first amounts
 finds out when the cluster comes to rest.
@@ -46,16 +46,16 @@ def run_pair(
 ) -> tuple[RunOutcome, RunOutcome]:
     """Return (outcome of `without`, outcome of `changed`).
 
-    The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise they begin at the
-    time at which the cluster came to rest in the run `without`, or at the start if the cluster did
-    not come to rest.
+    The steps of `changed` begin at `without.steps_begin` if it is set. Otherwise, they begin when
+    the cluster has come to rest in the run `without`. If it does not come to rest, they begin at
+    the start.
 
-    If `without` has `commands_before_steps`, a first run finds the time at which the steps begin,
-    and a second run executes these commands. The run `without` is also repeated if it did not
-    settle and ended before the run `changed`, or if `has_missed_end` returns True.
+    If `without` has `commands_before_steps`, a first run finds the time at which the steps begin. A
+    second run executes these commands. The run `without` is also repeated if it ended before the
+    run `changed` without having settled, or if `has_missed_end` returns True.
 
-    If loads vary and `without.steps_begin` is not set, the time at which the steps and the loads
-    begin is found by a run in which the loads are constant.
+    If loads vary and `without.steps_begin` is not set, a run with constant loads finds the time at
+    which the steps and the loads begin.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.

@@ -39,10 +39,10 @@ _NAMES_MAX: Final = 4
 class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time of the experiment, and notes.
 
-    A run has settled once nothing has changed for `quiet` (ns). `quiet` is longer than any startup
-    time, so that a run does not count as settled while a pod is still starting.
-    `times` are the startup times in the dump, and `failing` the revisions whose pods fail to start;
-    both are empty if the same time is set for every pod.
+    A run has settled when nothing has changed for `quiet` (ns). `quiet` is longer than any startup
+    time. So a run does not count as settled while a pod is still starting. `times` are the startup
+    times in the dump. `failing` are the revisions whose pods fail to start. Both are empty if the
+    same time is set for every pod.
     """
 
     config: KubeletConfig
@@ -65,7 +65,7 @@ def simulated_kubelets(
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
     If `renews_leases` is set, the kubelets renew their Leases. `taken_at` is the time of the dump.
-    `startup` is the time in ns that every pod takes to start; if it is None, the startup times of
+    `startup` is the time in ns that every pod takes to start. If it is None, the startup times of
     the dump are used. `seed` determines the jitter of Stages. Raises InputError for a Stage that is
     not simulated.
     """

@@ -2,17 +2,17 @@
 
 Running pods that end make room for waiting pods, but their remaining runtimes are uncertain. So
 several simulations (draws) are run, each with its own seed. A draw selects one of the known
-runtimes of each pod, and ends when every waiting pod has a node, when nothing changes any more, or
-at the horizon. Each row of the result is about a pod, a workload or a gang, and contains the
-percentiles, over all draws, of its start time:
+runtimes of each pod. It ends when every waiting pod has a node, when nothing changes any more, or
+at the horizon. Each row of the result is about a pod, a workload or a gang. It contains the
+percentiles of the start time over all draws:
 
     pod         when the pod has a node
     workload    when all its waiting pods have a node
     gang        when the number of its pods with a node reaches the number that it needs
 
 If the pod, workload or gang has not started when a draw ends, its start time in this draw is
-unknown, and counts as later than all others. For example, if a pod starts in 15 of 20 draws, p50 is
-the 10th of its start times in ascending order, and p90 is unknown.
+unknown. An unknown time counts as later than all others. Example: a pod starts in 15 of 20 draws.
+Then p50 is the 10th of its start times in ascending order, and p90 is unknown.
 """
 
 from __future__ import annotations

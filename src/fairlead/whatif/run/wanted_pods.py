@@ -97,8 +97,8 @@ def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, 
 def wanted_by(owner: Json) -> int:
     """Return how many pods the controller of the workload `owner` should keep.
 
-    For a Job, this is the number of pods that should run now: at most `spec.parallelism`, and 0 if
-    the Job is suspended or has finished.
+    For a Job, this is the number of pods that should run now, at most `spec.parallelism`. It is 0
+    if the Job is suspended or has finished.
 
     upstream: pkg/controller/job/job_controller.go: manageJob
     """

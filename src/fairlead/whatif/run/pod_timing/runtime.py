@@ -3,8 +3,7 @@
 A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
 is used for pods of the same owner and for pods of the same template. If the owner is a Job of a
 CronJob, the CronJob counts as the owner. Pods that restart forever (restartPolicy Always) are
-ignored. Pods with a `status.reason`, such as Evicted, are also ignored, unless the reason is
-DeadlineExceeded.
+ignored. Pods with a `status.reason` other than DeadlineExceeded, such as Evicted, are also ignored.
 
 The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
 

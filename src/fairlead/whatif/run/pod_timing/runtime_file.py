@@ -8,8 +8,8 @@
       - label: app=import
         durations: 300                    # numbers are seconds
 
-or a CSV table with a column `workload`, `image` or `label`, and either a column `duration` (one run
-per row) or columns for percentiles, such as `p10` and `p50`:
+The file can also be a CSV table with a column `workload`, `image` or `label`. It then has a column
+`duration` (one run per row), or columns for percentiles, such as `p10` and `p50`:
 
     workload,duration
     job/etl/import-*,10m
@@ -128,8 +128,7 @@ def _duration(path: str, where: str, stated: Any) -> DurationNs:
 def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Durations:
     """Return runtimes that have the percentiles `stated`.
 
-    For p50 of 1h and p90 of 3h, these are 50 runtimes of 1h, 40 runtimes that rise to 3h, and ten
-    runtimes of 3h.
+    For p50 of 1h and p90 of 3h, these are 50 runtimes of 1h, 40 that rise to 3h, and ten of 3h.
     """
     if not stated:
         raise InputError(path, "is empty", field=where)

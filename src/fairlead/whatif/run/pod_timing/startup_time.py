@@ -1,9 +1,9 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
-The startup time of a Ready pod is the time from the condition PodScheduled, or else from the pod's
-creation, to the condition Ready; it is at least `SHORTEST`. The startup time of a workload is the
-median over its pods. Pods with restarted containers and pods with a time over an hour are left out,
-because their condition Ready has changed since they started.
+The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
+Without PodScheduled, it begins at the pod's creation. It is at least `SHORTEST`. The startup time
+of a workload is the median over its pods. Pods with restarted containers and pods with a time over
+an hour are left out. Their condition Ready has changed since they started.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -145,8 +145,8 @@ def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
 def _shows_time(pod: Pod) -> bool:
     """Return whether the conditions of `pod` show how long its start took.
 
-    This is so if the pod is Ready, its containers have not been restarted, and it is neither static
-    nor terminating nor completed. The result is the same for all pods of one `Replicas` object.
+    The pod must be Ready, and its containers must not have been restarted. Static, terminating and
+    completed pods do not count. The result is the same for all pods of one `Replicas` object.
     """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False

@@ -1,9 +1,9 @@
 """StuckPods: the terminating pods of a dump that their kubelets cannot stop.
 
-A kubelet kills the containers of a pod at the end of the grace period, and then removes the pod. If
-the pod still exists ten minutes later, although its node is Ready and no custom finalizer keeps
-it, something holds it: for example, a process waits for a network file system, or a volume cannot
-be unmounted. Nothing in a dump says when this ends, so the pod is assumed to stay.
+A kubelet kills the containers of a pod at the end of the grace period, and then removes the pod. A
+pod is stuck if it still exists ten minutes later, although its node is Ready and no custom
+finalizer keeps it. For example, a process waits for a network file system, or a volume cannot be
+unmounted. A dump does not show when this ends, so the pod is assumed to stay.
 """
 
 from __future__ import annotations

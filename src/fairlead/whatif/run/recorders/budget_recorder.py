@@ -127,7 +127,7 @@ class BudgetRecorder(Struct):
 
         `allowed` maps the key of a budget to the number of disruptions that the budget still
         allows. A missing number is first read from the budget's status. The number of each of
-        `budgets` is reduced by 1; if the result is below 0, the budget is breached. `by` is the
+        `budgets` is reduced by 1. If the result is below 0, the budget is breached. `by` is the
         cause of the loss, and `at` its time.
         """
         for pdb in budgets:

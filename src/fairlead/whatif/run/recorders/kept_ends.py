@@ -1,9 +1,9 @@
 """KeptEnds: the list of pods at an instant of a run, reused for the list at the end of the run.
 
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
-before the process is forked, and each run replaces only those that it has changed.
+before the process is forked. Each run replaces only those that it has changed.
 
-A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
+A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*. All
 other pods are their own originals. Of several pods with the same original, only one is listed. So
 when a pod changes, the listed pod is selected again from all pods with the same original.
 
@@ -100,9 +100,9 @@ def listed(
 ) -> dict[str, PodEnd]:
     """Return the PodEnds of the pods with `keys`; a replacement has the key of the pod it replaces.
 
-    `keys` are the pods' own keys, sorted. If several pods get the same key in the result, the pod
-    with the highest `_liveness` is included; among equals, the last one in `keys`. The result is
-    sorted by key.
+    `keys` are the pods' own keys, sorted. If several pods get the same key, the result has the one
+    with the highest `_liveness`. Among equals, it has the last one in `keys`. The result is sorted
+    by key.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -63,7 +63,7 @@ class FailedNode(Struct):
 
     `latest` is the node's latest failure. `failure` is the failure that led to the first eviction
     of a pod from the node. If no pod was evicted, it is the first failure that the control plane
-    noticed; if it noticed none, it is the node's first failure. `returns` counts how often the node
+    noticed. If it noticed none, it is the node's first failure. `returns` counts how often the node
     has returned to service.
     """
 
@@ -248,7 +248,7 @@ class OutageRecorder(Struct):
         down = self.nodes_down()
         for replicas in loaded.replicas:
             if not self.affected and down.isdisjoint(replicas.nodes):
-                # No node of these pods is down: the pods are only indexed, and are read if one of
+                # No node of these pods is down. The pods are only indexed. They are read if one of
                 # their nodes fails.
                 self.pods.load(replicas.rows_by_uid)
                 continue
@@ -510,8 +510,8 @@ class OutageRecorder(Struct):
     def _mark_affected(self, key: str, pod: Pod) -> None:
         """Mark `pod`, whose key is `key`, as affected, unless it has ended.
 
-        Pods of left-out nodes (`leave_out`) are not marked, nor pods that were replaced before the
-        run (`_was_replaced`).
+        Two kinds of pods are not marked: pods of left-out nodes (`leave_out`), and pods that were
+        replaced before the run (`_was_replaced`).
         """
         node = pod.spec.node_name
         if node in self._left_out or is_terminal(pod) or self._was_replaced(pod):

@@ -160,8 +160,8 @@ class Recorder(Struct):
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     _kept: KeptEnds | None = None
     _like: OwnerFacts | None = None  # of the last pod whose PodEnd was made
-    # Keys of the pods that were created, changed or deleted since `keep_ends`; never iterated in
-    # an order that matters.
+    # Keys of the pods that were created, changed or deleted since `keep_ends`. The order of an
+    # iteration never matters.
     _changed: set[str] = field(default_factory=set)
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
@@ -714,10 +714,10 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods that a drain has not removed, sorted by key.
 
-        Their evictions are refused, Karpenter does not evict them because of the annotation
-        do-not-disrupt, or they have not stopped. Pods are left out if Cluster Autoscaler or the
-        descheduler requested the refused eviction. In this case, Cluster Autoscaler keeps the node,
-        and the descheduler does not try again.
+        There are three causes. Their evictions are refused, Karpenter does not evict them because
+        of the annotation do-not-disrupt, or they have not stopped. Pods are left out if Cluster
+        Autoscaler or the descheduler requested the refused eviction. In this case, Cluster
+        Autoscaler keeps the node, and the descheduler does not try again.
         """
         refused = [
             Undrained(
@@ -741,9 +741,9 @@ class Recorder(Struct):
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the pods that are still on drained nodes, and have no refused eviction.
 
-        Such a pod remains because the kubelet of its node does not answer, because a foreign
-        finalizer keeps it after its end, because Karpenter does not evict it, or because its grace
-        period is not over. Pods of DaemonSets and static pods are left out.
+        There are four causes. The kubelet of the node does not answer. A foreign finalizer keeps
+        the pod after its end. Karpenter does not evict it. Its grace period is not over. Pods of
+        DaemonSets and static pods are left out.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):

@@ -45,8 +45,8 @@ class PodTransition(Struct, frozen=True):
 class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` contains a number for each workload: the pods that got a node after loading, minus the
-    pods with a node that were deleted, began to terminate or ended.
+    `placed` contains a number for each workload. Each pod that gets a node after loading adds 1.
+    Each pod with a node that is deleted, begins to terminate or ends subtracts 1.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
@@ -152,9 +152,9 @@ def _readiness(
 ) -> WorkloadReadiness:
     """Return a workload's readiness from `since` to `until`.
 
-    `deltas` are the changes of the number of ready pods; several changes at one instant count as
-    one. For example, if 3 pods are ready at the end, and `deltas` are (5 s, -1) and (9 s, +1), then
-    3 pods were ready before 5 s, 2 from 5 s, and 3 from 9 s.
+    `deltas` are the changes of the number of ready pods. Several changes at one instant count as
+    one. Example: 3 pods are ready at the end, and `deltas` are (5 s, -1) and (9 s, +1). Then 3 pods
+    were ready before 5 s, 2 from 5 s, and 3 from 9 s.
 
     `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
     None if the number has this value at the end, and the value is less than `wanted`.
