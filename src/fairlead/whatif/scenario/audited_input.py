@@ -11,9 +11,9 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
     annotations and claims of controllers      written again
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
-and annotations, as a merge patch) and deleted. A pod whose owner is in neither the log nor the dump
-is created without an owner, as is a pod that the log records without an owner. A pod that completed
-in the log has the same runtime in the simulation.
+and annotations, as a merge patch) and deleted. A pod is created without an owner if the log records
+none, or if neither the log nor the dump has the owner. A pod that completed in the log has the same
+runtime in the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -238,9 +238,10 @@ class _Reader:
         """Return whether `write` is left out, because the simulation's controllers make it.
 
         `obj` is the written object; it must not have an owner. The result is True if `obj` is a
-        provisioned volume, or if a controller made the write. There are three exceptions: writes to
-        the subresource `scale`, the StatefulSet controller's writes of claims whose StatefulSet is
-        unknown, and the creation of a pod, which no simulated controller creates without an owner.
+        provisioned volume, or if a controller made the write. There are three exceptions. The first
+        is a write to the subresource `scale`. The second is a write of a claim by the StatefulSet
+        controller, if the StatefulSet is unknown. The third is the creation of a pod, because no
+        simulated controller creates a pod without an owner.
         """
         if write.kind is POD and _is_creation(write):
             return False

@@ -21,8 +21,8 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
-at the time at which `files` were taken (see whatif/snapshot/snapshot.py), else at the first write
-in `audit-log`, else at 2026-01-01T00:00:00Z.
+when `files` were taken (see whatif/snapshot/snapshot.py). Without `files`, it starts at the first
+write in `audit-log`, or else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations
@@ -422,9 +422,9 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
     If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail,
-    but does not delete it: simulations replace deleted pods of a Job that is not in the cluster,
-    but not failed ones. The other pods get no such step. `path` is the file in error messages.
-    Raises InputError.
+    but does not delete it. If the cluster lacks the Job of a pod, simulations replace the pod when
+    it is deleted, but not when it fails. The other pods get no such step. `path` is the file in
+    error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

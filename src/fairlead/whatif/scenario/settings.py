@@ -79,8 +79,8 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration.
 
     `scheduler` and `batch` are each the name of a file, or `configmap/NAMESPACE/NAME` for a
-    ConfigMap of the cluster; `batch` may also be the name of a shipped configuration. `behave_like`
-    is the Kubernetes version to follow; `feature_gates` overrides defaults of its feature gates. If
+    ConfigMap of the cluster. `batch` may also be the name of a shipped configuration. `behave_like`
+    is the Kubernetes version to follow. `feature_gates` overrides defaults of its feature gates. If
     `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
     `fairlead.dev/run-duration`.
 
@@ -114,8 +114,9 @@ def autoscaling_of(
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
     File names are relative to `folder`. If `autoscale` is set, files of other autoscalers have no
-    effect, and a note says so: a sweep can vary the autoscaler. If it is not set, such files are
-    refused. Raises InputError, which names the scenario `source`.
+    effect, and a note says so. They are not refused, because a sweep can vary the autoscaler. If
+    `autoscale` is not set, such files are refused. Raises InputError, which names the scenario
+    `source`.
     """
     choice = str(settings.autoscale or OFF)
     if choice not in _AUTOSCALERS:

@@ -11,7 +11,7 @@ cluster wrote (status, owners, the node of a pod) are left out. A trace contains
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
 and ended. In a simulation, the pods of the object get the recorded runtimes in the order of their
-starts: the n-th pod to start runs as long as the n-th recorded pod. If more pods start than were
+starts. So the n-th pod to start runs as long as the n-th recorded pod. If more pods start than were
 recorded, the recorded runtimes are used again, from the first one.
 
 upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.rs

@@ -236,8 +236,8 @@ class _NumberedEvent:
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
         """Return the commands that end the outage for those of `nodes` that the outage affects.
 
-        These are the commands in `stated` whose nodes still exist, and one command for each
-        affected node that came after the start of the run.
+        These are the commands in `stated` for nodes that still exist. Each affected node that came
+        after the start of the run gets one more command.
         """
         outage = self.outage
         assert outage is not None

@@ -97,9 +97,8 @@ def job_arrivals(
 ) -> list[ArrivingObject]:
     """Return PodGroups and pods in order of arrival, each with its time since the start.
 
-    `seed` determines which row of the pod table describes the pods of each gang, how many members
-    the gang has, and how long it runs. Raises InputError; its message names `scenario`, the
-    scenario file.
+    `seed` determines the row of the pod table for each gang, the number of members, and the
+    runtime. Raises InputError. Its message names `scenario`, the scenario file.
     """
     _check(jobs, pod_source.rows, scenario)
     runtimes = [_duration(scenario, "runtimes", each) for each in jobs.runtimes]

@@ -30,7 +30,7 @@ from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.case import Case
 from fairlead.whatif.sweep.measure import Number, measures_of, severity
 
-# The number of objects from which the memory of a cluster is freed at the end of its case, which
+# The memory of a cluster with at least this number of objects is freed at the end of its case. This
 # takes 20 ms or more. Otherwise, each case with 6,000 pods would add 150 MB to the process.
 _LARGE: Final = 1_000
 _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurations
@@ -39,8 +39,8 @@ _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurati
 class CaseResult(Struct, frozen=True):
     """The result of a case as JSON text, or the `problem` that prevented its run.
 
-    `report` is the HTML report of the case; b"" if the case is less severe than the worst case that
-    was known when it was submitted (`KnownWorst`).
+    `report` is the HTML report of the case. It is b"" if the case is less severe than the worst
+    case known at its submission (`KnownWorst`).
     """
 
     text: bytes = b""
@@ -58,7 +58,7 @@ class KnownWorst(Struct, frozen=True):
 class ScenarioFiles(Struct, frozen=True):
     """The files that scenarios name, to be sent to another machine.
 
-    `contents` maps the path of each file to its content; the paths are relative to a new folder.
+    `contents` maps the path of each file to its content. The paths are relative to a new folder.
     `names` maps each name of a file or directory in a scenario to its path in the new folder.
     """
 
@@ -180,10 +180,10 @@ def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> 
 def run_case(source: str, case: Case, worst: KnownWorst, folder: Path | None = None) -> CaseResult:
     """Run `case`; `source` names its scenario in the result.
 
-    The result contains the report of the case unless the case is less severe than `worst`, because
-    a sweep shows only the report of the worst case. `folder` contains the files that the scenario
-    names. If it is None, they are in the folder of `source`. If the input is invalid, the result
-    contains the problem.
+    A sweep shows only the report of the worst case. So the result contains a report only if the
+    case is at least as severe as `worst`. `folder` contains the files that the scenario names. If
+    it is None, they are in the folder of `source`. If the input is invalid, the result contains the
+    problem.
     """
     try:
         experiment, finished = run_scenario(source, case.scenario, folder)
