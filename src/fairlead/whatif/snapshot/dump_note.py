@@ -1,10 +1,10 @@
 """Notes about a dump for users, for example about missing kinds or another Kubernetes version.
 
-A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
-its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
-if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas, so their absence alone proves nothing. A note names absent budgets or quotas in only two
-cases: another kind is missing as well, or the dump has neither Leases nor budgets.
+A missing kind is detected by references to it, such as a pod's owner, claims or PriorityClass, or
+the annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains
+none. They matter only for nodes that are not Ready. Nothing refers to budgets and quotas, so their
+absence alone proves nothing. A note names absent budgets or quotas if another kind is missing as
+well. It also names them if the dump has no Leases and no budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -140,9 +140,10 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump for what-ifs and planners, each a sentence.
 
-    If all objects are hand-written, only some notes are possible: about starting nodes, empty
-    files, objects that Kueue has not admitted, pods on missing nodes, nodes without resources, and
-    unknown annotations, fields, kinds, quota scopes and limit types.
+    If all objects are hand-written, only some notes are possible. They are about starting nodes,
+    empty files, objects that Kueue has not admitted, pods on missing nodes, and nodes without
+    resources. Notes about unknown annotations, fields, kinds, quota scopes and limit types are also
+    possible.
     """
     yield from snapshot.start_notes
     if snapshot.empty_files:

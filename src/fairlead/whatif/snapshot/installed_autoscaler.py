@@ -18,9 +18,10 @@ STATUS: Final = "cluster-autoscaler-status"
 STATUS_NAMESPACE: Final = "kube-system"
 """The namespace of STATUS, unless the flag --namespace of Cluster Autoscaler names another."""
 _CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
-# The flags that these providers set differently from upstream's defaults, unless the user of AKS
-# chooses others (AKS: default values of the cluster autoscaler profile; GKE: "About GKE cluster
-# autoscaling", sections "Balancing across zones" and "Considering Pod scheduling and disruption").
+# The flags that these providers set differently from upstream's defaults. Users of AKS can choose
+# other values. Source for AKS: default values of the cluster autoscaler profile. Source for GKE:
+# "About GKE cluster autoscaling", sections "Balancing across zones" and "Considering Pod scheduling
+# and disruption".
 _HOSTED: Final = (
     ("AKS", AKS_AGENT_POOL, ("--expander=random", "--skip-nodes-with-local-storage=false")),
     (

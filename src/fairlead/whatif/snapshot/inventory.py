@@ -71,8 +71,8 @@ class Inventory:
         self._kinds: dict[str, Kind] = {}
         self._new_nodes: set[str] = set()
         self._deleted: set[tuple[str, str]] = set()  # resource and name
-        # Pods in `ReplicaManifests`, and all pods that follow the first of them. These pods move
-        # to `_by_resource` when a pod is first looked up; most changes look up no pod.
+        # Pods in `ReplicaManifests`, and all pods that follow the first of them. These pods move to
+        # `_by_resource` when a pod is first looked up. Most changes look up no pod.
         self._pods: list[Manifest | ReplicaManifests] = []
         for entry in entries_of(manifests):
             if isinstance(entry, Manifest) and not (self._pods and entry.kind is POD):
@@ -177,8 +177,8 @@ class Inventory:
 
         If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
         suggest if the kind is unknown. `source` is the option or file that error messages name.
-        Raises InputError for a malformed `text`, an unknown kind, a missing object, an ambiguous
-        name, or a namespace in the name of a cluster-scoped object.
+        Raises InputError for a malformed `text`, an unknown kind, a missing object or an ambiguous
+        name. Also raises it if the name of a cluster-scoped object contains a namespace.
         """
         found = self.look_up(source, text, namespace)
         if found is None:
@@ -312,7 +312,7 @@ class Inventory:
         If a built-in kind that every cluster serves has the name, the result is this kind.
         Otherwise, several custom resources may have the name. `of_object`, if given, is a namespace
         ("" for any) and the name of an object. The result is the first kind with this object in the
-        inventory, or the first kind with the name if the object does not exist.
+        inventory. If the object does not exist, the result is the first kind with the name.
         """
         known = find_kind(name)
         if known is not None and not (known.is_custom or known.feature_gate):

@@ -1,7 +1,7 @@
 """Manifest: one Kubernetes object from a user's file, in the form that the API server stores.
 
 Lists are expanded, nulls and managedFields removed, old apiVersions replaced and missing namespaces
-filled in. Unusable objects are reported here with file and name; kinds unknown to Fairlead are
+filled in. Unusable objects are reported here with file and name. Kinds unknown to Fairlead are
 kept. Most objects of a dump need no such change and remain texts with typed views (`DumpDecoder`).
 """
 
@@ -201,7 +201,7 @@ class Manifest(Struct, frozen=True):
         """Return True if this object and `other` are certainly replicas of each other.
 
         Replicas are pods of one workload that differ only in name, uid, version, node, addresses,
-        times, volume names, and the node to which their node affinity pins them.
+        times and volume names. A node affinity may also pin each pod to another node.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):
@@ -795,8 +795,8 @@ def _check_device_selector(source: str, value: Json) -> None:
 def _current_autoscaler(value: Json) -> Json:
     """Return the HorizontalPodAutoscaler `value`, converted from v1 or v2beta2 to v2.
 
-    Returns `value` unchanged if it has another version, or if it is of v1 and its spec, status or
-    annotations are not a map.
+    Returns `value` unchanged if it has another version. An object of v1 is also unchanged if its
+    spec, status or annotations are not a map.
     """
     if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # v2beta2 has the fields of v2
         return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}

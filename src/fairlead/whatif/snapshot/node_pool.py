@@ -1,7 +1,7 @@
 """Node pools: the nodes that belong together, and a template for new nodes of a pool.
 
 Managed node pools mark their nodes with a label (POOL_LABELS). Other nodes form a pool if they have
-the same lasting taints and the same labels, except labels about one node or its place
+the same lasting taints and the same labels. Labels about one node or its place do not count
 (`NodeTraits`).
 """
 
@@ -122,7 +122,7 @@ def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
 
     The labels in _ZONE_LABELS always state the zone. Volume drivers repeat the zone in a label of
     their own, such as topology.gke.io/zone. Such a label counts only if its value is that of
-    topology.kubernetes.io/zone. The two values differ on an Azure node that is in no zone: there,
+    topology.kubernetes.io/zone. The two values differ on an Azure node that is in no zone. There,
     cloud-provider-azure sets topology.kubernetes.io/zone to a fault domain, but the driver leaves
     topology.disk.csi.azure.com/zone empty.
     """
@@ -163,8 +163,8 @@ class NodeTraits(Struct, frozen=True):
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     """Return the traits of `node`; labels with the keys `besides` are left out.
 
-    A label whose value names the node or its machine has the value "": TopoLVM and k3s label each
-    node with its own name, and eksctl with the id of its instance.
+    A label whose value names the node or its machine has the value "". Examples: TopoLVM and k3s
+    label each node with its own name, and eksctl with the id of its instance.
     """
     own = node.metadata.labels
     left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))
@@ -214,7 +214,7 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
     """Return the keys of the `labels` of `node` whose values name the node itself.
 
     These are the hostname label, and the keys in `topology` whose value is the node's name.
-    `topology` contains the topology keys of the node's CSINode: a driver of local volumes labels
+    `topology` contains the topology keys of the node's CSINode. A driver of local volumes labels
     each node with the node's own name.
 
     upstream: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go: updateTopologyLabels

@@ -33,9 +33,9 @@ def matching_pods(
 ) -> Iterator[Manifest]:
     """Yield the pods in `manifests` that match, in order.
 
-    Of neighbouring replicas, only the first is passed to `matches`, and the result applies to all
-    of them. So the result must not depend on the fields in which replicas differ. Raises
-    InputError for a pod that is not valid.
+    Of neighbouring replicas, only the first is passed to `matches`. The result applies to all of
+    them. So the result must not depend on the fields in which replicas differ. Raises InputError
+    for a pod that is not valid.
     """
     for entry in entries_of(manifests):
         pods = entry if isinstance(entry, ReplicaManifests) else (entry,)

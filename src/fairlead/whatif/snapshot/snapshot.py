@@ -1,8 +1,8 @@
 """Snapshots: the output of `kubectl get nodes,pods,... -A -o yaml|json` as one or several files.
 
-Virtual time starts at the newest timestamp in the metadata and status of the objects, which is the
+Virtual time starts at the newest timestamp in the metadata and status of the objects. This is the
 best estimate of the time of the dump. A snapshot that Fairlead wrote states the exact time in an
-annotation of its List, because a simulation may end long after the newest of these timestamps.
+annotation of its List. A simulation may end long after the newest of these timestamps.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def without_collection() -> Iterator[None]:
 
     Collections would find little to free, because the objects of the snapshot are kept.
 
-    At the end of the block, all objects are moved to the collector's oldest generation, so that
+    At the end of the block, all objects are moved to the collector's oldest generation. So
     collections of young objects do not traverse the snapshot.
     """
     was_enabled = gc.isenabled()
@@ -207,9 +207,9 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
 
-    If a pod replaced another pod in a simulation, the new pod's annotation REPLACES contains the
-    name of the replaced pod, and answers show that name. The annotation is left out here, so that
-    answers about the new snapshot show the new pod's own name.
+    If a pod replaced another pod in a simulation, the annotation REPLACES of the new pod contains
+    the name of the old pod. Answers show that name. The annotation is left out here, so answers
+    about the new snapshot show the new pod's own name.
     """
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]

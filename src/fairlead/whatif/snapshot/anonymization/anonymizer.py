@@ -1,9 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
-Every text is replaced by its pseudonym, unless a rule in this module keeps the text because
-Fairlead's decisions depend on it. Fields that no question needs are removed. Objects of kinds that
-no command reads are removed too, because the rules do not know which keys in them are names.
-`PUBLISHED` describes the kept texts and the removed fields for users.
+Every text is replaced by its pseudonym. The rules in this module keep the texts on which Fairlead's
+decisions depend. Fields that no question needs are removed. Objects of kinds that no command reads
+are removed, too, because the rules do not know which keys in them are names. `PUBLISHED` describes
+the kept texts and the removed fields for users.
 """
 
 from __future__ import annotations
@@ -422,8 +422,8 @@ class _Rewriter(Struct, frozen=True):
     def _image(self, image: str) -> str:
         """Return a pseudonym of `image` that ends with the tag `v`.
 
-        An image without a tag has the same pseudonym as the image with the tag `latest`, so that
-        the images of pods still match the images on nodes.
+        An image without a tag has the same pseudonym as the image with the tag `latest`. So the
+        images of pods still match the images on nodes.
         """
         # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
         if not image:

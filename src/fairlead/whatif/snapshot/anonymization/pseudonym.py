@@ -12,9 +12,9 @@ ordinal of a StatefulSet's pod, such as the 0 in `eu/web-0`, is kept.
 The pseudonyms sort in the same order as the original names. Digits sort before letters, so the code
 is the digit 0 for a segment that begins with a digit, and letters otherwise.
 
-The segments of Kubernetes' own names (KEPT) are not replaced. The code of a segment that lies
-between two segments of KEPT also lies between these two: `shop` lies between `public` and
-`system`, and so does its code `q`.
+The segments of Kubernetes' own names (KEPT) are not replaced. If a segment lies between two
+segments of KEPT, so does its code. For example, `shop` lies between `public` and `system`, and so
+does its code `q`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ KEPT: Final = (
     "public",
     "system",
 )
-# The code with which a pseudonym begins, so that it sorts among the names in KEPT as its original
-# does: "a" before "cluster", "cm" between "cluster" and "critical", and so on.
+# The code with which a pseudonym begins. With it, a pseudonym sorts among the names in KEPT as its
+# original does: "a" before "cluster", "cm" between "cluster" and "critical", and so on.
 _CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
 _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")

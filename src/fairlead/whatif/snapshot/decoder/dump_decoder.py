@@ -1,7 +1,7 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
 Decoding to JSON values and converting the checked values to views would take ten times as long.
-Direct decoding works for objects of the common kinds in stored form (`StoredForm`); other objects
+Direct decoding works for objects of the common kinds in stored form (`StoredForm`). Other objects
 are decoded as JSON. Most pods are not decoded at all, because they match the template of another
 pod's text (`PodTexts`).
 
@@ -154,8 +154,8 @@ class DumpDecoder:
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
         """Return (pods, their newest timestamp) for `texts`, which all match one template.
 
-        Returns None for a single pod, for an unusable template, or if a check of the pods fails;
-        the caller must then decode each text. Raises msgspec.DecodeError for a text that is not
+        Returns None for a single pod, for an unusable template, or if a check of the pods fails.
+        The caller must then decode each text. Raises msgspec.DecodeError for a text that is not
         JSON.
         """
         if len(texts) == 1:

@@ -15,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import Instant
 
-# Plausible times of a dump: earlier times are values such as Go's zero time; later times leave too
+# Plausible times of a dump. Earlier times are values such as Go's zero time. Later times leave too
 # little room for simulated time before instants overflow.
 EARLIEST: Final[Instant] = 0
 LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")

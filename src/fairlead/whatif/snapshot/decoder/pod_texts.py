@@ -2,7 +2,7 @@
 
 The texts of a workload's pods match one `JsonTemplate`, or a few. Each template has a placeholder
 for every string in which its texts differ. The template has one sample pod. The view (the typed
-object) and the JSON value of another pod are copied from the sample pod, and only the strings of
+object) and the JSON value of another pod are copies of those of the sample pod. Only the strings of
 the placeholders are replaced.
 
     1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
@@ -49,8 +49,8 @@ _OWNERS_KEY: Final = b'"ownerReferences"'
 _UID_KEY: Final = b'"uid"'
 _HEAD_BYTES: Final = 8192  # the keys above are searched only in the first bytes of a text
 _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
-# Templates of one workload. It can need several, because its pods can differ in more than strings,
-# for example in the number of restarts.
+# Templates of one workload. Its pods can differ in more than strings, for example in the number of
+# restarts. So it can need several templates.
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 _ROWS_MAX: Final = 1024  # pods in one TemplateRows, so that the parts of a file are soon released
@@ -86,16 +86,16 @@ Item = TypeVar("Item")
 class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
-    `makes_replicas` is True if these pods differ only in name, uid, version, node, addresses,
-    times, volume names, and the node to which their node affinity pins them.
+    `makes_replicas` is True if these pods are replicas: they differ only in name, uid, version,
+    node, addresses, times and volume names. A node affinity may also pin each pod to another node.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
         """`texts` is the template of the pods' texts; `decode` returns a text's (view, timestamps).
 
         Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
-        string, or if the view or the timestamps depend on a string that cannot be inserted into
-        them (see `_needs_opaque_strings`).
+        string. Also raises it if the view or the timestamps depend on a string that cannot be
+        inserted into them (see `_needs_opaque_strings`).
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
@@ -115,8 +115,8 @@ class PodTemplate:
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
         """Return whether the view or the timestamps need a string that cannot be replaced.
 
-        A string cannot be replaced in a copy of the sample if it is a key, or if its JSON text
-        differs from its value (`JsonTemplate.opaque`). `numbers` are the numbers of the
+        A key cannot be replaced in a copy of the sample. A string whose JSON text differs from its
+        value cannot be replaced either (`JsonTemplate.opaque`). `numbers` are the numbers of the
         placeholders in the view and in the timestamps.
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
@@ -329,8 +329,8 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a key in `value`, outside the managedFields, is a placeholder.
 
-    Such a key may differ between pods. In some pods, it may be the name of a field of the view, so
-    the views of these pods differ in more than strings.
+    Such a key may differ between pods. In some pods, it may be the name of a field of the view. The
+    views of these pods then differ in more than strings.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)

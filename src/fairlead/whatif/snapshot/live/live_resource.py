@@ -83,7 +83,7 @@ class LiveResource(Struct, frozen=True):
 
     `consequence` says what answers lack if the resource cannot be read. It is "" for a required
     resource: if this cannot be read, there are no answers. If `namespace` is set, only the objects
-    in this namespace are read, and if `name` is set, only the object with this name.
+    in this namespace are read. If `name` is set, only the object with this name is read.
     """
 
     kind: Kind

@@ -1,11 +1,11 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
-arrive. If the server does not serve a resource in the version that Fairlead uses, the resource is
-read in an older version that can be converted. Some resources are left out, and every answer
-describes the consequences: those that the user may not read, those that the server serves only in
-versions that Fairlead does not read, and custom resources that the server fails to read. The number
-of bytes and the time are limited, because a server can send an endless response.
+arrive. If the server does not serve a resource in the version that Fairlead uses, an older version
+that can be converted is read. Resources that the user may not read are left out. So are resources
+that the server serves only in versions that Fairlead does not read, and custom resources that it
+fails to read. Every answer describes the consequences. The number of bytes and the time are
+limited, because a server can send an endless response.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def read_live(
     """Return the objects of the cluster that `config` describes.
 
     If `decode` is True, the objects that `DumpDecoder` can decode are decoded as they arrive.
-    Raises InputError if the cluster cannot be read, if the server sends more than `bytes_max`
-    bytes of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
+    Raises InputError if the cluster cannot be read. Also raises it if the server sends more than
+    `bytes_max` bytes of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
     """
     keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:
@@ -146,11 +146,11 @@ async def _list(
 ) -> tuple[Kind, Sequence[LiveObject]] | None:
     """Return (kind with the version that was read, objects) of one resource.
 
-    The result is None if the objects cannot be read. There are three cases: the user may not read
-    them; the server serves the resource only in versions that Fairlead does not read; or it fails
-    to read a custom resource, for example because its conversion webhook is down. There are no
-    objects if the server does not serve the resource at all. Raises RequestError for other errors,
-    and for any error about a required resource.
+    The result is None if the objects cannot be read. There are three cases. The user may not read
+    them. The server serves the resource only in versions that Fairlead does not read. The server
+    fails to read a custom resource, for example because its conversion webhook is down. If the
+    server does not serve the resource at all, there are no objects. Raises RequestError for other
+    errors, and for any error about a required resource.
     """
     try:
         return await _list_version(client, resource, keep, on_read)
@@ -159,7 +159,7 @@ async def _list(
         is_broken = kind.is_custom and code >= _SERVER_ERROR
         if not resource.consequence or not (is_broken or code in (_FORBIDDEN, _NOT_FOUND)):
             raise
-        # The API server authorizes a request before it looks for the resource, so a resource that
+        # The API server authorizes a request before it looks for the resource. So a resource that
         # it does not serve is forbidden, too.
         if is_broken or (code == _FORBIDDEN and await is_served(client, kind)):
             return None

@@ -7,7 +7,7 @@
     by the cloud provider    a taint that announces the end of the machine, for example the
                              interruption of a spot machine (STOPPED_BY_PROVIDER)
 
-A taint of Cluster Autoscaler that is older than five minutes does not count: it is left over from a
+A taint of Cluster Autoscaler that is older than five minutes does not count. It is left over from a
 failed removal.
 
 upstream: cluster-autoscaler core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted,

@@ -5,9 +5,9 @@
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim, or without
-a NodeClaim the amount of a started node with the same pool and instance type. A node that Karpenter
-has initialized gets no resources, because its kubelet has posted all of them.
+If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim. Without a
+NodeClaim, it gets the amount of a started node with the same pool and instance type. A node that
+Karpenter has initialized gets no resources, because its kubelet has posted all of them.
 
 The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
 
@@ -60,8 +60,8 @@ _STARTUP_TAINTS: Final = frozenset(
 )
 # upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
 _STARTUP_PREFIX: Final = "readiness.k8s.io/"
-# The end of the keys of startup taints that the node lifecycle controller sets
-# (node.kubernetes.io/not-ready), or that are for agents, for example
+# The end of the keys of two kinds of startup taints. The node lifecycle controller sets
+# node.kubernetes.io/not-ready. Other taints are for agents, for example
 # node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
 _STARTUP_SUFFIX: Final = "not-ready"
 _NAMED_MAX: Final = 3

@@ -1,7 +1,7 @@
 """Checks that a node exists if an applied pod or pod template is bound to it.
 
-The API server accepts every `spec.nodeName`. Pod garbage collection deletes a pod that is bound to
-a missing node, and the controller of the pod creates it again.
+The API server accepts every `spec.nodeName`. If the node does not exist, pod garbage collection
+deletes the pod, and the controller of the pod creates it again.
 
 upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
 """

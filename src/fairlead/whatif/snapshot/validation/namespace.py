@@ -1,8 +1,7 @@
 """Checks that the namespaces of applied objects exist.
 
 Simulated admission accepts objects in missing namespaces, because many dumps have no Namespaces. If
-a dump has Namespaces, an applied object in a namespace that does not exist is refused before the
-run.
+a dump has Namespaces, an applied object in a missing namespace is refused before the run.
 
 upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
 """
@@ -21,10 +20,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> None:
     """Raise InputError for an object of `new` in a namespace that does not exist.
 
-    A namespace exists if its Namespace is in `new` or `inventory`, if an object of `inventory` is
-    in it, or if it is in SYSTEM_NAMESPACES. Without any Namespace in `inventory`, nothing is
-    checked.
-    `inventory` must not contain `new` yet.
+    A namespace exists if its Namespace is in `new` or `inventory`, or if it is in
+    SYSTEM_NAMESPACES. It also exists if an object of `inventory` is in it. Without any Namespace in
+    `inventory`, nothing is checked. `inventory` must not contain `new` yet.
     """
     if not (known := [one.ref.name for one in inventory.of_kind(NAMESPACE)]):
         return

@@ -63,8 +63,8 @@ def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the unknown fields of hand-written objects, if there are any.
 
     An object without uid counts as hand-written. Objects with a uid come from a dump and are not
-    checked, because the cluster of the dump may have a newer version with more fields. If
-    `manifests` contains several versions of an object, each unknown field is named only once.
+    checked. The cluster of the dump may have a newer version with more fields. If `manifests`
+    contains several versions of an object, each unknown field is named only once.
     """
     written = samples(one for one in manifests if not one.ref.uid)
     found = list(

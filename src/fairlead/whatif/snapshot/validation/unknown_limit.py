@@ -1,6 +1,6 @@
 """Scopes of ResourceQuotas and types of limits that are unknown, such as those of a newer release.
 
-An unknown scope matches no object, and limits of an unknown type apply to nothing, so a quota or
+An unknown scope matches no object, and limits of an unknown type apply to nothing. So a quota or
 limit that the user relies on may have no effect in an answer.
 """
 
