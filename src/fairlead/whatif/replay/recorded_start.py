@@ -8,8 +8,8 @@ time:
     SimKube   for the n-th placed pod of a workload, the n-th recorded start of a pod of the
               workload, because the simulated pods have other names
 
-Two times agree if their difference is at most a tolerance, because recorded times include other
-delays, such as queues of the API server and image pulls.
+Two times agree if their difference is at most a tolerance. Recorded times include other delays,
+such as queues of the API server and image pulls.
 """
 
 from __future__ import annotations

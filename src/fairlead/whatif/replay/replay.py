@@ -113,7 +113,7 @@ def replay_simulator_export(
 ) -> ReplayResult:
     """Replay the placements in an export of kube-scheduler-simulator, ordered by time.
 
-    The pods that the simulator's scheduler placed are pending at the start; the time of a placement
+    The pods that the simulator's scheduler placed are pending at the start. The time of a placement
     is that of the condition PodScheduled. Raises InputError.
     """
     source = document.source

@@ -186,16 +186,16 @@ class ReportData(TypedDict, total=False):
     change, and the nodes at its end. `owners` maps the pods in the lists to their workloads.
     `history` and `history_before` are None if they were too large to keep. `started_at` is the
     instant of virtual second 0, as text. `all_running_after_s` is `Difference.recovered_after`; it
-    is absent or None if it is unknown. `outage` is absent or None if no node failed; `autoscaling`
+    is absent or None if it is unknown. `outage` is absent or None if no node failed. `autoscaling`
     is absent or None if no autoscaler acted. `drains` are the rolling drains. `rest_after_s` is the
     time at which the cluster was at rest. `waits` are the waits for a node by workload, as in
-    `autoscaling`; only a simulation without an autoscaler has them.
+    `autoscaling`. Only a simulation without an autoscaler has them.
 
-    `verdict` and all fields that are declared below it are as in the JSON of the result
-    (docs/results.md), but `next_steps` also has links to parts of the report. Only a running
-    cluster has `without_pods`: the permanent workloads that have pods, but none on a node in
-    service; and `replaced`: the number of displaced pods that are gone, but replaced by pods with
-    nodes.
+    `verdict` and all fields below it are as in the JSON of the result (docs/results.md). In
+    addition, `next_steps` has links to parts of the report. Only a running cluster has
+    `without_pods` and `replaced`. `without_pods` are the permanent workloads that have pods, but
+    none on a node in service. `replaced` is the number of displaced pods that are gone, but
+    replaced by pods with nodes.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -1,7 +1,7 @@
 """Rows of the report's list "What now?": links to parts of the report, and next steps.
 
-Each finding of the verdict has a link to the part of the report that explains it, followed by the
-next steps about the finding.
+Each finding of the verdict has a link to the part of the report that explains it. The next steps
+about the finding follow.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     pods       the final pods of `after`, in node order, then all other pods of both runs
     a side     one of the runs: `after` has the change, `before` does not
 
-`static/node_state.js` computes the state of a run at an instant: it starts with the state at the
+`static/node_state.js` computes the state of a run at an instant. It starts with the state at the
 end of the run, and reverts the changes after the instant. The final pods of `before` are stored
 only as differences from the final pods of `after`.
 """
@@ -68,8 +68,8 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
     """Return the nodes of both runs, including deleted nodes; each name occurs once.
 
-    Of several nodes with the same name, the first in this order is returned: a node at the end of
-    `after`, a node at the end of `before`, a node deleted in `after`, a node deleted in `before`.
+    Of several nodes with the same name, one is returned. Nodes at the end of a run precede deleted
+    nodes; then `after` precedes `before`.
     """
     sides = [after] if before is None else [after, before]
     listed = [node for side in sides for node in side.nodes]

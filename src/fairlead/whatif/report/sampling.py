@@ -1,7 +1,7 @@
 """Reduces a time line to the samples that a screen can show, without losing peaks.
 
-If there are many samples, virtual time is cut into equal slices. In each slice, these samples are
-kept: the first and the last, and those with the most and the fewest running, down and pending pods.
+If there are many samples, virtual time is cut into equal slices. Each slice keeps its first and
+last sample, and the samples with the most and the fewest running, down and pending pods.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Joins the page's JavaScript modules into the one script of the report.
 
-The modules are concatenated in the order of `MODULES`, without `import` lines and `export`
-keywords, because modules inside a page cannot import each other. Each module imports only from
-earlier modules, and no two modules declare the same name.
+Modules inside a page cannot import each other. So they are concatenated in the order of `MODULES`,
+without `import` lines and `export` keywords. Each module imports only from earlier modules. Each
+name is declared by only one module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Combines template, style, script and data into the one file of a report.
 
 The page's Content-Security-Policy allows exactly the inline scripts and the inline style, by hash,
-and no network request. Data is embedded as JSON with every "<" and ">" escaped, so that no name in
-it can end the script element. The script inserts names as text only.
+and no network request. Data is embedded as JSON with every "<" and ">" escaped. So no name in it
+can end the script element. The script inserts names as text only.
 """
 
 from __future__ import annotations
