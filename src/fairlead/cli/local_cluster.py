@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
     from fairlead.client.error import RequestError
 
-# Advancing the clock may take long: the response is sent after the cluster has done everything
-# that happens in the simulated time.
+# Advancing the clock may take long. The response is sent when everything in the simulated time has
+# happened.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
 _NOT_FOUND: Final = 404
@@ -37,8 +37,8 @@ def request_local_cluster(
     files in KUBECONFIG are used. Raises InputError if the kubeconfig is missing or invalid, or if
     the request fails.
     """
-    # ~/.kube/config is never a default, because it usually names a real cluster, which does not
-    # answer requests for Fairlead's own paths.
+    # ~/.kube/config is never a default. It usually names a real cluster, which does not answer
+    # requests for Fairlead's own paths.
     source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
     if not source:
         raise InputError("--kubeconfig", f"is missing, and {VARIABLE} is not set")

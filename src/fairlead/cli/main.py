@@ -82,7 +82,7 @@ class CommandEntry:
     `text` describes the command in `fairlead --help`. `exit_codes` is the text at the end of the
     command's own help. `main_option` is an option that users often forget: they write only its
     value, such as a node without `--nodes`. The error message then suggests the option.
-    `on_failure` is the path of a function that is called when the command has failed, with the
+    `on_failure` is the path of a function. If the command fails, the function is called with the
     arguments of the command.
     """
 
@@ -321,7 +321,7 @@ def _leave(code: int) -> NoReturn:
     """End the process without freeing its objects: freeing millions takes seconds.
 
     Exit handlers run, and stdout and stderr are flushed. If other threads run, the process ends in
-    the usual way, so that Python waits for the threads.
+    the usual way. Python then waits for the threads.
     """
     if threading.active_count() > 1:
         sys.exit(code)

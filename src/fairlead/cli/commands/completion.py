@@ -7,8 +7,8 @@ from typing import Final, Literal
 from fairlead.cli import exit_code
 
 # Lines that cyclopts does not generate. They also complete file names. In zsh, they call the
-# completion function: immediately if zsh loaded the script from $fpath, and at each Tab if the user
-# sourced the script.
+# completion function. If zsh loaded the script from $fpath, this happens immediately. If the user
+# sourced the script, it happens at each Tab.
 _ADDITIONS: Final = {
     "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",
     "zsh": """\

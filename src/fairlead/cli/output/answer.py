@@ -217,9 +217,9 @@ def _packing(answer: WhatIfAnswer) -> Section:
 def _certainty(answer: WhatIfAnswer) -> Section:
     """Return the section that shows which outcomes depend on the seed.
 
-    Each row shows one outcome and the number of seeds with which it occurred. If the outcome has an
-    amount (pods or seconds), the row also shows the least, the median, the 90th percentile and the
-    greatest amount with these seeds.
+    Each row shows one outcome and the number of seeds with which it occurred. The outcome may have
+    an amount (pods or seconds). The row then also shows the least, the median, the 90th percentile
+    and the greatest amount with these seeds.
     """
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),

@@ -90,7 +90,7 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 def _steps(steps: Sequence[NextStep]) -> Section:
     """Return the section of the next steps.
 
-    They are printed on one screen only if their commands are short; a command that names many nodes
+    They are printed on one screen only if their commands are short. A command that names many nodes
     would leave no room for the tables.
     """
 

@@ -24,8 +24,8 @@ class ShownCluster:
     """The cluster that a dashboard shows: its title, clock and objects.
 
     `arguments` returns the options with which `fairlead whatif` and `fairlead explain` read the
-    cluster, and `whatif_options` are further options of what-ifs (see `Questions`). `actions` are
-    handlers of the POST requests that change the cluster, keyed by path; if there are none, the
+    cluster. `whatif_options` are further options of what-ifs (see `Questions`). `actions` are
+    handlers of the POST requests that change the cluster, keyed by path. If there are none, the
     page has no controls.
     """
 

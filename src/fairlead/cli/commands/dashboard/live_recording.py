@@ -150,8 +150,8 @@ def _without_pods(outcome: RunOutcome) -> list[str]:
 def _replaced(outcome: RunOutcome) -> int:
     """Return how many displaced pods that no longer exist have been replaced by pods with nodes.
 
-    A controller does not state which pod a new pod replaces, so this compares two numbers for each
-    workload: its displaced pods that no longer exist, and its new pods. The smaller number counts
+    A controller does not state which pod a new pod replaces. So two numbers of each workload are
+    compared: its displaced pods that no longer exist, and its new pods. The smaller number counts
     as replaced. A new pod counts if it has a node. A new pod that was displaced and no longer
     exists counts too, because it had replaced an earlier pod.
     """

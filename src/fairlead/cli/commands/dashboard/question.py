@@ -22,7 +22,7 @@ from fairlead.whatif.input.error import InputError
 
 REPORTS_MAX: Final = 10
 SNAPSHOT: Final = "cluster.json"
-# The options of `fairlead whatif` that the dashboard accepts; they neither read nor write files.
+# The options of `fairlead whatif` that the dashboard accepts. They do not read or write files.
 ALLOWED: Final = (
     "--drain", "--cordon", "--delete", "--scale", "--set-resources", "--add-nodes", "--like",
     "--fail-zone", "--fail-node", "--fail-fraction", "--flap", "--how", "--at", "--for",

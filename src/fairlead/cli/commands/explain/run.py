@@ -120,9 +120,9 @@ def snapshot_and_target(
 ) -> tuple[str | None, str]:
     """Return (snapshot, object to explain); the snapshot is None for a running cluster.
 
-    `first` and `second` are the positional arguments of the command; an argument that was not
-    given is None. `apply` contains the files of --apply. If the user names no object, the second
-    part of the result is "", and the object to explain is in these files.
+    `first` and `second` are the positional arguments of the command. An argument that was not given
+    is None. `apply` contains the files of --apply. If the user names no object, the second part of
+    the result is "". The object to explain is then in these files.
 
     Raises InputError.
     """

@@ -60,9 +60,9 @@ def _read_backend(
 ) -> ExtenderBackend:
     """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
 
-    If `config` is None and `plugins` names plugins, only these run, because the calling
-    kube-scheduler already runs Kubernetes' own plugins. If `config` is None and `plugins` names
-    none, the default plugins run. Raises InputError.
+    If `config` is None and `plugins` names plugins, only these run. The calling kube-scheduler
+    already runs Kubernetes' own plugins. If `config` is None and `plugins` names none, the default
+    plugins run. Raises InputError.
     """
     dump = None if snapshot is None else read_snapshot(snapshot)
     print_empty_files(() if dump is None else dump.empty_files)

@@ -1,7 +1,7 @@
 """ClusterDashboard: the read-only dashboard of `fairlead run`, which shows a real cluster.
 
-What-ifs and explanations run `fairlead` in another process, which reads the cluster again, because
-this process reads only the objects that scheduling needs.
+What-ifs and explanations run `fairlead` in another process, which reads the cluster again. This
+process reads only the objects that scheduling needs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ClusterDashboard:
         """Serve on the socket `listening`.
 
         `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
-        cluster and its current configuration; what-ifs have `whatif_options`, too.
+        cluster and its current configuration. What-ifs have `whatif_options`, too.
         """
         self._dashboard = Dashboard(listening)
         self._name = name

@@ -1,7 +1,7 @@
 """Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
 Each executor yields (case number, result), in the order in which the cases end. It calls its
-parameter `known_worst` when it submits a case. A submitted case may wait while others run: up to
+parameter `known_worst` when it submits a case. A submitted case may wait while others run. At most
 `_IN_FLIGHT` cases of each process, or `_IN_FLIGHT_ON_DASK` cases, are submitted at a time.
 """
 

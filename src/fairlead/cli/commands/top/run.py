@@ -82,8 +82,8 @@ async def _follow(
 def draw(live: Live, reading: Reading, options: FrameOptions, problem: str = "") -> None:
     """Replace the frame on the screen; `problem` is the error of the last failed reading, or "".
 
-    The frame is printed to a separate console, because the console of a live display would print
-    the previous frame as well.
+    The frame is printed to a separate console. The console of a live display would print the
+    previous frame as well.
     """
     page = Console(
         file=StringIO(), width=live.console.width, force_terminal=True, color_system="standard",

@@ -38,8 +38,8 @@ def print_failed_start(arguments: Sequence[str]) -> None:
 def _is_detached(arguments: Sequence[str]) -> bool:
     """Return whether `arguments` contain --detach, without =false.
 
-    Other options and their values are not checked, because one of them may be the reason why the
-    start failed. A --detach that cannot be parsed counts.
+    Other options and their values are not checked. One of them may be the reason why the start
+    failed. A --detach that cannot be parsed counts.
     """
     try:
         _, bound, *_ = App(default_command=_start).parse_known_args(list(arguments))

@@ -23,8 +23,8 @@ from fairlead.cli.output.result_file import print_notice
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# Resources whose objects are left out. The new cluster's components create such objects themselves;
-# those in the snapshot belong to components of the other cluster.
+# Resources whose objects are left out. The new cluster's components create such objects themselves.
+# Those in the snapshot belong to components of the other cluster.
 _CREATED_BY_COMPONENTS: Final = (
     LEASE.resource,
     "events",
@@ -32,8 +32,8 @@ _CREATED_BY_COMPONENTS: Final = (
     "apiservices.apiregistration.k8s.io",
     "certificatesigningrequests.certificates.k8s.io",
 )
-# (group, kind) of the kinds that a cluster serves without further definitions. References to owners
-# of these kinds are removed if the owner is absent, even if the kind is served only with an option.
+# (group, kind) of the kinds that a cluster serves without further definitions. Some of them are
+# served only with an option. A reference to an absent owner of one of these kinds is removed.
 _SERVED: Final = {(kind.group, kind.kind) for kind in KINDS}
 
 
@@ -41,13 +41,14 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
-    added. If the snapshot has no ServiceAccounts, those that workloads name are added, because
-    otherwise the cluster would refuse the workloads' new pods; a line on stderr states how many. If
-    an owner of an object is not in the result, the reference to this owner is removed, because
-    otherwise the garbage collector could delete the object. A line on stderr states how many
-    objects lost an owner reference. A reference to an owner of a kind that the cluster does not
-    serve is kept: the garbage collector ignores it, and without it, another controller could adopt
-    the object.
+    added. If the snapshot has no ServiceAccounts, those that workloads name are added. Otherwise,
+    the cluster would refuse the workloads' new pods. A line on stderr states how many are added.
+
+    If an owner of an object is not in the result, the reference to this owner is removed.
+    Otherwise, the garbage collector could delete the object. A line on stderr states how many
+    objects lost an owner reference. Exception: a reference to an owner of a kind that the cluster
+    does not serve is kept. The garbage collector ignores it. Without it, another controller could
+    adopt the object.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _CREATED_BY_COMPONENTS]
     objects, orphans = _with_present_owners(kept)

@@ -31,7 +31,7 @@ def autoscaler_config(
 ) -> ClusterAutoscalerConfig | None:
     """Return Cluster Autoscaler's configuration; None if it is not simulated. Raises InputError.
 
-    With `--autoscale cluster-autoscaler`, but neither a file nor a snapshot, each zone has a group
+    With `--autoscale cluster-autoscaler`, but without a file and a snapshot, each zone has a group
     of 1 to 100 nodes.
     """
     if snapshot is not None:

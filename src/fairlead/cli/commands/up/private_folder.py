@@ -1,9 +1,9 @@
 """A private temporary folder that is removed even if the command is killed.
 
-The process that uses the folder holds a lock on a file in it, and the kernel releases the lock when
-the process ends. Each `fairlead up` first removes the folders of this user in which no process
-holds the lock. The lock is taken before the lock file gets its final name, so that a new folder is
-never mistaken for an abandoned one.
+The process that uses the folder holds a lock on a file in it. The kernel releases the lock when the
+process ends. Each `fairlead up` first removes the folders of this user in which no process holds
+the lock. The lock is taken before the lock file gets its final name. So a new folder is never
+mistaken for an abandoned one.
 """
 
 from __future__ import annotations

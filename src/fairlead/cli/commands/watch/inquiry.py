@@ -1,7 +1,7 @@
 """Inquiry: reads a cluster at intervals, and answers each question again if the cluster changed.
 
-Each question runs in its own `fairlead whatif` process, so that a question that fails or takes long
-does not stop the server.
+Each question runs in its own `fairlead whatif` process. So a question that fails or takes long does
+not stop the server.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ReadCluster = Callable[[], LiveObjects]
 class Answer:
     """The newest answer to a question.
 
-    `result` is the JSON of `fairlead whatif`, or None if the question could not be answered; then
-    `error` states why. `read_at` is the time at which the cluster was read, as text.
+    `result` is the JSON of `fairlead whatif`. If the question could not be answered, it is None,
+    and `error` states why. `read_at` is the time at which the cluster was read, as text.
     """
 
     question: Question

@@ -177,8 +177,8 @@ def _answer(
 def _is_about(change: ClusterChange, source: str) -> bool:
     """Return whether `source`, the source of an error, belongs to an option of `change`.
 
-    `source` belongs to an option if `source` is the option itself, the option's value, or a file in
-    the directory that the value names.
+    `source` belongs to an option if it is the option itself, the option's value, or a file in a
+    directory that the value names.
     """
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)

@@ -4,8 +4,8 @@ If the rows are too wide, the least important columns are dropped first. Then he
 and names are shortened in the middle, where they differ least. Text in the last column is wrapped,
 or printed below its row if the column is too narrow.
 
-Output that is not a terminal has complete names, because programs read it: `fairlead snapshot
---reveal` replaces pseudonyms only as a whole.
+Output that is not a terminal has complete names, because programs read it. For example, `fairlead
+snapshot --reveal` replaces only complete pseudonyms.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMMANDS: Final = ("kubectl ", "fairlead ")
 class TableColumn:
     """A column and its heading.
 
-    If a table is too wide, columns with the highest `rank` are dropped first; columns with rank 0
+    If a table is too wide, columns with the highest `rank` are dropped first. Columns with rank 0
     are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is set,
     the cells may be shortened on a terminal.
     """
@@ -52,8 +52,8 @@ class TableColumn:
 class FittedTable:
     """A table of columns and rows.
 
-    `styles` contains the style of each row in rich's syntax; rows without a style are plain. A
-    column whose cells are all empty is not printed, unless it is the first column.
+    `styles` contains the style of each row in rich's syntax. Rows without a style are plain. A
+    column with only empty cells is not printed. The first column is always printed.
     """
 
     columns: Sequence[TableColumn]

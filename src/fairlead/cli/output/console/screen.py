@@ -1,11 +1,11 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
 Sections get lines in three rounds, each in the order of the sections' ranks. In the first round,
-sections with rank 0 and urgent sections come first and get their minimum number of rows, and each
-other section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section
-with a rank of at most Rank.ADVICE gets its minimum number of rows. In the third round, each section
-gets more rows, as long as they fit. If rows are left out, the last lines of the screen name
-sections without any row, those with the lowest ranks first, and the option that prints everything.
+sections with rank 0 and urgent sections come first and get their minimum number of rows. Each other
+section with a rank of at most Rank.PROBLEMS gets one row. In the second round, each section with a
+rank of at most Rank.ADVICE gets its minimum number of rows. In the third round, each section gets
+more rows, as long as they fit. If rows are left out, the last lines of the screen name the option
+that prints everything. They also name sections without any row, those with the lowest ranks first.
 Sections are printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
@@ -58,7 +58,7 @@ class Section:
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section with rank 0 prints all its rows. Any other
     section prints between `least` and `most` rows. If `least` rows do not fit, a section with a
-    rank of at most Rank.ADVICE prints fewer rows, and a section with a higher rank prints none. If
+    rank of at most Rank.ADVICE prints fewer rows. A section with a higher rank then prints none. If
     `is_urgent` is set, a section with a rank of at most Rank.ADVICE gets its `least` rows directly
     after the sections with rank 0.
     """
@@ -76,9 +76,8 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
     If rows are left out, a line at the end names the option DETAILS. Every command that calls this
-    function must therefore have that option.
-    A screen has two lines fewer than the terminal, but at least _LINES_MIN; if output is not a
-    terminal, it has LINES_MAX lines.
+    function must therefore have that option. A screen has two lines fewer than the terminal, but at
+    least _LINES_MIN. If output is not a terminal, it has LINES_MAX lines.
     """
     filled = [one for one in sections if one.rows]
     if has_details:

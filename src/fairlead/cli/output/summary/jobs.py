@@ -30,8 +30,8 @@ def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     """Return the section with the deserved and allocated resources of each queue.
 
     `without` is the outcome without the change. If it is given, the section also shows each queue's
-    allocated resources and share in `without`, and its weight and deserved resources if they differ
-    (`before → after`).
+    allocated resources and share in `without`. If the weight or the deserved resources differ, both
+    values are shown (`before → after`).
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]

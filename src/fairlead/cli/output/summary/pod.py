@@ -89,8 +89,8 @@ def pending(difference: Difference) -> Section:
 def waited(rows: Sequence[WaitedPod]) -> Section:
     """Return the section of pods that waited long and then got a node, grouped by reason.
 
-    `rows` are sorted by waiting time, the longest first; they contain no shorter waits than
-    WAITED_MIN, which is a minute.
+    `rows` are sorted by waiting time, the longest first. All waits last for at least WAITED_MIN,
+    which is a minute.
     """
     by_reason: dict[str, list[WaitedPod]] = defaultdict(list)
     for one in rows:
@@ -208,8 +208,8 @@ def other_pods(difference: Difference, groups: NodeGroups) -> Iterator[Section]:
 def _placements(title: str, pods: Sequence[PodEnd], groups: NodeGroups) -> Section:
     """Return the section of `pods` and their nodes.
 
-    If not all pods are printed, the section has a row for each workload and each of `groups`
-    instead, unless there are as many such rows as pods.
+    If not all pods can be printed, the section has a row for each workload and each of `groups`
+    instead. Exception: there would be as many such rows as pods.
     """
     named = TableColumn(f"{title} ({len(pods):,})", is_name=True)
     what = f"{counted(len(pods), 'pod')} {title.lower()}"
