@@ -40,8 +40,8 @@ class BatchScene:
         """Build the cluster from `objects`, and the scheduler from `configuration`, a YAML text.
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
-        scores. Raises ValueError if the configuration, a plugin or an action cannot be used, and
-        for a plugin or action that the configuration does not name.
+        scores. Raises ValueError if the configuration, a plugin or an action cannot be used. Also
+        raises it if the configuration does not name a plugin or action.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")

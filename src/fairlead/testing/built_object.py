@@ -15,7 +15,7 @@ def built(view: type[View], api_version: str, value: Json) -> View:
     """Return the object `value` of the kind `view` in `api_version`.
 
     Raises DecodeError for an unknown field or a field of the wrong type. If unknown fields were
-    ignored, a misspelled field would have no effect on a test, and nobody would notice.
+    ignored, a misspelled field would have no effect, and the test would not show the mistake.
     """
     # Imported only when needed: pytest loads this package, and the schema takes 0.07 s.
     from fairlead.apiserver.schema.unknown_field import unknown_fields  # noqa: PLC0415

@@ -9,8 +9,8 @@ The plugins run at the position that the option `--plugin` gives them. They are 
 exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
 to `normalize_scores`, and `post_filter`. `evaluate` also calls `pre_enqueue`. A scene does not call
 the methods that run after the choice of a node (`reserve`, `permit`, `pre_bind`, …). A test can
-call these methods itself, on the instance in `scene.plugins`, or on
-`scene.profile.framework.find(NAME)`, which also checks the results as in a run.
+call these methods itself, on the instance in `scene.plugins`. It can also call them on
+`scene.profile.framework.find(NAME)`, which checks the results as in a run.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ class PluginScene:
 
         `args` maps plugin names to their arguments. A plugin that `profile` does not name runs
         after the plugins that `profile` names. `seed` decides between nodes with equal scores.
-        Raises ValueError (or its subclass ProfileError) if a plugin cannot be used or has the same
-        name as another plugin, or if `args` names a plugin that the scene does not have.
+        Raises ValueError (or its subclass ProfileError) if a plugin cannot be used, or has the same
+        name as another plugin. Also raises it if `args` names a plugin that the scene does not
+        have.
         """
         self.plugins: dict[str, Any] = {}
         self.cluster = Cluster()

@@ -1,7 +1,7 @@
 """Random nodes, pods and budgets from a seed, for property tests of plugins and policies.
 
 The clusters are deliberately small and crowded, so that most rules affect most pods. Tests take
-names from the short lists NODE_NAMES and POD_NAMES, so a new object often replaces an earlier
+names from the short lists NODE_NAMES and POD_NAMES. So a new object often replaces an earlier
 object of the same name.
 """
 

@@ -98,10 +98,10 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
 
     `claim_uid` defaults to the uid that `make_claim` sets. If it is "", the volume is reserved for
     the claim, but not bound to it. `phase` defaults to Bound for a volume that is bound to a claim,
-    otherwise to Available. `reach` maps keys of node labels to lists of values: a node can access
-    the volume if, for each key, the label's value is in the list. If `reach` is None, all nodes can
-    access the volume. `modes` are the volume's access modes. If `driver` is not "", the volume is a
-    CSI volume; its `handle` defaults to the name of the volume.
+    otherwise to Available. `reach` maps keys of node labels to lists of values. A node can access
+    the volume if its value of each of these labels is in the list. If `reach` is None, all nodes
+    can access the volume. `modes` are the volume's access modes. If `driver` is not "", the volume
+    is a CSI volume. Its `handle` defaults to the name of the volume.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:

@@ -31,8 +31,8 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     current time and advances by `speed` simulated seconds per real second, or is stopped if
     `paused` is set.
 
-    If clients watch the cluster, expectations give them `patience_s` real seconds to react to a
-    change before the clock advances by 10 seconds or more.
+    Clients that watch the cluster need real time to react to a change. Expectations wait
+    `patience_s` real seconds for them before the clock advances by 10 seconds or more.
 
     The parts in `without` are not started, because the test replaces them. Possible parts are
     kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler and metrics.

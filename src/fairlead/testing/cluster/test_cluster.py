@@ -116,8 +116,8 @@ class TestCluster:
         """Apply objects by server-side apply; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
-        RefusedError if the server refuses an object, LookupError for a kind that is not served,
-        ValueError for an object without a name, and TypeError if `manifests` is or contains
+        RefusedError if the server refuses an object, LookupError for a kind that is not served, and
+        ValueError for an object without a name. Raises TypeError if `manifests` is or contains
         something else.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
@@ -355,7 +355,7 @@ class TestCluster:
     def _failure(self, problem: str, described: tuple[str, str] | None = None) -> AssertionError:
         """Return an error with `problem` and a list of the pods without a node, with reasons.
 
-        `described` is the namespace and name of a pod that `problem` already describes; the list
+        `described` is the namespace and name of a pod that `problem` already describes. The list
         omits this pod.
         """
         waiting = [

@@ -1,9 +1,9 @@
 """Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
-If clients watch the cluster, each step first waits a short real time, so that the clients can react
-to changes. Before a long step, this wait is longer (the patience), so that the clock does not skip
-minutes while an operator computes. It is longest when no event is due, because then only the
-clients can make progress.
+If clients watch the cluster, each step first waits a short real time. In this time, the clients can
+react to changes. Before a long step, this wait is longer (the patience). Otherwise, the clock would
+skip minutes while an operator computes. The wait is longest when no event is due, because then only
+the clients can make progress.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def is_ready(pod: Json) -> bool:
 
 
 def is_waiting(pod: Json) -> bool:
-    """Return whether the pod has no node yet, and is neither terminating nor finished."""
+    """Return whether the pod has no node yet. A terminating or finished pod does not wait."""
     finished = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return not (node_of(pod) or finished or "deletionTimestamp" in pod["metadata"])
 

@@ -4,6 +4,6 @@
                                      │
          ControlPlane: engine ◀── Auditor, FaultyWorld ──▶ LocalWorld ──▶ Store
 
-The tested code is the code that users run. Faults are injected between the engine and its world,
-and no code outside this package contains anything about faults.
+The tested code is the code that users run. Faults are injected between the engine and its world.
+Code outside this package contains nothing about faults.
 """

@@ -1,10 +1,10 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
-The properties that it checks are the laws (`Law`). It has its own model of the cluster, which is
-built only from the stimuli that the engine received and from the commands and records that the
+The properties that it checks are the laws (`Law`). It has its own model of the cluster. This model
+is built only from the stimuli that the engine received, and from the commands and records that the
 engine returned. A cut watch withholds changes from both the engine and this model. So a decision
-that is wrong because of a cut watch breaks no law, but a decision that is wrong because of a defect
-in the engine's state breaks a law.
+that is wrong because of a cut watch breaks no law. A decision that is wrong because of a defect in
+the engine's state breaks a law.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ _REFUSAL: Final = re.compile(
 )
 _PLUGIN_ERROR: Final = re.compile(r"plugin '(\w+)' failed: .+")
 _RATE_TOLERANCE: Final = seconds(0.1)  # the period of the tainting passes
-# If the previous write of a node's taints is observed only after this time, the time at which the
-# next write took its token is unknown. A tainting pass chooses a node and takes a token of the
-# zone's rate limiter. The taint is written only after the previous write (of another taint of the
-# node) has been observed. So a late observation delays the write, but not the token. Example:
-# tokens taken at 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s. A delay within the
-# tolerance of rates does not matter.
-# upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
+# If the previous write of a node's taints is observed only after this time, the time of the next
+# write's token is unknown. A tainting pass chooses a node and takes a token of the zone's rate
+# limiter. The taint is written only after the previous write (of another taint of the node) has
+# been observed. So a late observation delays the write, but not the token. Example: tokens taken at
+# 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s. A delay within the tolerance of rates
+# does not matter. upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go:
+# RateLimitedTimedQueue.Try
 _OBSERVATION_DELAY_MAX: Final = _RATE_TOLERANCE
 
 
@@ -170,7 +170,7 @@ class Auditor:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
         A write of taints contains all taints that the node then has. Only a write that adds an
-        outage taint counts for the eviction rate; a write that only removes a taint does not.
+        outage taint counts for the eviction rate. A write that only removes a taint does not.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()
@@ -196,9 +196,9 @@ class Auditor:
                     self._last_taint_sent.pop(zone, None)
             case NodeTainted(node, zone, _, True):
                 # The record comes with the outcome, which may be late. The token was taken when the
-                # write was sent; if conflicts caused several writes, when the first was sent. If a
-                # write had to wait until an earlier write was observed, the time of its token is
-                # unknown.
+                # write was sent. If conflicts caused several writes, it was taken when the first
+                # was sent. If a write had to wait until an earlier write was observed, the time of
+                # its token is unknown.
                 sent = self._taint_sent.pop(node, [])
                 if sent:
                     self._check_rate(zone, sent)
@@ -332,8 +332,8 @@ class Auditor:
         """Check that the node `name` has room for the pod `ref`.
 
         The node must have room for the pod's requests and for one more pod. `began` is the time at
-        which the pod's scheduling cycle began. If `began` is before now (because an extender took
-        time to answer), other pods that got the node at `began` or later are not counted. If the
+        which the pod's scheduling cycle began. If an extender took time to answer, `began` is
+        before now. Other pods that got the node at `began` or later are then not counted. If the
         node's capacity changed after `began`, nothing is checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
@@ -454,7 +454,7 @@ class Auditor:
         for info in table.nodes():
             known = {pod.metadata.uid for pod in self._pods_on(info.name)}
             # A pod that is deleted during the call of an extender stays assumed until its Bind is
-            # refused, as upstream (schedule_one.go: schedulingCycle does not look it up again).
+            # refused. upstream: schedule_one.go: schedulingCycle, which does not look it up again.
             known |= {
                 uid
                 for uid, node in self._placed.items()

@@ -56,7 +56,7 @@ class CampaignSummary(Struct):
 def run_seed(seed: int) -> Result:
     """Run the scenario that `seed` determines, and return its result.
 
-    If `seed` is a multiple of REPEAT_EVERY, run it twice; the result is a failure if the commands
+    If `seed` is a multiple of REPEAT_EVERY, run it twice. The result is a failure if the commands
     of the two runs differ.
     """
     result = run(draw(seed))

@@ -194,8 +194,9 @@ class FinalState:
 
         A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
 
-        As in upstream, a Job may be missing from the list if the process was killed between the
-        creation of the Job and the write of the CronJob's status. An event reports this Job.
+        As in upstream, a Job may be missing from the list. This happens if the process was killed
+        between the creation of the Job and the write of the CronJob's status. An event reports this
+        Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})
@@ -254,8 +255,8 @@ class FinalState:
 
         Two exceptions pass the check. A NodeClaim may stay in deletion while its Node still has
         pods, because do-not-disrupt or a disruption budget may protect them. A Node may be empty
-        while a pod may still be placed on it: a pending pod, or a pod of a Node that is being
-        drained.
+        while a pod may still be placed on it. This can be a pending pod, or a pod of a Node that is
+        being drained.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():

@@ -45,7 +45,7 @@ class KarpenterAuditor:
     ) -> None:
         """Start without NodePools; `checked` counts the checks of each law.
 
-        `nodes` (by name) and `pods` (by uid) are the objects that the engine has received, and
+        `nodes` (by name) and `pods` (by uid) are the objects that the engine has received.
         `pods_on` returns the pods of a node. The caller keeps all three up to date.
         """
         self._checked = checked

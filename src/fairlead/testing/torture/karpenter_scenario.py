@@ -1,6 +1,6 @@
 """Karpenter in a torture scenario: instance types, NodePools, and changes that make Karpenter act.
 
-These objects and changes are drawn from a separate random source, so the other parts of a scenario
+These objects and changes are drawn from a separate random source. So the other parts of a scenario
 do not depend on them.
 """
 

@@ -236,8 +236,9 @@ class _Run:
 
         Each wait lasts REST. The first limit is RESTS_MAX waits in a row in which no pod completes.
         Completed pods reset this count, because Jobs may wait for each other for hours. The second
-        limit is WORKING_RESTS_MAX waits in total. It is needed because a shrunk scenario may have
-        lost the changes that suspend its CronJobs, which then create Jobs forever.
+        limit is WORKING_RESTS_MAX waits in total. It is needed for shrunk scenarios. Such a
+        scenario may lack the changes that suspend its CronJobs. The CronJobs then create Jobs
+        forever.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

@@ -1,8 +1,8 @@
 """TortureScenario: all inputs of one torture run, as a value and as a YAML file.
 
 In a scenario that is drawn from a seed, `faults` is None, and `FaultPlan` draws the faults during
-the run. If the run fails, the scenario that is printed lists the injected faults, so that it can be
-made smaller.
+the run. If the run fails, the printed scenario lists the injected faults. So it can be made
+smaller.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True)
     """The options of the configuration under test.
 
     `batch` is the name of a shipped batch configuration. `autoscaler` is `cluster-autoscaler`,
-    `karpenter` or empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call in
-    40, or makes one pod in 40 wait for a permission that never comes. `extender` adds a scheduler
-    extender that answers one call in 25 wrongly. `webhooks` adds admission webhooks that answer one
-    call in 12 wrongly, late or not at all.
+    `karpenter` or empty. `plugin` adds a scheduler plugin. With `raises`, it fails one call in 40.
+    With `waits`, it makes one pod in 40 wait for a permission that never comes. `extender` adds a
+    scheduler extender that answers one call in 25 wrongly. `webhooks` adds admission webhooks that
+    answer one call in 12 wrongly, late or not at all.
     """
 
     batch: str = "fairlead"

@@ -1,8 +1,8 @@
 """Makes a failing scenario smaller: removes the parts that the failure does not need.
 
 Changes, faults and objects are removed in chunks: first all at once, then smaller and smaller
-chunks, and finally single changes, faults and objects. A removal is kept if the same law breaks in
-the same way (delta debugging; Zeller, Hildebrandt, 2002).
+chunks, and finally single ones. A removal is kept if the same law breaks in the same way. This
+method is delta debugging (Zeller, Hildebrandt, 2002).
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
 The changes of a scenario are also performed here. They stand for the requests of other clients, and
 write to the same store as the engine's commands.
 
-A command that needs an admission webhook is performed when the webhook answers; if the command has
+A command that needs an admission webhook is performed when the webhook answers. If the command has
 a fault, the webhook answers without a delay.
 
-As in every world, the outcome of a command is reported after its effects. So if the watch of a kind
-is cut, the outcomes of commands on objects of that kind are held back together with the changes. An
+As in every world, the outcome of a command is reported after its effects. So while the watch of a
+kind is cut, the outcomes of commands on its objects are held back together with the changes. An
 outcome is held back for at most HOLD_MAX.
 """
 
@@ -107,8 +107,8 @@ class FaultyWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli that the engine receives at `now`.
 
-        If no stimulus is ready, and the process is not suspended, this method performs what is due:
-        first the late commands, then the changes of the client script.
+        If no stimulus is ready, this method performs what is due: first the late commands, then the
+        changes of the client script. While the process is suspended, nothing is performed.
         """
         while True:
             self._collect(now)

@@ -5,8 +5,9 @@
     watch     validating, pods when they are created, changed or deleted      failurePolicy Ignore
 
 A correct answer admits the object. It takes up to 0.3 s, so other changes happen between a request
-and its write; a timeout takes 2 s. Only the engine's commands call these webhooks. The changes of a
-client script call none: a request to a webhook names a user, and these changes have no user.
+and its write. A timeout takes 2 s. Only the engine's commands call these webhooks. The changes of a
+client script call none, because a request to a webhook names a user, and these changes have no
+user.
 """
 
 from __future__ import annotations
