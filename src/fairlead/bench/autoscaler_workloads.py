@@ -335,7 +335,7 @@ def day(
 ) -> Callable[[], int]:
     """Prepare a simulated day with `autoscaler`; `pods` is the number of pods at the peak.
 
-    `nodes` is the maximum size of each node group of Cluster Autoscaler; for Karpenter, it has no
+    `nodes` is the maximum size of each node group of Cluster Autoscaler. For Karpenter, it has no
     effect. If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, a
     script scales them every ten minutes.
 
@@ -399,8 +399,8 @@ def _share(after_s: int) -> float:
 def _loads(elastic: int) -> WorkloadLoads:
     """Return loads that make the autoscalers double and halve the elastic workloads.
 
-    At the peak, a load needs a tenth more pods than maxReplicas, so that the tolerance of the
-    HorizontalPodAutoscaler does not stop the scale-up before maxReplicas.
+    At the peak, a load needs a tenth more pods than maxReplicas. Otherwise, the tolerance of the
+    HorizontalPodAutoscaler would stop the scale-up before maxReplicas.
     """
     target = REQUEST_MILLI * TARGET_PERCENT // 100
     points = tuple(

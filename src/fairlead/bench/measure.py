@@ -116,7 +116,7 @@ def first_ms(cycles_ns: Sequence[int]) -> float | None:
 def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
     """Return the 99th percentile of the times of all cycles after the first, in ms.
 
-    If there are fewer than a hundred later cycles, this is the longest time; if there are none, it
+    If there are fewer than a hundred later cycles, this is the longest time. If there are none, it
     is None.
     """
     later = sorted(cycles_ns[1:])

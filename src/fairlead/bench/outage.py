@@ -62,9 +62,9 @@ class _Evictions(Struct):
 def measure_outage(outage: OutageWorkload) -> Measurement:
     """Simulate the day of `outage` once in this process, and return its Measurement.
 
-    A day of a small cluster is simulated first and is not measured, so that all modules are
-    imported.
-    Raises IncompleteRunError if no pod was evicted, or if a pod is not ready at the end.
+    A day of a small cluster is simulated first and is not measured. So all modules are imported
+    before the measurement. Raises IncompleteRunError if no pod was evicted, or if a pod is not
+    ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
     manifests = _manifests(outage.nodes)
