@@ -12,10 +12,10 @@ KIB_PER_MIB: Final = 1024
 class Measurement(Struct, frozen=True):
     """The result of one run of a benchmark.
 
-    `pods_per_second` counts evicted pods for Outage workloads, all pods of the cluster for WhatIf
-    and autoscaling workloads, and bound pods for all others. `upstream_threshold` is the value that
-    upstream requires. For Batch workloads, it is the value that kube-batch reaches. None if there
-    is none. `seconds` and `cpu_seconds` are wall-clock and CPU time of the measured part.
+    `pods_per_second` counts evicted pods for Outage workloads. It counts all pods of the cluster
+    for WhatIf and autoscaling workloads, and bound pods for all others. `upstream_threshold` is the
+    value that upstream requires. For Batch workloads, it is the value that kube-batch reaches. None
+    if there is none. `seconds` and `cpu_seconds` are wall-clock and CPU time of the measured part.
     `peak_mib` is the peak resident set size of the process. `virtual_seconds_per_second` is the
     ratio of simulated to real time, for workloads that simulate a day.
 

@@ -116,7 +116,7 @@ class _SetBehaviour(Struct, frozen=True):
 
 
 def _verify(outage: OutageWorkload, store: Store, evicted: int) -> None:
-    """Raise IncompleteRunError unless pods were evicted and all pods are ready at the end."""
+    """Raise IncompleteRunError if no pod was evicted, or a pod is not ready at the end."""
     ready = sum(_is_ready(pod) for pod in store.list(POD))
     expected = outage.nodes * PODS_PER_NODE
     if not evicted or ready != expected:

@@ -1,7 +1,7 @@
 """Builders for dynamic resource allocation; see `fairlead.testing.builders`.
 
 By default, a slice of a node is named `gpu.example.com-NODE`. It contains the whole pool of the
-driver "gpu.example.com" on the node; the pool has the name of the node. A claim requests one device
+driver "gpu.example.com" on the node. The pool has the name of the node. A claim requests one device
 of the class "gpu".
 """
 

@@ -33,10 +33,10 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     defaults. `scheduler_plugins` are the names of the user's plugins. `batch_config` is the name of
     the batch scheduler's configuration, "" if no batch scheduler runs. The what-if ran once with
     each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds with which it
-    occurs; it is () for one seed. `start_times` are the simulated start times of pods that wait at
+    occurs. It is () for one seed. `start_times` are the simulated start times of pods that wait at
     the end; None if no pod waits or no start times were simulated. `next_steps` are suggestions for
     the user, the most important first. `causes` are the notes that explain why pods wait or stay
-    pending; they come before all other notes of the answer.
+    pending. They come before all other notes of the answer.
     """
 
     source: str

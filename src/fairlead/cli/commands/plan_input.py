@@ -86,7 +86,7 @@ class PlanInput:
     def image_notes(self, plan: DrainPlan) -> tuple[str, ...]:
         """Return a note about pods of `plan` that move to nodes on which their images may not run.
 
-        The new nodes are those of the best run; if no run is safe, they are those of the plan.
+        The new nodes are those of the best run. If no run is safe, they are those of the plan.
         """
         if plan.best is not None:
             return plan.best.image_notes

@@ -46,7 +46,7 @@ class DecisionLogOptions:
     def logging(self) -> Logging | None:
         """A function that returns a reporter that logs decisions; None if logging is off.
 
-        The function has two arguments: a reporter that receives the decisions after they have been
+        The function has two arguments: a reporter that receives the decisions after they are
         logged, and a callable that returns the current time. Raises InputError if both --log-level
         and -v are given, or if -v is negative.
         """
@@ -59,9 +59,9 @@ class DecisionLogOptions:
     ) -> Logging:
         """Return the function that the property `logging` describes, even if logging is off.
 
-        If neither --log-level nor -v is given, only errors and warnings are logged. `write`
-        receives each line and its time; by default, lines are written to standard error. Raises
-        InputError if both --log-level and -v are given, or if -v is negative.
+        Without --log-level and -v, only errors and warnings are logged. `write` receives each line
+        and its time; by default, lines are written to standard error. Raises InputError if both
+        --log-level and -v are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

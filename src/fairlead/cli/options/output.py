@@ -74,8 +74,8 @@ class OutputOptions:
     def report_path(self, default: str) -> Path | None:
         """Return the path of the HTML report that the options choose, or None if they choose none.
 
-        If neither --report nor --no-report is given, the path is `default` for text output, and
-        None for other formats. Raises InputError if both options are given.
+        If --report and --no-report are absent, the path is `default` for text output, and None for
+        other formats. Raises InputError if both options are given.
         """
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 

@@ -1,7 +1,7 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
-By default, the answer fits one screen: the most important sections are printed, and the last line
-names the sections that are left out.
+By default, the answer fits one screen. The most important sections are printed. The last line names
+the sections that are left out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def print_answer(
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
-    node's pool; if it is "", `answer.pool_labels` are used.
+    node's pool. If it is "", `answer.pool_labels` are used.
     """
     sections = _sections(answer, conditions, group_by, has_details=has_details)
     print_screen(console or stdout_console(), sections, has_details=has_details)

@@ -28,12 +28,12 @@ def require_distinct(
 ) -> None:
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
-    `outputs` maps each option for an output file to the path of the file, or to None if no file is
-    to be written. `inputs` are the values of the command's other options and arguments: texts and
-    paths, also inside collections, structs and dataclasses. A file is an input if its name is one
-    of these paths or texts. Its name can also be a part of a text between separators such as `,` or
-    `=`. If a directory is named, the snapshot files in the directory and its subdirectories are
-    inputs. `in_place` contains the options whose output is written into the existing file. An
+    `outputs` maps each option for an output file to the path of the file. The value None means that
+    no file is written. `inputs` are the values of the command's other options and arguments: texts
+    and paths, also inside collections, structs and dataclasses. A file is an input if its name is
+    one of these paths or texts. Its name can also be a part of a text between separators such as
+    `,` or `=`. If a directory is named, the snapshot files in the directory and its subdirectories
+    are inputs. `in_place` contains the options whose output is written into the existing file. An
     output of any other option is a new file, which replaces the existing file.
     """
     given = {option: path for option, path in outputs.items() if path is not None}

@@ -28,8 +28,8 @@ def start_cluster(  # noqa: PLR0913 - the arguments of the marker
     """Return a context manager that runs a new cluster; its kubeconfig and keys are in `folder`.
 
     The cluster has `nodes` simulated nodes, spread over `zones` zones. Its clock starts at the
-    current time and advances by `speed` simulated seconds per real second, or is stopped if
-    `paused` is set.
+    current time, and advances by `speed` simulated seconds per real second. If `paused` is set, the
+    clock is stopped.
 
     Clients that watch the cluster need real time to react to a change. Expectations wait
     `patience_s` real seconds for them before the clock advances by 10 seconds or more.

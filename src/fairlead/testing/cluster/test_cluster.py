@@ -116,9 +116,9 @@ class TestCluster:
         """Apply objects by server-side apply; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
-        RefusedError if the server refuses an object, LookupError for a kind that is not served, and
-        ValueError for an object without a name. Raises TypeError if `manifests` is or contains
-        something else.
+        RefusedError if the server refuses an object. Raises LookupError for a kind that is not
+        served, and ValueError for an object without a name. Raises TypeError if `manifests` is or
+        contains something else.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 

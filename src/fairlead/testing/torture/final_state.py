@@ -321,8 +321,8 @@ class FinalState:
     def _check_budgets(self) -> None:
         """Check that budgets count the pods that are Ready and not being deleted.
 
-        The phase of a pod does not matter: a pod that PodGC has marked as Failed may still be Ready
-        if its node returns.
+        The phase of a pod does not matter. If its node returns, a pod that PodGC has marked as
+        Failed may still be Ready.
 
         upstream: pkg/controller/disruption/disruption.go: countHealthyPods
         """

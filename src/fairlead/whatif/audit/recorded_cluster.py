@@ -198,8 +198,8 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` is deleted, and neither a finalizer nor a grace period keeps it, yield the removal
-        of the object. Yield nothing if the snapshot or an earlier write contains a newer version.
+        If `new` is deleted, and no finalizer or grace period keeps it, yield the removal of the
+        object. Yield nothing if the snapshot or an earlier write contains a newer version.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
@@ -328,7 +328,7 @@ def binding_target(write: AuditedWrite) -> str:
 
 
 def _is_gone(obj: Json) -> bool:
-    """Return whether `obj` is deleted and neither a finalizer nor a grace period keeps it."""
+    """Return whether `obj` is deleted, and no finalizer or grace period keeps it."""
     meta = obj["metadata"]
     kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
     return bool(meta.get("deletionTimestamp")) and not kept
@@ -402,7 +402,7 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 
 
 def _before(obj: Json, *, is_bound: bool) -> Json:
-    """Return `obj` without its deletion timestamp and, unless `is_bound`, without its node."""
+    """Return `obj` without its deletion timestamp; its node is kept only if `is_bound` is set."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:
         return {**obj, "metadata": meta}

@@ -102,12 +102,12 @@ class ClusterChange(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     these nodes are copied in turn.
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
-    set, at most that many nodes are drained at a time, and they return to service (a rolling
-    drain). `max_unavailable` is a number, or a percentage of the nodes to drain, such as "5%".
-    `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
-    (`all` or a label selector) makes running pods pending before both runs. Both runs then place
-    these pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy
-    file of a descheduler that runs once.
+    set, the drain is a rolling drain: at most that many nodes are drained at a time, and they
+    return to service. `max_unavailable` is a number, or a percentage of the nodes to drain, such as
+    "5%". `lasts` is the time for which drained and failed nodes stay down, as a duration.
+    `reschedule` (`all` or a label selector) makes running pods pending before both runs. Both runs
+    then place these pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is
+    the policy file of a descheduler that runs once.
     """
 
     apply: tuple[str | PathLike[str] | Mapping[str, Any], ...] = ()

@@ -47,8 +47,8 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 class DescheduledPods(Struct, frozen=True):
     """The objects of a snapshot (`initial`), after the selected pods were made pending.
 
-    `arrivals` are the steps that remove the scheduling gates of these pods; there are none if the
-    pods are ordered by priority. `note` is a sentence about the order of the selected pods.
+    `arrivals` are the steps that remove the scheduling gates of these pods. If the pods are ordered
+    by priority, there are none. `note` is a sentence about the order of the selected pods.
     """
 
     initial: tuple[Manifest, ...]

@@ -1,10 +1,10 @@
 """Explains why a changed workload replaces no pods, or creates none.
 
-A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
-their pods when their template changes: StatefulSets and DaemonSets with the update strategy
-OnDelete, ReplicaSets, and ReplicationControllers. While a pod of a StatefulSet with the policy
-OrderedReady is not ready, the StatefulSet does not replace, create or delete other pods. If a
-StatefulSet has a partition, its first pods are not replaced.
+A paused Deployment starts no rollout and creates no ReplicaSet. Some workloads do not replace their
+pods when their template changes: StatefulSets and DaemonSets with the update strategy OnDelete,
+ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady waits for each
+unready pod before it replaces, creates or deletes other pods. If a StatefulSet has a partition, its
+first pods are not replaced.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -125,8 +125,8 @@ def _is_silent(node: Manifest | None) -> bool:
 def held_in_order(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` waits when `after` scales it; "" if it does not wait.
 
-    A StatefulSet with the policy OrderedReady does not create or delete pods while one of the pods
-    that it keeps is not ready.
+    A StatefulSet with the policy OrderedReady creates or deletes pods only while all pods that it
+    keeps are ready.
     """
     if before.kind is not STATEFUL_SET or _replicas(after) == _replicas(before.value):
         return ""

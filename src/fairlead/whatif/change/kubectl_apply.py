@@ -16,9 +16,9 @@ keys, so their lists are replaced.
     current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
     result    containers: [{name: app, image: a:2, tty: true}]
 
-With `--server-side` the API server merges the objects and uses the managedFields of the existing
-object: changes to fields of other managers are conflicts. A dump of `kubectl get` without
-`--show-managed-fields` has no managedFields, so nothing can conflict.
+With `--server-side`, the API server merges the objects. Changes to fields that other managers own
+are conflicts, according to the managedFields of the existing object. A dump of `kubectl get`
+without `--show-managed-fields` has no managedFields, so nothing can conflict.
 
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
 apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch

@@ -183,9 +183,9 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 def _daemon_set_of(pod: Pod) -> str:
     """Return the name of the DaemonSet of `pod`; "" if it has none.
 
-    A DaemonSet of another API group, such as OpenKruise's, does not count. For kubectl 1.36, the
-    pods of such a DaemonSet are pods without a DaemonSet. For kubectl 1.32, their owner is a
-    DaemonSet of the group `apps` that does not exist (filters.go: daemonSetFilter).
+    A DaemonSet of another API group, such as OpenKruise's, is ignored. kubectl 1.36 treats the pods
+    of such a DaemonSet like pods without a DaemonSet. kubectl 1.32 looks for the owner in the group
+    `apps`, and reports that it does not exist (filters.go: daemonSetFilter).
     """
     owner = controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or is_custom(owner.api_version):

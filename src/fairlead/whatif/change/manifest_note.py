@@ -96,7 +96,7 @@ def _hook_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def kept_fields(existing: Manifest, modified: Json, result: Json) -> Iterator[str]:
-    """Yield the paths of the fields in `result` that `modified` neither sets nor gets as defaults.
+    """Yield the paths of the fields in `result` that do not come from `modified` and its defaults.
 
     `result` is `existing` after `kubectl apply` of `modified`. Only the specs of workloads are
     compared, without metadata. Nothing is yielded if kubectl knows which fields were removed.

@@ -64,8 +64,8 @@ def new_nodes(
     nodes.
 
     The labels and the size in `templates` take precedence over those of a model. The templates are
-    used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is
-    neither a model nor a template.
+    used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is no
+    model and no template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")

@@ -22,8 +22,8 @@ from fairlead.whatif.input.error import InputError
 class ReleaseChoice(Struct, frozen=True):
     """The Kubernetes version ("" for none) and feature gates that a file or the command line sets.
 
-    For error messages, `source` is the file ("" for the command line), and `of_version` and
-    `of_gates` are the names of the options or fields.
+    Three fields are for error messages. `source` is the file ("" for the command line).
+    `of_version` and `of_gates` are the names of the options or fields.
     """
 
     version: str = ""

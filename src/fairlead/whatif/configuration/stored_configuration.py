@@ -75,8 +75,8 @@ def chosen_configuration(
     """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
     If `text` does not start with one of PREFIXES, it names a file and is returned unchanged. Raises
-    InputError, with `option` in its message, if the ConfigMap does not exist, or if `text` selects
-    no configuration or more than one.
+    InputError if the ConfigMap does not exist, or if `text` does not select exactly one
+    configuration. The message names `option`.
     """
     if not text.startswith(PREFIXES):
         return text

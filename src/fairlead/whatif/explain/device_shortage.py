@@ -72,7 +72,7 @@ class _Found(Struct):
     `most` is the largest number of matching devices of a node, with the name of the node.
     `most_free` is that of free devices, but only for nodes on which the claims cannot be allocated.
     `suffices` says whether one of these nodes has enough free devices. `has_enough` says whether
-    one of the other nodes has enough; these nodes refuse the pod for another reason.
+    one of the other nodes has enough. These nodes refuse the pod for another reason.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)

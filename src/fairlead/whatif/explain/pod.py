@@ -118,11 +118,11 @@ class Explanation(Struct, frozen=True):
     for other pods, and for every pod if the scheduler has extenders.
 
     `is_terminating` says whether the pod is being deleted, and `is_static` whether a kubelet runs
-    it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start; the
+    it without a scheduler. `held_group` is the pod's PodGroup if the group cannot start. The
     scheduler then does not bind the pod. Otherwise `held_group` is "".
 
-    If a pending pod fits no node, `unmet` are sentences about the cause: labels that no node has,
-    or taints of nodes that would otherwise fit (`unmet_requirements`).
+    If a pending pod fits no node, `unmet` are sentences about labels that no node has. Or they are
+    about taints of nodes that would otherwise fit (`unmet_requirements`).
     """
 
     pod: str

@@ -83,7 +83,7 @@ class UsedClass(Struct, frozen=True, kw_only=True):
     """A PriorityClass with its unfinished pods.
 
     `name` is NO_CLASS for the pods without a class. `is_known` is False for a class that only pods
-    name; its `value` is the priority of its newest pod. `preempts` says whether the
+    name. Its `value` is then the priority of its newest pod. `preempts` says whether the
     preemptionPolicy `policy` lets new pods of the class preempt other pods.
     """
 
@@ -196,8 +196,8 @@ class PriorityClasses:
     def preemptors(self, victim: UsedClass) -> list[tuple[UsedClass, int]]:
         """Return (class, number of victims) for each other class that has a higher value.
 
-        A class with a lower value is included if its pods may preempt pods of `victim` that have a
-        lower priority than their class.
+        Pods of `victim` may have a lower priority than their class. So a class with a lower value
+        is included if its pods may preempt such pods.
         """
         others = [one for one in self.classes if one is not victim and one.name != NO_CLASS]
         found = [(one, self.victims_of(one, victim)) for one in others]

@@ -552,7 +552,7 @@ def _one_more(planner: DrainPlanner, snapshot: Snapshot, workload: Manifest) -> 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
     """Return a row for each reason why the pods in `pending` are pending.
 
-    The pods are tried in their order; a pod that fits a node takes room from the pods after it.
+    The pods are tried in their order. A pod that fits a node takes room from the pods after it.
     """
     names: dict[str, list[str]] = defaultdict(list)
     nodes: dict[str, list[str]] = defaultdict(list)

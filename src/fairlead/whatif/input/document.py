@@ -1,11 +1,11 @@
 """Reads users' files as JSON values.
 
-A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file below it, sorted)
-or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
-Text is UTF-8, or UTF-16 with a byte order mark. If the file name or the first character suggests
-JSON, the text is parsed as JSON first, which is faster. A file can contain several JSON objects if
-each begins on its own line. `jq -c '.items[]'` and repeated `kubectl get -o json >> FILE` write
-such files.
+A path is a file, a directory, or `-` for standard input. A directory stands for every .yaml, .yml,
+.json, .gz, .tar and .tgz file below it, sorted. A file can be compressed with gzip, or be a tar
+archive of such files. Text is UTF-8, or UTF-16 with a byte order mark. If the file name or the
+first character suggests JSON, the text is parsed as JSON first, which is faster. A file can contain
+several JSON objects if each begins on its own line. `jq -c '.items[]'` and repeated `kubectl get -o
+json >> FILE` write such files.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, it contains the items of the value as texts, and `value` has an empty list
-    of items. `text` is the content of the file; it is empty if the reader has not kept the content.
+    of items. `text` is the content of the file. It is empty if the reader has not kept the content.
     `place` is "document N" if the file contains several documents, otherwise "".
     """
 
@@ -294,7 +294,7 @@ def _json(source: str, text: str, *, is_json: bool) -> list[Any] | None:
     """Return the JSON values of `text`; None if `text` must be parsed as YAML.
 
     If `is_json` is set, the result is never None, and invalid JSON raises InputError. Otherwise,
-    invalid JSON raises InputError only if the invalid value begins with `{"`; other invalid JSON
+    invalid JSON raises InputError only if the invalid value begins with `{"`. Other invalid JSON
     may be YAML.
     """
     if not is_json and not text.lstrip().startswith(("{", "[")):

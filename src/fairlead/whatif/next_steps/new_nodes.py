@@ -2,7 +2,7 @@
 
 A node is suitable if each of the waiting pods would fit on a copy that runs only static pods and
 pods of DaemonSets. Nodes that run pods of the same workloads are preferred, because their labels
-and taints admit these pods. Other nodes are suitable only if they have no taints. Besides, no
+and taints admit these pods. Other nodes are suitable only if they have no taints. In addition, no
 waiting pod may have been rejected because of a rule, such as affinity. Of the preferred nodes, or
 else of the other nodes, the smallest suitable node is copied. If nodes have the same size, it is
 the one with the most pods of workloads that wait for devices. Other pods use fewer of its devices.
@@ -87,9 +87,9 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the workloads of `pending`
-    are preferred. `known` are the nodes of another run; pods that a node runs in that run also
+    are preferred. `known` are the nodes of another run. Pods that a node runs in that run also
     count as its pods. A node without pods of these workloads is suitable only if it has no taints.
-    Besides, no rule, such as affinity, may be among the reasons of the `pending` pods. If
+    In addition, no rule, such as affinity, may be among the reasons of the `pending` pods. If
     `spread_counts` is False, topology spread does not count as such a rule: a zone without pods may
     admit them.
     """
@@ -163,7 +163,7 @@ def node_to_copy(
       some node rejects the pod for a reason other than the node's labels or a cordon.
 
     If copies of several of `nodes` may help, the node whose copy may help the most pods is
-    returned; None if no copy helps.
+    returned. Return None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))
@@ -196,7 +196,7 @@ def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) 
     `nodes` can contain a node several times, once for each run. The largest number then counts.
     """
     found: Counter[str] = Counter()
-    # A node that neither run changed is one object in both outcomes.
+    # A node without changes in both runs is one object in both outcomes.
     for node in {id(node): node for node in nodes}.values() if workloads else ():
         if count := sum(pod.workload in workloads for pod in node.pods):
             found[node.name] = max(found[node.name], count)

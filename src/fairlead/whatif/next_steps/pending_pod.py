@@ -126,8 +126,8 @@ def _may_need_a_zone(pods: Iterable[PodEnd], context: StepContext) -> bool:
     """Return whether rules or volumes of `pods` may keep the pods off a zone.
 
     The rules of a workload that is not in the snapshot are those of its pods there. The result is
-    also True for a workload of which the snapshot has no pods either, or which the question may
-    change.
+    also True if the snapshot does not have such pods either, or if the question may change the
+    workload.
     """
     workloads = {pod.workload for pod in pods}
     found, change = context.workloads(workloads), context.answer.change
@@ -208,9 +208,9 @@ def _by_zone(
 ) -> list[NewNodes]:
     """Return `first`, and new nodes for the `short` pods in each other zone of `nodes`.
 
-    The scheduler's reasons do not show in which zone a pod may run: a node that lacks room is not
-    checked for other rules. Zones with few pods of the workloads come first, because there the
-    workloads' spread constraints most likely admit more pods.
+    The scheduler's reasons do not show in which zone a pod may run. If a node lacks room, the
+    scheduler does not check other rules. Zones with few pods of the workloads come first, because
+    there the workloads' spread constraints most likely admit more pods.
     """
     zone_of = {node.name: node.zone for node in nodes}
     workloads = {pod.workload for pod in short}

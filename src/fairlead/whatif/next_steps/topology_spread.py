@@ -81,9 +81,9 @@ def _without_failed_nodes(context: StepContext) -> Iterator[NextStep]:
     """Yield the command that deletes the Node objects of the failed nodes.
 
     A zone without Node objects does not count for topology spread. The command is for machines that
-    do not come back: the kubelet of a machine that does come back registers its node again. There
-    is no command if it leaves as many pods pending, or if there are too many nodes to name. The
-    deletion is tried without the outage, because a simulation of an outage takes long.
+    do not come back. If a machine comes back, its kubelet registers the node again. There is no
+    command if it leaves as many pods pending, or if there are too many nodes to name. The deletion
+    is tried without the outage, because a simulation of an outage takes long.
     """
     change = context.answer.change
     if not context.may_be_shut_down():
@@ -186,7 +186,7 @@ def _has_room(rules: Sequence[SpreadRule]) -> str:
 def _rules_against(pods: Sequence[PodEnd], context: StepContext) -> list[SpreadRule]:
     """Return the spread and anti-affinity rules that kept `pods` off nodes with room.
 
-    Returns [] if the question does not make nodes fail, and does not drain or cordon nodes.
+    Returns [] if the question does not make nodes fail, drain nodes or cordon nodes.
     """
     answer = context.answer
     if answer.changed.outage is None and not (answer.change.drain or answer.change.cordon):
@@ -237,7 +237,7 @@ def _honoring_taints(
 ) -> NextStep:
     """Return a what-if in which the constraints of `edited` do not count tainted nodes.
 
-    Also add a note to `context.causes`: it says that the constraints of `counting`, which include
+    Also add a note to `context.causes`. It says that the constraints of `counting`, which include
     those of `edited`, count these nodes now.
     """
     are_failed = context.answer.changed.outage is not None

@@ -237,7 +237,7 @@ class _Evidence(Struct, frozen=True):
         """Return each change of a zone to `state` that lasted for STATE_DURATION_MIN.
 
         For example, a zone may be in PartialDisruption for a moment before it has failed
-        completely; this change is left out. If a zone was in `state` at the end of the run, its
+        completely. This change is left out. If a zone was in `state` at the end of the run, its
         last change to `state` is always included.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)

@@ -180,7 +180,7 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
-    preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
+    preempted, evicted or deleted with their nodes. Evictions of `refused` pods were refused at
     least once. `shortage` is the largest number of healthy pods that the budget lacked at one
     instant. Only instants count at which the budget had fewer healthy pods than at an earlier
     instant. So new pods of a scale-up are not a shortage. `selector` selects the pods of the
@@ -203,9 +203,8 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end of a run, with the pods on it.
 
     Pods on a node that is not ready do not run. `is_tainted` means that the node has a lasting
-    taint, which keeps pods away unless they tolerate the taint.
-    `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
-    whole numbers.
+    taint. Only pods that tolerate the taint can run on the node. `allocatable` and `requested` are
+    amounts by resource: CPU in millicores, others in bytes or whole numbers.
     """
 
     name: str
@@ -254,7 +253,7 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
     instant must be reverted, latest first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
-    changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
+    changes. `deleted` are the nodes that existed during the run but not at its end. Their pods are
     not listed. `out_of_service` are the nodes that are not Ready at the end or whose kubelet does
     not run.
     """
@@ -305,7 +304,7 @@ class Undrained(Struct, frozen=True, kw_only=True):
     `why` explains the cause. It is the API server's refusal, UNSTOPPED, PROTECTED_BY, or another
     text. This text names the finalizer that keeps the pod, or the end of the grace period. Or it
     says that the pod did not stop in its grace period. For the cause STOPPING, `stops_at` is the
-    end of the grace period; a longer run removes the pod.
+    end of the grace period. A longer run removes the pod.
     """
 
     pod: PodEnd
@@ -406,12 +405,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     `started_at` is the instant of the change, from which all times and counts start. `outage` is
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
-    the end, or that cover pods that were displaced or whose evictions were refused. `touched`
-    contains the keys of all pods that changed since the cluster was loaded. `on_deleted_nodes`
-    contains the pods that were on a node when the node was deleted, keyed by `PodEnd.key`.
-    `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no node
-    autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
-    None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
+    the end. Budgets of displaced pods, and of pods whose evictions were refused, are also included.
+    `touched` contains the keys of all pods that changed since the cluster was loaded.
+    `on_deleted_nodes` contains the pods that were on a node when the node was deleted, keyed by
+    `PodEnd.key`. `touched` and `on_deleted_nodes` are None if unknown. `autoscaling` is None if no
+    node autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history`
+    is None if it was too large to keep. `deleted_claims` omits claims whose controller is a pod.
     `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
     about rules that did not apply and defaults that were filled in. Notes about images that may not
     run on the nodes of their pods are also in `image_notes`. If the run settled, `ended_at` is the
@@ -534,7 +533,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def awaits_nodes(self, pods: Iterable[PodEnd]) -> bool:
         """Return whether the pending `pods` may still get nodes from an autoscaler.
 
-        An autoscaler must still have been acting at the end of the run, and all `pods` must have
+        The autoscaler must still have been acting at the end of the run. All `pods` must have
         become pending shortly before the end.
         """
         recent = self.ended_at - _RECENT

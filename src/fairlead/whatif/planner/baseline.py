@@ -136,8 +136,8 @@ def _run_to_rest(experiment: Experiment, progress: Progress) -> FinishedRun:
     """Run `experiment` until the cluster is at rest.
 
     A cluster can be at rest although a pod still terminates, but the run then goes on. If the run
-    reaches its time limit for this reason, it is repeated, and the second run ends when the cluster
-    is at rest.
+    reaches its time limit for this reason, it is repeated. The second run ends when the cluster is
+    at rest.
     """
     until_rest = replace(experiment, steps_begin=None)
     finished = run_experiment(until_rest, "waiting until the cluster is at rest", progress)

@@ -544,7 +544,7 @@ class ClusterModel:
     def repeats_decisions(self) -> bool:
         """Whether the model makes equal decisions for equal pods on equal nodes.
 
-        It does, unless a profile has plugins of the user, because these may keep a state.
+        It does, except if a profile has plugins of the user. Such plugins may keep a state.
         """
         return all(built.is_stateless for built in self._built.values())
 

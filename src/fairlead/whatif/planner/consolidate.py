@@ -307,7 +307,7 @@ def _with_remedies(
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
     The change is searched in the state after the drains of `plan`, and becomes the `edit` of the
-    blocker; `edit` is "" if no change is found. If the node of a blocker can be emptied in this
+    blocker. `edit` is "" if no change is found. If the node of a blocker can be emptied in this
     state, the blocker is yielded as it is.
     """
     if not blockers:
@@ -648,7 +648,7 @@ def _kept_only_by(found: ConsolidationPlan) -> Counter[frozenset[BlockCause]]:
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     """Yield a sentence with --ignore for each set of rules that is the only reason why nodes stay.
 
-    If some nodes stay only because of rules that `kubectl drain` does not have, then yield a
+    Nodes may stay only because of rules that `kubectl drain` does not have. For these, yield a
     sentence about a drain by hand.
     """
     kept = _kept_only_by(found)

@@ -271,8 +271,8 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (`stop`, `refused_by`), the fields of ElasticFit that say why new pods have no node.
 
-    `own` are the created pods. If some of them are pending, `stop` is the reason why one of them is
-    pending, preferably a pod that never had a node. If none is pending, `stop` is the first of
+    `own` are the created pods. If some of them are pending, `stop` is the reason of one of them,
+    preferably of a pod that never had a node. If none is pending, `stop` is the first of
     `outcome.errors` about `subject`, the name of the workload. Return ("", "") if there is no such
     error.
     """

@@ -123,8 +123,8 @@ def new_claims(
     """Yield the claims of the new `pod`.
 
     They replace `claims`, the claims of the old pod. A claim of an ephemeral volume is also yielded
-    if neither `claims` nor `cluster` has it. If a claim is bound immediately, its volume is also
-    yielded.
+    if it is missing in `claims` and in `cluster`. If a claim is bound immediately, its volume is
+    also yielded.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)

@@ -237,11 +237,11 @@ class Rebalancer:
     def _even_out(self) -> GainingMove | None:
         """Make the best helpful move of a pod, keep it in the model, and return it.
 
-        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`. Besides,
-        it must not make its target fuller than its origin was. Only nodes of `_open_rows` can be
-        targets. The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the first
-        node with a helpful move, the move that lowers the sum most is made. Return None if there is
-        no helpful move, or if `_commit` rejects the move.
+        A move is helpful if it lowers the sum of squared loads by more than `_GAIN_MIN`. In
+        addition, it must not make its target fuller than its origin was. Only nodes of `_open_rows`
+        can be targets. The `_NODES_TRIED_MAX` fullest nodes are tried, the fullest first. On the
+        first node with a helpful move, the move that lowers the sum most is made. Return None if
+        there is no helpful move, or if `_commit` rejects the move.
         """
         before, loads, is_open = self._balance().squares, self._loads(), self._open_rows()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -360,9 +360,9 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
         This time, a tie-break can choose another node. Return None without a change if the move
-        then fails, or if the pod's images may not run on that node. If `waiting` is None, also
-        return None if the move does not make the nodes more even, or makes its target fuller than
-        the node `info` was.
+        then fails, or if the pod's images may not run on that node. If `waiting` is None, the move
+        must also make the nodes more even, and leave the target at most as full as the node `info`
+        was. If it does not, return None.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

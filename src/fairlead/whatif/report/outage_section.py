@@ -1,7 +1,7 @@
 """The report's section on failed nodes and rolling drains, built from an outcome.
 
 Instants are seconds of virtual time, None for events that did not happen. Each time line has its
-own ascending instants; a count is valid from its instant to the next one.
+own ascending instants. A count is valid from its instant to the next one.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ def whatif_report(
         **common,
         "kind": "whatif",
         "summary_before": _summary(answer.without),
-        # A node that neither run changed is one object in both outcomes, so its row is used twice.
+        # A node without changes in both runs is one object in both outcomes, so its row is used
+        # twice.
         "nodes_before": [rows.get(id(node)) or _node(node) for node in answer.without.nodes],
         "history_before": _history(answer.without),
         "owners": _owners(found, changed),

@@ -161,7 +161,7 @@ def _workload(one: WorkloadEffect) -> Json:
 def _lowest_for(ready: WorkloadReadiness) -> str:
     """Return, as text, the time for which only `ready.lowest` pods were ready.
 
-    Return "" unless `ready.lowest` is below both `ready.before` and `ready.wanted`.
+    Return "" if `ready.lowest` reaches `ready.before` or `ready.wanted`.
     """
     if ready.lowest >= min(ready.before, ready.wanted):
         return ""

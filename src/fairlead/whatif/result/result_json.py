@@ -52,7 +52,7 @@ def whatif_result(
     """Return the result of a what-if: the difference between the runs with and without the change.
 
     `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label that
-    divides nodes into pools; if it is "", the pool labels of `answer` are used.
+    divides nodes into pools. If it is "", the pool labels of `answer` are used.
     """
     require_type("whatif_result", "answer", answer, WhatIfAnswer)
     # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one

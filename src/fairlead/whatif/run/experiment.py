@@ -57,8 +57,8 @@ StepsFor = Callable[[Sequence[Json]], tuple[ScriptedStep, ...]]
 class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
-    The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has
-    settled (nothing has changed for `quiet`), at most `horizon` after the last step. Two fields can
+    The run ends `duration` after `start`. If `duration` is None, it ends when nothing has changed
+    for `quiet` (the cluster has settled), but at most `horizon` after the last step. Two fields can
     end such a run earlier; a run with a `duration` ignores them. `ends_when_placed` names pods
     (`namespace/name`). The run ends when all these pods have a node. `ends_when_filled` is
     (workload, number). The run ends when `number` new pods of the workload have a node.
@@ -71,7 +71,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     the cluster are made pending at the start. They are not ready until they are placed again, so
     ready pods are counted only at the end. `known_failures` are names of nodes whose failures are
     not part of the outcome. If `steps_begin` is set, `commands_before_steps` are performed before
-    the steps; objects that are gone by then are ignored.
+    the steps. Objects that are gone by then are ignored.
 
     If nodes have come or gone before the steps begin, `steps_for` is called with the present nodes
     and pods. The steps that it returns replace `steps`. If it raises InputError because a named
@@ -184,8 +184,8 @@ def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Man
     """Return `manifest`; if it is a node, add the older labels that the node controllers read.
 
     `read` maps each current label to its alternatives: the labels that the node controllers read.
-    If a node has the current label but none of the alternatives, the first alternative is added
-    with the value of the current label.
+    If a node has only the current label, the first alternative is added with the value of the
+    current label.
     """
     if manifest.kind is not NODE:
         return manifest

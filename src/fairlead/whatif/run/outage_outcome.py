@@ -28,7 +28,7 @@ def outage_outcome(
 ) -> OutageOutcome | None:
     """Return the outcome of the failed nodes; None if no node failed.
 
-    `ends` maps keys to the pods at the end; a replacement has the key of the pod that it replaces.
+    `ends` maps keys to the pods at the end. A replacement has the key of the pod that it replaces.
     `workloads` are the workloads whose pods changed. Times in texts count from `start`.
     """
     if not recorder.failed_nodes:

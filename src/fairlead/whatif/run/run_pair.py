@@ -51,8 +51,8 @@ def run_pair(
     the start.
 
     If `without` has `commands_before_steps`, a first run finds the time at which the steps begin. A
-    second run executes these commands. The run `without` is also repeated if it ended before the
-    run `changed` without having settled, or if `has_missed_end` returns True.
+    second run executes these commands. The run `without` is also repeated if `has_missed_end`
+    returns True, or if it did not settle and ended before the run `changed`.
 
     If loads vary and `without.steps_begin` is not set, a run with constant loads finds the time at
     which the steps and the loads begin.
@@ -83,8 +83,8 @@ def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` lies within the run with the outcome `after`.
 
     `next_end` comes from another run, which ended earlier. It is the instant at which the next pod
-    or Job of that run would have ended by itself; None if there is none. If the result is True,
-    that run must be repeated up to the end of `after`.
+    or Job of that run would have ended by itself, or None. If the result is True, that run must be
+    repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 

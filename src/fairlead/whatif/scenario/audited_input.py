@@ -12,8 +12,8 @@ The simulation has its own controllers, scheduler and kubelets, so these writes 
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod is created without an owner if the log records
-none, or if neither the log nor the dump has the owner. A pod that completed in the log has the same
-runtime in the simulation.
+none. This is also the case if the owner is missing in the log and in the dump. A pod that completed
+in the log has the same runtime in the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it

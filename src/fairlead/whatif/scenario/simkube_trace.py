@@ -5,7 +5,7 @@ A trace is MessagePack, or JSON with the same content:
     {version: 3, config: …, events: [{ts: 1709241485, applied_objs: […], deleted_objs: […]}, …],
      index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
 
-The events become steps. An object is created when it first appears; later, a merge patch changes it
+The events become steps. An object is created when it first appears. Later, a merge patch changes it
 to the recorded object. The simulation starts at the first event. As in SimKube, fields that the
 cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 

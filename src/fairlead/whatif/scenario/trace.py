@@ -21,7 +21,7 @@ Rows become objects as follows:
 
 `gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
 trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the actual usage
-of pods; an empty cell means that it is unknown.
+of pods. An empty cell means that it is unknown.
 """
 
 from __future__ import annotations

@@ -167,8 +167,8 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 def cluster_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield the notes about a cluster that scenarios show, too: what is missing or not simulated.
 
-    If all objects are hand-written, only notes about pods on missing nodes, nodes without resources
-    and objects that Kueue has not admitted are possible.
+    If all objects are hand-written, notes are only possible about pods on missing nodes, nodes
+    without resources, and objects that Kueue has not admitted.
     """
     manifests = snapshot.manifests
     objects = samples(manifests)  # of pods that are alike, only one

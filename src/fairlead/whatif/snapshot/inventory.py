@@ -232,8 +232,8 @@ class Inventory:
 
         For a name, the result contains the one object that `find` returns. A selector has the form
         `kind/key=value` or `kind/namespace/key=value`. If `namespace` is not empty, the first form
-        is searched only there. Raises InputError, with `source` in its message, if no object
-        matches, if the kind is unknown or if `text` is malformed.
+        is searched only there. Raises InputError if no object matches, if the kind is unknown, or
+        if `text` is malformed. The message names `source`.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):

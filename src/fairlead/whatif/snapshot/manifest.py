@@ -425,8 +425,9 @@ def manifests_of_cluster(
 ) -> Manifests:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
-    `on_read` is called with the progress of reading. Raises InputError for an invalid object, for
-    an object that appears twice, and for a hand-written object whose kind seems to be misspelled.
+    `on_read` is called with the progress of reading. Raises InputError for an invalid object, and
+    for an object that appears twice. Also raises it for a hand-written object with a kind that
+    seems to be misspelled.
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)

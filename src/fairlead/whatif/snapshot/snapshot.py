@@ -240,8 +240,8 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
 def start_of_time(documents: Iterable[Document], manifests: Iterable[Manifest]) -> Instant:
     """Return the time at which the dump in `documents`, with the objects `manifests`, was taken.
 
-    Return DEFAULT_START if neither the documents nor the objects contain a time. Raises InputError
-    for a malformed time.
+    Return DEFAULT_START if the documents and the objects contain no time. Raises InputError for a
+    malformed time.
     """
     known = (newest_instant(manifests), *map(_taken_at, documents))
     return max((instant for instant in known if instant is not None), default=DEFAULT_START)

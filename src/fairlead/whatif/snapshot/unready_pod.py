@@ -1,7 +1,7 @@
 """Pods of a dump whose containers are not ready, and the assumption about their replacements.
 
 A simulation does not know why the containers are not ready, so the replacements of the pods become
-ready. Pods that are not ready only because their node failed do not count. The node controller sets
+ready. Pods that are unready only because their node failed are ignored. The node controller sets
 their condition Ready to False, but not ContainersReady.
 """
 

@@ -42,7 +42,7 @@ class FrameOptions:
     """How to print a frame of `fairlead top`.
 
     `sort` is `cpu` or `memory`. If `namespace` is "", the pods of all namespaces are shown.
-    `height` is the number of lines on the terminal; 0 means up to ROWS_DEFAULT rows for each table.
+    `height` is the number of lines on the terminal. 0 means up to ROWS_DEFAULT rows for each table.
     """
 
     sort: str = "cpu"

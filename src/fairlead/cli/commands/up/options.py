@@ -74,8 +74,8 @@ class UpOptions:
     def check(self) -> None:
         """Raise InputError for invalid options, before anything is written or opened."""
         if self.command and self.command[0].startswith("-"):
-            # A misspelt option is parsed as the command. main.py looks up the source of this error
-            # among the options, to suggest a similar option.
+            # A misspelt option is parsed as the command. To suggest a similar option, main.py looks
+            # up the source of this error among the options.
             raise InputError(self.command[0].partition("=")[0], "is not a command")
         if not 0 <= self.nodes <= NODES_MAX:
             raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")

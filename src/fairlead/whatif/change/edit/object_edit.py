@@ -78,7 +78,7 @@ class ObjectEdit(Struct, frozen=True):
     """The edit that one value of an option describes.
 
     `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
-    `places` are the paths of the fields that the edit sets; the values are the names of these
+    `places` are the paths of the fields that the edit sets. The values are the names of these
     fields in messages.
     """
 

@@ -257,8 +257,9 @@ def _form(manifest: Manifest) -> _Form:
 def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
-    Among the VPAs of one target, the oldest has control; of equally old ones, the first by name. A
-    VPA with the update mode Off controls the pods only if all VPAs of the target have this mode.
+    Among the VPAs of one target, the oldest has control. Of equally old ones, the first by name has
+    control. A VPA with the update mode Off controls the pods only if all VPAs of the target have
+    this mode.
 
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """

@@ -34,11 +34,10 @@ FLAP_TIMES: Final = "60s/120s"
 class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
-    In a what-if, `at` (ns) counts from the change; in a scenario, from the start of the run.
-    `lasts` (ns) is None for a permanent outage. The behaviour READY returns failed nodes to
-    service.
-    `source` and `what` name the option or scenario field in error messages. If a whole zone fails,
-    `zone` contains the labels of the zone's nodes.
+    In a what-if, `at` (ns) counts from the change. In a scenario, it counts from the start of the
+    run. `lasts` (ns) is None for a permanent outage. The behaviour READY returns failed nodes to
+    service. `source` and `what` name the option or scenario field in error messages. If a whole
+    zone fails, `zone` contains the labels of the zone's nodes.
     """
 
     source: str

@@ -200,8 +200,8 @@ def unsimulated_in_plan(manifests: Sequence[Manifest], effect: str) -> tuple[str
     `manifests` are the objects of the cluster. For each autoscaler, a note says that it is not
     simulated, and what it does in the cluster. `effect` is this text: ADDS_NODES or CHOOSES_NODES.
     Cluster Autoscaler does not choose nodes, so it gets no note for CHOOSES_NODES. Other notes name
-    an autoscaler that has no ready pod, and nodes that Karpenter has requested but that do not
-    exist yet. Return () if there is nothing to note.
+    an autoscaler without a ready pod, and nodes that Karpenter has requested but that do not exist
+    yet. Return () if there is nothing to note.
     """
     installed = [
         (name, autoscaler)

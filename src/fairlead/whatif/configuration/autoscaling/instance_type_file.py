@@ -93,7 +93,7 @@ class StatedType(Struct, frozen=True):
     `capacity` is the size of an existing node. `allocatable` are the allocatable amounts that the
     file states; `with_allocatable` adds those that follow from an existing node. Of a resource
     without an entry in `allocatable`, the whole capacity is allocatable. `interface_pods` is the
-    maximum number of pods on a node in AWS, as the machine's network interfaces limit it; 0 if
+    maximum number of pods that the machine's network interfaces allow on a node in AWS; 0 if
     unknown. `systems` are the operating systems that the file states. Providers' tools list none,
     because the image of a machine decides. `labels` are further labels of its nodes; "" means that
     the nodes do not have the label.
@@ -197,8 +197,8 @@ def _extended_of(node: Node | None) -> dict[str, QuantityText]:
 def _zones_of(zones: Sequence[str], regions: Iterable[str]) -> tuple[str, ...]:
     """Return those of `zones` that are in one of `regions`, or all `zones` if none of them is.
 
-    gcloud and az list the zones of all regions. The name of a zone begins with its region:
-    europe-west1-b, westeurope-1, eu-west-1a; but europe-west10-a is not in europe-west1.
+    gcloud and az list the zones of all regions. The name of a zone begins with its region, such as
+    europe-west1-b, westeurope-1 or eu-west-1a. But europe-west10-a is not in europe-west1.
     """
     return tuple(
         zone
@@ -353,7 +353,7 @@ def instance_types(
 ) -> tuple[InstanceType, ...]:
     """Return `stated` as instance types of Karpenter; types without zones get `zones`.
 
-    If the labels of `nodes` contain exactly one region, the types get this region; otherwise, they
+    If the labels of `nodes` contain exactly one region, the types get this region. Otherwise, they
     get none.
 
     source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequirements

@@ -90,7 +90,7 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options from `flags`, the command line of the cluster's autoscaler. If `flags`
+    labels. The options come from `flags`, the command line of the cluster's autoscaler. If `flags`
     is empty and the cloud provider runs the autoscaler itself, the options are those that the
     provider sets. Raises InputError.
     """
@@ -132,8 +132,8 @@ def with_prices(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with prices of its groups, notes about prices that are unknown or assumed).
 
-    A group without a price gets the price of its instance type in `files`. If neither `files` nor a
-    group states a price, there is no note. Raises InputError.
+    A group without a price gets the price of its instance type in `files`. If no file and no group
+    states a price, there is no note. Raises InputError.
     """
     stated = {}
     if files is not None:
@@ -288,7 +288,7 @@ def _limit_notes(
 ) -> Iterator[str]:
     """Yield notes about the origin of the limits of `specs`.
 
-    `assumed` is for the groups that `limits` do not contain: it maps the assumed limits to the
+    `assumed` is for the groups that `limits` do not contain. It maps the assumed limits to the
     names of the groups that have them.
     """
     if limits.source and sum(map(len, assumed.values())) < len(specs):

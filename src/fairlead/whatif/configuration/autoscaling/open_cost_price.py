@@ -5,10 +5,10 @@
     ,node-7,,node,metadata.name,,0.31,
 
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
-column InstanceIDField names a field of nodes, and the column InstanceID contains a value of that
-field. Such a row contains the price of the instance type, zone and capacity type of each node whose
-field has that value. Rows of other asset classes (gpu, pv) are skipped. If nodes have region
-labels, rows for regions without nodes are skipped, too.
+column InstanceIDField names a field of nodes. The column InstanceID contains a value of that field.
+Such a row contains the price of the instance type, zone and capacity type of each node whose field
+has that value. Rows of other asset classes (gpu, pv) are skipped. If nodes have region labels, rows
+for regions without nodes are skipped, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def is_price_table(text: str) -> bool:
 def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Prices]:
     """Return the prices in `text`, the file at `path`, by instance type.
 
-    The prices of a type are keyed by (capacity type, zone); the zone is "" for a row with an
+    The prices of a type are keyed by (capacity type, zone). The zone is "" for a row with an
     InstanceType. The first row for a key is used. Raises InputError.
     """
     header, rows = read_table(path, text)

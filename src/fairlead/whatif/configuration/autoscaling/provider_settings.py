@@ -118,9 +118,9 @@ def capacity_outage(
 def with_provider(autoscaling: Autoscaling, settings: ProviderSettings) -> Autoscaling:
     """Return `autoscaling` with a provider that has the given `settings`.
 
-    Raises InputError if `autoscaling` has no autoscaler, or if `settings` name a node group, zone
-    or instance type that the autoscaler does not have. Exception: if clients can create NodePools
-    during the run (`serves_resources`), a provision time may be for an unknown NodePool.
+    Raises InputError if `autoscaling` has no autoscaler. Also raises it if `settings` name a node
+    group, zone or instance type that the autoscaler does not have. Exception: if clients can create
+    NodePools during the run (`serves_resources`), a provision time may be for an unknown NodePool.
     """
     if settings.is_empty:
         return autoscaling

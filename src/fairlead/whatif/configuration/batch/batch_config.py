@@ -7,8 +7,8 @@ kube-scheduler places the pods with these names one by one and ignores groups.
 The schedulerName `fairlead` is an exception. The manifests of `fairlead run` also deploy a
 kube-scheduler profile with this name, for pods that need no batch scheduler. With --batch-config,
 the batch scheduler schedules these pods only if the configuration contains the name. Without the
-option, the input must contain a PodGroup or a Queue, or one of these pods must name a group. In all
-other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
+option, it schedules them if the input contains a PodGroup or a Queue, or if one of them names a
+group. In all other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def batch_config(
 ) -> BatchConfig | None:
     """Return the batch scheduler's configuration; None if no batch scheduler runs.
 
-    If `options` name a configuration, the result is this configuration; it may be in a ConfigMap
-    of `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or
+    If `options` name a configuration, the result is this configuration. It may be in a ConfigMap of
+    `initial`. Otherwise, the result is the recommended configuration if a pod in `initial` or
     `steps` needs a batch scheduler. Raises InputError, also if two schedulers would schedule the
     same pod.
     """

@@ -103,7 +103,7 @@ def _down(outcome: RunOutcome) -> str | None:
 
 
 def _lost(outcome: RunOutcome) -> list[LostPod]:
-    """Return the pods of failed nodes that are not back, and about which no other row says so."""
+    """Return the pods of failed nodes that are not back and are in no other row."""
     if outcome.outage is None:
         return []
     known = {pod.key for pod in (*outcome.pending, *_gone_pods(outcome))}

@@ -93,8 +93,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     def is_drain_complete(self) -> bool:
         """Whether the drains of the change are complete, or the change has no drain.
 
-        A drain is complete if kubectl did not refuse it, and if no pods are left that it had to
-        evict. A rolling drain is complete only if all its nodes are also back in service.
+        A drain is complete if kubectl did not refuse it, and all pods that it had to evict are
+        gone. A rolling drain is complete only if all its nodes are also back in service.
         """
         is_back = all(one.back_at is not None for one in self.changed.drains)
         return is_back and not self.drain.refused and not self.changed.undrained
@@ -132,8 +132,8 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     """Return the effect of `changed` in comparison with `without`.
 
     Node hours and costs of both runs are counted until the end of the longer run. A node that was
-    being deleted in the dump may be drained in both runs. The undrained pods of such a node are not
-    part of the effect, unless the change drains the node, too.
+    being deleted in the dump may be drained in both runs. The undrained pods of such a node are
+    part of the effect only if the change drains the node, too.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
@@ -164,7 +164,7 @@ def _additional_undrained(
 ) -> Iterator[Undrained]:
     """Yield the undrained pods of `changed`.
 
-    Pods that are undrained in both runs are left out, unless `drain` or a rolling drain names their
+    Pods that are undrained in both runs are included only if `drain` or a rolling drain names their
     node.
     """
     known = {(one.pod.key, one.pod.node) for one in without.undrained}

@@ -1,8 +1,8 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
-Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Pods of
-nodes that are not ready do not count, because they do not run. Amounts include only nodes that are
-schedulable (ready and not cordoned), because no pod can use the free resources of other nodes.
+Nodes with the same value of a label form a pool. Without a label, all nodes are one pool. Only pods
+of ready nodes count, because the others do not run. Amounts include only schedulable nodes, which
+are ready and not cordoned. Pods cannot use the free resources of other nodes.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class PodRole(Struct, frozen=True):
     ) -> bool:
         """Return whether the change displaced the pod from its node.
 
-        `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
+        `displaced` are the keys of pods that were preempted or evicted. `lost` are the keys of pods
         whose nodes the change deleted. A pod in `lost` counts as displaced if it ran before the
         change. It also counts if it existed before the change and has since been deleted.
         """
@@ -131,7 +131,7 @@ def pod_roles(
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run.
 
-    Pods with the same key in both runs come first, sorted by key, then pairs with different keys,
+    Pods with the same key in both runs come first, sorted by key. Pairs with different keys follow,
     then pods without a counterpart. `PodRole.is_displaced` explains `displaced` and `lost`.
     """
     alone: list[PodEnd] = []

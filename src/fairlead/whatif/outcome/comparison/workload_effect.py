@@ -35,13 +35,13 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced. `recreated` counts
-    the pods in `elsewhere` that were deleted and created again, and `staying` those that stay on
-    nodes that are not in service. `moved_alike` counts the `returned` pods that both runs moved to
-    the same node. `completed` and `failed` pods ended after the change; they are not in `placed`.
-    `ended` counts those of them that existed already when the run began. `fewer` counts the
-    `removed` pods that never existed in the run with the change. `missing` counts the pods that the
-    workload wants but could not create. It also counts those that a StatefulSet creates only after
-    a pending pod is ready. Pods in `not_created` or `down` are not counted.
+    the pods in `elsewhere` that were deleted and created again. `staying` counts the pods in
+    `elsewhere` that stay on nodes out of service. `moved_alike` counts the `returned` pods that
+    both runs moved to the same node. `completed` and `failed` pods ended after the change; they are
+    not in `placed`. `ended` counts those of them that existed already when the run began. `fewer`
+    counts the `removed` pods that never existed in the run with the change. `missing` counts the
+    pods that the workload wants but could not create. It also counts those that a StatefulSet
+    creates only after a pending pod is ready. Pods in `not_created` or `down` are not counted.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -380,7 +380,7 @@ def _add_outdated(
 
     A rollout is not finished if pods of the new revision are pending or cannot be created. It is
     also not finished if the run `changed` ends before the cluster has settled. A revision is new if
-    it is not needed at the end of the run `without` the change: no pod has it, and no workload
+    two conditions hold at the end of the run `without` the change: no pod has it, and no workload
     lacks pods of it. Pods that the update strategy of their workload keeps at an old revision do
     not count.
     """

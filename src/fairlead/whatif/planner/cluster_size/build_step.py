@@ -36,7 +36,7 @@ class BuildStep(Struct, eq=False):
     A build is one way to add nodes until all pods have a node. If a node of the build took the pod,
     `placed` is the placement. If no node took it, `failure` says why. If both are None, the pod was
     not scheduled yet. `tries` contains the results on additional nodes, by the `id()` of the
-    NodeOffer; a result is None if the pod does not fit. `left_out` is the step that follows if the
+    NodeOffer. A result is None if the pod does not fit. `left_out` is the step that follows if the
     pod fits no additional node.
     """
 

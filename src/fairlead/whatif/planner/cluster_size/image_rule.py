@@ -57,7 +57,7 @@ class ImageRule:
         """Return `pod` with the node affinity, or `pod` itself if it needs none.
 
         A pod needs it if its own rules allow a node of today's cluster on which its images may not
-        run. It does not get the affinity if it could then run on none of today's nodes.
+        run. It gets the affinity only if it could then run on one of today's nodes.
         """
         if not self._nodes:
             return pod

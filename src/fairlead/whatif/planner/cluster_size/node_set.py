@@ -39,8 +39,8 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 class NodeSets(Struct, frozen=True):
     """The `sets` of node names to try; the first `hardest` of them are the hardest to lose.
 
-    `covered` is the number of sets that are in `sets` or equivalent to one of them, and `total` is
-    the number of all sets.
+    `covered` is the number of sets that are in `sets`, or equivalent to one of them. `total` is the
+    number of all sets.
     """
 
     sets: tuple[tuple[str, ...], ...]

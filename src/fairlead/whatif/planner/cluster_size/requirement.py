@@ -76,9 +76,9 @@ class NodeSetRequirements:
     ) -> Iterator[Requirement]:
         """Yield the requirements of `pods`.
 
-        `kept` is the number of existing nodes that the cluster keeps, and `free` are the amounts
-        that are free on them. `demand_of` returns the sum of the requests of pods. `free` and the
-        result of `demand_of` contain an amount for each resource, followed by a number of pods.
+        `kept` is the number of existing nodes that the cluster keeps. `free` are the free amounts
+        on these nodes. `demand_of` returns the sum of the requests of pods. `free` and the result
+        of `demand_of` contain an amount for each resource, followed by a number of pods.
         """
         if not self._offers:
             return

@@ -110,8 +110,8 @@ class _Strategy(Struct, frozen=True):
 class _Trial(Struct, frozen=True):
     """A trial of a failure: `pods` is the number of pods on the failed nodes.
 
-    `cycles` is the number of scheduling cycles that the trial ran. `numbers` is the number of
-    names that it took for new nodes; it may have dropped these nodes again.
+    `cycles` is the number of scheduling cycles that the trial ran. `numbers` is the number of names
+    that it took for new nodes. It may have dropped these nodes again.
     """
 
     pods: int

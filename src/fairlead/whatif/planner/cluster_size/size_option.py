@@ -24,8 +24,8 @@ _SHARE_MAX: Final = 0.9
 def parse_survival(texts: Iterable[str]) -> Survival:
     """Return the failures that --survive names: zone, node, nodes=N.
 
-    Raises InputError for any other text, for a second `zone`, and if more than one of the texts is
-    `node` or `nodes=N`.
+    Raises InputError for any other text, and for a second `zone`. Also raises it if more than one
+    of the texts is `node` or `nodes=N`.
     """
     zones, nodes = False, 0
     for text in texts:

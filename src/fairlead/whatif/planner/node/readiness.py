@@ -15,8 +15,9 @@ _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 def takes_pods(node: Node) -> bool:
     """Return whether `node` is Ready, is not being deleted, and is not a Fargate node.
 
-    A node is Ready if its Ready condition is True or missing. Besides, it must not have the taint
-    not-ready or unreachable of the node lifecycle controller. A Fargate node runs only its own pod.
+    A node is Ready if its Ready condition is True or missing. In addition, it must not have the
+    taint not-ready or unreachable of the node lifecycle controller. A Fargate node runs only its
+    own pod.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
     is_ready = is_ready_node(node) and not is_tainted

@@ -10,13 +10,13 @@
     3  runs       The drains are simulated with 1, 2, 4, ... nodes at a time, up to the first run
                   that is not safe. The fastest safe run is the best pace.
 
-If no run is safe, steps 2 and 3 are repeated without the nodes whose pods must be placed in a
-certain order (`DrainPlanner.reorders`).
+The pods of some nodes must be placed in a certain order (`DrainPlanner.reorders`). If no run is
+safe, steps 2 and 3 are repeated without these nodes.
 
 The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
-the number of pods (the lowest number first), then by name. If nodes are blocked because pods of
-other nodes took the room of their pods, orders that begin with the blocked nodes are tried. The
-plan uses the order in which the most nodes can be drained.
+the number of pods (the lowest number first), then by name. Pods of other nodes may have taken the
+room of a blocked node's pods. So orders that begin with the blocked nodes are tried. The plan uses
+the order in which the most nodes can be drained.
 """
 
 from __future__ import annotations
@@ -282,9 +282,9 @@ class _Trial(Struct, frozen=True):
     """The results of emptying nodes one after another, in one order.
 
     `found` has the result of `try_empty` for each node, in this order. `changes` has the changes of
-    the model for each node that was emptied. The search for the blockers of a node needs the model
-    as it was when `try_empty` was called for the node. To reach this state, it repeats the changes,
-    which takes much less time than placing the pods again.
+    the model for each node that was emptied. The search for the blockers of a node needs the
+    earlier state of the model, in which `try_empty` was called for the node. To reach this state,
+    it repeats the changes, which takes much less time than placing the pods again.
     """
 
     found: dict[str, PlannedDrain | Blocker | None]
@@ -365,7 +365,7 @@ def paces_for(
     """Return the paces to try: how many nodes of a round are drained at a time.
 
     A round has at most `nodes` nodes. Each node is out of service for `away`. If `max_unavailable`
-    is set, it is the only pace; it is a number, or a percentage of the nodes of a round
+    is set, it is the only pace. It is a number, or a percentage of the nodes of a round
     (`nodes_at_once`). Otherwise, the paces are 1 and the numbers in `PACES` that are smaller than
     `nodes`.
     """

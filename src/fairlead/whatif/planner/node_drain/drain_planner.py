@@ -185,8 +185,8 @@ class DrainPlanner:
     def refusals(self, node: str) -> list[Blocker]:
         """Return what prevents a drain of `node`, wherever the new pods would go.
 
-        An obstacle is a kubelet that does not answer (`_never_ends_pods`), a budget that refuses an
-        eviction (`budget_blockers`), or a terminating pod that stays forever (`_kept`). `kubectl
+        There are three obstacles. The kubelet does not answer (`_never_ends_pods`). A budget
+        refuses an eviction (`budget_blockers`). A terminating pod stays forever (`_kept`). `kubectl
         drain` waits for such pods without end.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
@@ -196,8 +196,8 @@ class DrainPlanner:
     def _kept(self, node: str) -> Iterator[Blocker]:
         """Yield a blocker for each terminating pod of `node` that stays terminating forever.
 
-        Either the pod has ended, and a finalizer that no controller of Kubernetes removes keeps it,
-        or the kubelet cannot stop it (`is_stuck`).
+        Either the kubelet cannot stop the pod (`is_stuck`), or the pod has ended and has a
+        finalizer that no controller of Kubernetes removes.
         """
         # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
         for pod in self._kept_pods.get(node, ()):
@@ -239,14 +239,14 @@ class DrainPlanner:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If a pod does not fit, all pods are placed again, with the pods of its workload first. The
-        search fails if a pod of the workload that is placed first does not fit, if an order
-        repeats, or after `_ORDERS_MAX` orders. A failed search does not change the model, and
-        returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of
-        all workloads, with changes that help.
+        search fails if an order repeats, or after `_ORDERS_MAX` orders. It also fails if a pod of
+        the first workload does not fit. A failed search does not change the model, and returns a
+        Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of all
+        workloads, with changes that help.
 
-        If neither `finds_order` nor `reorders` is set, other orders are tried only if they could
-        change which pod the Blocker names. Without these tries, the Blocker cannot have the cause
-        ORDER, which says that the pods fit in another order.
+        Without `finds_order` and `reorders`, other orders are tried only if they could change which
+        pod the Blocker names. Without these tries, the Blocker cannot have the cause ORDER, which
+        says that the pods fit in another order.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -558,9 +558,9 @@ def _wrong_order(
 
     They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is the
     pod that finds no node in queue order. The field `edit` of the blocker contains a kubectl
-    command for each workload in `first`, with the flags that its pods need. If no label selector
-    distinguishes the pods of one of these workloads from the other `pods`, `edit` contains no
-    commands.
+    command for each workload in `first`, with the flags that its pods need. `edit` contains no
+    commands if a label selector cannot distinguish the pods of one of these workloads from the
+    other `pods`.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
@@ -606,7 +606,7 @@ def _flags(workload: str, pods: Iterable[PodInfo]) -> list[str]:
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    They do if the kubelet does not answer, unless the node has the taint out-of-service.
+    They do if the kubelet does not answer. Exception: the node has the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """

@@ -141,16 +141,15 @@ class DrainRun(Struct, frozen=True):
     `took` is the time until the last node was empty and, if nodes return, back in service. It is
     None if there are `unfinished` nodes, which never became empty or never returned. `unbegun` are
     those unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
-    evictions until the end. `stopped` are the workloads that had no ready pod for a time.
-    `waited` is the number of pods whose eviction a budget refused at least once, and `refused`
-    contains these pods by budget. `kept` are the pods that finalizers keep on nodes, with the
-    reasons.
+    evictions until the end. `stopped` are the workloads that had no ready pod for a time. `waited`
+    is the number of pods whose eviction a budget refused at least once. `refused` contains these
+    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
 
     These are effects of the drains: `pending` pods have no node at the end; the values are the
     scheduler's reasons. `lost` pods had no controller, and were displaced from nodes that were not
     to be drained. `uncreated` pods were displaced and cannot be created again. `failed_jobs` are
     the Jobs that failed or can only fail. `breaches` is the number of evictions in violation of a
-    budget; a run with breaches is not safe.
+    budget. A run with breaches is not safe.
 
     `image_notes` say that images of pods may not run on the pods' new nodes.
     """

@@ -1,10 +1,10 @@
 """Which nodes can be drained? Each node is checked alone, while all other nodes stay in service.
 
 A drain requires that the kubelet answers, no terminating pod stays on the node forever, and no
-budget refuses an eviction. Besides, the scheduler must place all pods of the node on other nodes.
-If drained nodes return, pods that fit no other node wait until their node is back. The drains are
-not simulated, and changes that would unblock a node are not searched for. `drain_plan` does both
-for the nodes that a user selects.
+budget refuses an eviction. In addition, the scheduler must place all pods of the node on other
+nodes. If drained nodes return, pods that fit no other node wait until their node is back. The
+drains are not simulated, and changes that would unblock a node are not searched for. `drain_plan`
+does both for the nodes that a user selects.
 """
 
 from __future__ import annotations

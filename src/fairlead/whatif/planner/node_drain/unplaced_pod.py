@@ -255,9 +255,9 @@ def _examined(
 ) -> tuple[Blocker | None, list[_Candidate]]:
     """Return (blocker of the workload `owner` or None, changes to try).
 
-    `known` is the blocker that `empty` found for this workload, None if there is none. If all pods
-    of the workload fit, both when they are placed first and when they are placed last, the result
-    is (`known`, []). Changes are searched only if `searches` is set.
+    `known` is the blocker that `empty` found for this workload, None if there is none. The pods of
+    the workload are placed first in one try, and last in another. If all of them fit in both, the
+    result is (`known`, []). Changes are searched only if `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):

@@ -100,9 +100,9 @@ Pools = dict[str, list[NodeInfo]]
 def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
-    Nodes with the same value of `label` form a pool. If `label` is "", the pools are those of the
-    first of POOL_LABELS (the labels of managed node pools) that each node has. If no node has one
-    of these labels, nodes with equal traits and similar sizes form a pool.
+    Nodes with the same value of `label` form a pool. If `label` is "", each node is in the pool of
+    the first of POOL_LABELS that it has. These are the labels of managed node pools. If no node has
+    one of these labels, nodes with equal traits and similar sizes form a pool.
     """
     infos = model.table.nodes()
     every = [info.labels for info in infos]

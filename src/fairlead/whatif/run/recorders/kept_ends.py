@@ -36,9 +36,8 @@ class ListedPod(Protocol):
 class KeptEnds:
     """The PodEnds of the pods at an instant.
 
-    `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original (see the
-    module docstring) to the PodEnd of the one pod that is listed for this original. Both
-    dictionaries are sorted and must not be changed.
+    `by_key` maps each pod's own key to its PodEnd. `listed` maps the key of each original to the
+    PodEnd of the pod that is listed for it. Both dictionaries are sorted and must not be changed.
     """
 
     def __init__(

@@ -146,8 +146,8 @@ class DumpDecoder:
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
         """Yield `items`; adjacent pods that match one template are combined for `decode_rows`.
 
-        The caller must decode each item before it takes the next one, because templates are learned
-        from the pods that are decoded.
+        The caller must decode each item before it takes the next one. Templates are learned from
+        the decoded pods.
         """
         return self._pods.with_rows(items)
 

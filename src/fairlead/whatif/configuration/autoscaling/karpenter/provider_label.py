@@ -50,7 +50,7 @@ def provider_groups(nodes: Iterable[Node]) -> set[str]:
 def labels_with_type(labels: Mapping[str, str], of_type: Mapping[str, str]) -> dict[str, str]:
     """Return the labels that a node with `labels` would have with another instance type.
 
-    `of_type` are the labels of the other type; the value "" means that its nodes do not have the
+    `of_type` are the labels of the other type. The value "" means that its nodes do not have the
     label. Labels that describe the present type are removed. Labels that describe the other type
     are added. A provider's labels are added only if the node already has such labels of this
     provider.
