@@ -13,7 +13,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
 # A step suggests at most 2 new replicas for each present one, up to this number in all. If half of
-# the present replicas are more, it suggests up to that number.
+# the number of present replicas is more, that is the maximum.
 _FEW: Final = 10
 
 

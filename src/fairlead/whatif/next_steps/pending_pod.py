@@ -347,8 +347,8 @@ def _best_nodes(
 def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
     """Return new nodes like all of `candidates`, with the same number of each.
 
-    The total is at least the number of nodes of each candidate. Each candidate has room for all
-    waiting pods.
+    Each candidate has room for all waiting pods. So the total is at least the number of nodes of
+    each candidate.
     """
     share = -(-max(one.count for one in candidates) // len(candidates))
     return NewNodes(share * len(candidates), ",".join(sorted(one.like for one in candidates)))

@@ -7,8 +7,8 @@ The scheduler checks both after the requests of a pod, so each node that a rule 
 A constraint can block the pods of a failed zone. With nodeTaintsPolicy Ignore, the default, the
 nodes of the failed zone still count while their Node objects exist. If maxSkew is 1, a zone then
 gets a new pod only if it has none, and all further pods stay pending. With nodeTaintsPolicy Honor,
-only nodes whose taints the pods tolerate count. Failed nodes have such a taint from the node
-lifecycle controller (upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
+nodes with an untolerated taint are ignored. Failed nodes have such a taint from the node lifecycle
+controller (upstream: plugins/podtopologyspread/filtering.go: calPreFilterState).
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class _NumberedEvent:
         """Return the commands that end the outage for those of `nodes` that the outage affects.
 
         These are the commands in `stated` for nodes that still exist. Each affected node that came
-        after the start of the run gets one more command.
+        after the start of the run also gets a command.
         """
         outage = self.outage
         assert outage is not None

@@ -240,9 +240,9 @@ class DrainPlanner:
 
         If a pod does not fit, all pods are placed again, with the pods of its workload first. The
         search fails if an order repeats, or after `_ORDERS_MAX` orders. It also fails if a pod of
-        the first workload does not fit. A failed search does not change the model, and returns a
-        Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of all
-        workloads, with changes that help.
+        the workload that is placed first does not fit. A failed search does not change the model,
+        and returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers
+        of all workloads, with changes that help.
 
         Without `finds_order` and `reorders`, other orders are tried only if they could change which
         pod the Blocker names. Without these tries, the Blocker cannot have the cause ORDER, which

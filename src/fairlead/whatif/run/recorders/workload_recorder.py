@@ -46,7 +46,7 @@ class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
     `placed` contains a number for each workload. Each pod that gets a node after loading adds 1.
-    Each pod with a node that is deleted, begins to terminate or ends subtracts 1.
+    When a pod with a node is deleted, begins to terminate or ends, it subtracts 1.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
