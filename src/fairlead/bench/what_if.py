@@ -2,7 +2,7 @@
 
 The dump has the form that `kubectl get -A -o json` prints. It contains nodes in three zones, 20
 pods per node, and Deployments of 50 pods each, with their ReplicaSets. One more Deployment has a
-pod on every node, because of required anti-affinity. The benchmarks are:
+pod on every node. Required anti-affinity keeps its pods on different nodes. The benchmarks are:
 
     Drain     a node is drained
     Zone      one of three zones fails for twenty minutes

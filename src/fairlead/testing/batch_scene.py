@@ -41,7 +41,7 @@ class BatchScene:
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
         scores. Raises ValueError if the configuration, a plugin or an action cannot be used. Also
-        raises it if the configuration does not name a plugin or action.
+        raises it for a plugin or action that the configuration does not name.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")
