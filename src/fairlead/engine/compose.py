@@ -68,9 +68,9 @@ def build_engine(
     """Return an engine with all controllers of a cluster.
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
-    come last, so that a pod is tried only after all other work that is due. `without` names the
-    parts that are left out; PARTS lists the possible names. Raises ProfileError for an invalid
-    scheduler profile, and BatchConfigurationError for a batch configuration with unknown names.
+    come last, so that a pod is tried only after all other due work. `without` names the parts that
+    are left out. PARTS lists the possible names. Raises ProfileError for an invalid scheduler
+    profile. Raises BatchConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
@@ -151,9 +151,9 @@ def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
-    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation, so the
-    kubelets need not write every renewal. Without this controller, another program reads the
-    leases, and the kubelets must write every renewal.
+    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation. The
+    kubelets then need not write every renewal. If another program replaces this controller, it
+    reads the leases. The kubelets must then write every renewal.
     """
     if "node-lifecycle" in without:
         return replace(config.kubelet, annotates_renewals=False)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class EngineConfig(Struct, frozen=True, kw_only=True):
     """The configuration of an engine.
 
-    `seed` decides ties between equally good choices. It also determines the provision times of the
-    machines that autoscalers create, and the names of Karpenter's machines. `start` is the time in
-    ns at which periodic work starts.
+    `seed` decides ties between equally good choices. It also determines how long the machines of
+    autoscalers take to start, and the names of Karpenter's machines. `start` is the time in ns at
+    which periodic work starts.
 
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
     ignores pods whose schedulerName selects the batch scheduler. `removes_finalizers` removes the
-    finalizers of deleted nodes, pods and custom resources, because a simulation does not run the
-    programs that added them.
+    finalizers of deleted nodes, pods and custom resources. A simulation needs this, because it does
+    not run the programs that added them.
     """
 
     seed: int = 0

@@ -5,8 +5,8 @@
     3. each command is tagged with its issuer
 
 When its deadline comes, a controller does one unit of work and returns commands. The state changes
-only by stimuli, with one exception: a scheduler records its own decisions in the state before the
-world confirms them, for example when it assumes a pod on a node.
+only by stimuli, with one exception. A scheduler records its own decisions in the state before the
+world confirms them. An example is a pod that it assumes on a node.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_de
 class _Member:
     """A controller of an engine.
 
-    `place` is its index in the engine's list of deadlines. `bit` is the bit that stands for it in a
-    set of members with deadlines: 1 << place, or 0 if it has no deadlines.
+    `place` is its index in the engine's list of deadlines. `bit` represents it in a set of members
+    with deadlines. It is 1 << place, or 0 for a controller without deadlines.
     """
 
     __slots__ = ("bit", "controller", "handle_pod", "interest", "issuer", "place")
@@ -73,8 +73,8 @@ class Engine:
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
         """Create an engine that passes each stimulus to `controllers` in the given order.
 
-        If the deadlines of several controllers have come, the controller that is first in
-        `controllers` works first, even if another deadline is earlier.
+        If the deadlines of several controllers have come, the first of them in `controllers` works
+        first. This holds even if another deadline is earlier.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -82,7 +82,8 @@ class Engine:
         self._everyone = _Group(self._members)
         self._is_selective = any(member.interest.is_selective for member in self._members)
         # The next deadline of each member. It may be outdated for the members whose bits are set in
-        # `_touched`: they have handled something since their `next_deadline` was last called.
+        # `_touched`. These members have handled something since their `next_deadline` was last
+        # called.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
         self._touched = self._everyone.bits
         self._always_touched = _Group(
@@ -94,7 +95,7 @@ class Engine:
         # issuer. There are few topics, because a topic consists only of classes and a kind.
         self._concerned: dict[tuple[Topic, Issuer | None], _Group] = {}
         # The members that need the success of a command, by the class and the issuer of the
-        # command; None if the members also depend on the kind of the object that it wrote.
+        # command. The value is None if the members also depend on the kind of the written object.
         self._concerned_by_success: dict[tuple[type, Issuer | None], _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_pod_deletions = self._concerned_by((ObjectDeleted, Pod, ""))
@@ -152,9 +153,9 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the group of controllers that need `stimulus`.
 
-        The result depends only on the issuer and the class of the command. Returns None if the
-        group also depends on the kind of the object that the command wrote, because one of the
-        controllers needs the stimulus only for certain kinds.
+        The result depends only on the issuer and the class of the command. Returns None if one of
+        the controllers needs the stimulus only for certain kinds. The group then also depends on
+        the kind of the object that the command wrote.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = self._members_for(issuer)

@@ -1,9 +1,8 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-The backend answers for one pod at a time: which of the given nodes fit, how they score, and whether
-the pod would fit a node if certain pods were removed. The backend does not store the pod that it
-answers for. In the backend's scheduler configuration, `percentageOfNodesToScore` and `extenders`
-have no effect.
+The backend answers three questions about one pod: which of the given nodes fit, how they score, and
+whether the pod would fit a node without certain other pods. The backend does not store this pod. In
+the backend's scheduler configuration, `percentageOfNodesToScore` and `extenders` have no effect.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class ExtenderBackend:
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
         """Return a score from 0 to `score_max` for each of `nodes`.
 
-        The score is 0 for a node that `pod` does not fit or that the backend does not have.
+        The score is 0 if `pod` does not fit the node, or if the backend does not have the node.
         `score_max` is the score of a node that gets the highest score from every plugin. Raises
         ExtenderBackendError if a plugin fails.
         """

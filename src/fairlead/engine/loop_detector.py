@@ -3,15 +3,16 @@
 The detector reads the records that the controllers send to the reporter. For each finding, the
 reporter gets an additional record, and the cluster gets a warning event.
 
-Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads, with
-edges from the workload that gained to the workload that lost. A cycle means wasted work: a pod of A
-displaces a pod of B, whose replacement displaces a pod of A, and so on. A breadth-first search
-finds the smallest cycle that a new displacement closes. A displacement within one workload closes
-no cycle. It can happen after the value of a PriorityClass was raised, because new pods of the
-workload then have a higher priority than old ones.
+A displacement is a preemption, or an eviction in favour of another pod. Displacements form a graph
+of workloads, with edges from the workload that gained to the workload that lost. A cycle means
+wasted work. For example, a pod of A displaces a pod of B. The replacement of this pod displaces a
+pod of A, and so on. A breadth-first search finds the smallest cycle that a new displacement closes.
+A displacement within one workload closes no cycle. It can happen after the value of a PriorityClass
+was raised, because new pods of the workload then have a higher priority than old ones.
 
-The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
-and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
+The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
+It reports pods that were nominated WASTED_AFTER times in a row without using the nomination
+(*wasted*).
 
 Memory is bounded: the oldest edges and counts are dropped first.
 """
@@ -149,9 +150,9 @@ def causes_warning(record: WorkloadStarving | NominationsWasted) -> bool:
     """Return whether `record` is the 1st, 2nd, 4th, 8th, … of its kind about its workload or pod.
 
     The `times` of such a record are 6, 11, 21, 41, … (starving) or 3, 6, 12, 24, … (wasted). The
-    warnings become rarer, because one preemption after another can displace thousands of pods of a
-    large workload, and because a pod can be nominated again and again without a pause if the API
-    server forbids the eviction of its victims.
+    warnings become rarer for two reasons. One preemption after another can displace thousands of
+    pods of a large workload. If the API server forbids the eviction of a pod's victims, the pod can
+    be nominated again and again without a pause.
     """
     match record:
         case WorkloadStarving(times=times):
@@ -326,8 +327,8 @@ class NominationHistory:
         """Record the placement of `pod` on `node`.
 
         If the pod was nominated to another node, the nomination is wasted. Return the number of
-        successive wasted nominations if this number is a multiple of `wasted_after` and must
-        therefore be reported; otherwise return 0.
+        successive wasted nominations if it must be reported, because it is a multiple of
+        `wasted_after`. Otherwise return 0.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

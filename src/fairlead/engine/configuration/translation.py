@@ -81,7 +81,7 @@ def scheduler_config(
     """Return the SchedulerConfig for `form`. Raises ConfigurationError if `form` is invalid.
 
     Unset fields have the defaults of `release`. The feature gates of `release` take precedence over
-    those in the file. If `only_profile` is set, `form` has only one profile, and errors name the
+    those in the file. If `only_profile` is set, `form` has only one profile. Errors then name the
     fields of this profile without the prefix `profiles[0]`.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")

@@ -1,8 +1,8 @@
 """Command: an action that a world must perform. Commands are the only output of the engine.
 
-A *world* performs commands in a real or simulated cluster. A command names its target completely
-(kind, namespace, name, uid), so that a world can perform it without further information. Objects
-inside commands are JSON values with Kubernetes' field names. The world answers a command with
+A *world* performs commands in a real or simulated cluster. A command names the kind, namespace,
+name and uid of its target. A world needs no further information to perform it. Objects inside
+commands are JSON values with Kubernetes' field names. The world answers a command with
 `CommandSucceeded` or `CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have
 their own answers. Some worlds do not answer a `RecordEvent`.
 """
@@ -104,9 +104,9 @@ class Bind(Struct, frozen=True):
 class PatchStatus(Struct, frozen=True):
     """A merge of `fields` into the status of `target`, and of `conditions` into its conditions.
 
-    Conditions are merged by type. A field whose value is None is removed. A condition keeps its
-    lastTransitionTime unless its own `status` changes. If `resource_version` is not empty, the
-    object must have this resourceVersion. `why` is not sent to the API server.
+    Conditions are merged by type. A field whose value is None is removed. The lastTransitionTime of
+    a condition changes only if the `status` of the condition changes. If `resource_version` is not
+    empty, the object must have this resourceVersion. `why` is not sent to the API server.
     """
 
     target: ObjectRef
@@ -168,10 +168,10 @@ def create_again(pod: Pod) -> CreateObject:
 class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
-    If `grace_period_s` is None, the object's own grace period applies (30 s for pods without one);
-    0 removes the object immediately. If `target.uid` is not empty, the object must have this uid.
-    `policy` determines the deletion of dependents: Background, Foreground or Orphan. `why` is not
-    sent to the API server.
+    If `grace_period_s` is None, the object's own grace period applies. The default for pods is 30
+    s. If `grace_period_s` is 0, the object is removed immediately. If `target.uid` is not empty,
+    the object must have this uid. `policy` determines the deletion of dependents: Background,
+    Foreground or Orphan. `why` is not sent to the API server.
     """
 
     target: ObjectRef

@@ -1,11 +1,10 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
 The library cronsim computes the times. Fields that upstream's library interprets differently are
-rewritten first. `?` and a list with a `*` become `*`. In the fields for the day of the month and
-the weekday, a `*` with a step above 1 becomes a range: `*/2` becomes `1-31/2` or `0-6/2`. The
-reason is that `*/2` restricts a field in upstream, but not in cronsim. This matters because of a
-rule that both follow: if the day of the month and the weekday are both restricted, a day needs to
-match only one of the two fields.
+rewritten first. `?` and a list with a `*` become `*`. The day of the month and the weekday need
+another change: a `*` with a step above 1 becomes a range. For example, `*/2` becomes `1-31/2` or
+`0-6/2`. The reason is that `*/2` restricts a field in upstream, but not in cronsim. Both libraries
+have a rule for two restricted fields: a day then needs to match only one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -76,8 +75,8 @@ class Schedule(Struct, frozen=True):
                 yield due
         # Schedules fire on whole seconds, and the current second has already begun.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
-        # With a field for seconds, cronsim treats a changed clock as upstream does: a time that the
-        # clock skips is skipped, and a time that the clock repeats is repeated.
+        # With a field for seconds, cronsim treats daylight saving time as upstream does. A time
+        # that the clock skips is skipped. A time that the clock repeats is repeated.
         # upstream: github.com/robfig/cron/v3/spec.go:Next
         for found in CronSim(f"0 {self.fields}", start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
@@ -86,8 +85,8 @@ class Schedule(Struct, frozen=True):
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
     """Return the schedule in `text`, in the time zone `zone_name` ("" for UTC).
 
-    Raises ScheduleError if the schedule or the time zone is invalid, and NoSuchDateError if a valid
-    schedule has no times.
+    Raises ScheduleError if the schedule or the time zone is invalid. Raises NoSuchDateError if a
+    valid schedule has no times.
     """
     zone = read_zone(zone_name)
     if text.startswith(EVERY):
@@ -129,8 +128,8 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none. As in upstream, the function may also return None if the times of
-    the schedule are unevenly spaced, for example hourly but not at night.
+    Returns None if there is none. As in upstream, the result may also be None if the times are
+    unevenly spaced. An example is a schedule that is hourly but not at night.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

@@ -28,9 +28,9 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
-# What decides which controllers need a stimulus: the class of the stimulus, the class of its object
-# or command (NoneType if it has none), and the kind of the object that its command writes ("" if it
-# has no command).
+# What decides which controllers need a stimulus. The first part is the class of the stimulus. The
+# second part is the class of its object or command, or NoneType. The third part is the kind of the
+# object that its command writes, or "".
 Topic = tuple[type, type, str]
 
 
@@ -52,12 +52,12 @@ class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs.
 
     None means all classes. Stimuli without a field here, such as ObjectsLoaded, go to every
-    controller. `succeeded` is about the controller's own commands: if a CommandSucceeded names the
+    controller. `succeeded` concerns the controller's own commands. If a CommandSucceeded names the
     issuer of the command, the engine may pass it only to controllers with this issuer. If
-    `readiness` is False, the controller gets no ReadinessChanged, so the readiness and the
-    container statuses in the pods that it has stored may be outdated. If `keeps_deadline` is set,
-    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so the
-    engine calls `next_deadline` only after one of them.
+    `readiness` is False, the controller gets no ReadinessChanged. The pods that it has stored may
+    then have an outdated readiness and outdated container statuses. If `keeps_deadline` is set,
+    `next_deadline` changes only in `handle` and `handle_deadline`. The engine then calls
+    `next_deadline` only after one of these two methods.
     """
 
     changed: Classes | None = None
@@ -115,8 +115,9 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 def topic_of(stimulus: Stimulus) -> Topic:
     """Return the topic of `stimulus`; stimuli of one topic go to the same controllers.
 
-    A topic has three parts: the class of the stimulus, the class of its object or command, and the
-    kind of object that its command writes ("" if none).
+    A topic has three parts. The first is the class of the stimulus, the second the class of its
+    object or command. The third is the kind of object that its command writes, or "" if there is
+    none.
     """
     if type(stimulus) is ObjectChanged or type(stimulus) is ReadinessChanged:
         return type(stimulus), type(stimulus.object), ""

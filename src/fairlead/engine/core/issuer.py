@@ -1,7 +1,7 @@
 """Issuer: the upstream component that would have sent a command.
 
-The API server treats components differently: each writes under its own field manager
-(metadata.managedFields) and as its own user, which admission webhooks see.
+Each component writes under its own field manager (metadata.managedFields) and as its own user.
+Admission webhooks see this user.
 
 upstream: cmd/kube-controller-manager/names/controller_names.go for the accounts
 """
@@ -29,8 +29,8 @@ class Issuer(Struct, frozen=True):
     """A component and, for the controller manager, the service account of one controller.
 
     `account` is empty for other components. It is also empty if one controller of Fairlead replaces
-    several controllers of the controller manager; then the kind and the owner of the command's
-    target determine the account.
+    several upstream controllers. The kind and the owner of the command's target then determine the
+    account.
     """
 
     component: Component

@@ -18,10 +18,10 @@ from fairlead.engine.core.instant import Instant
 class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
-    `via` tells how the node was chosen: "nominated" (it is the pod's nominated node), "single"
-    (only this node fits), "score", or "batch" (by a batch session). `feasible` is the number of
-    nodes that fit (1 if the other nodes were not evaluated), and `equals` is the number of nodes
-    with the best score. `started` is the start of the cycle; `attempt` counts from 1.
+    `via` tells how the node was chosen. It is "nominated" for the pod's nominated node, "single" if
+    only one node fits, "score", or "batch" for a batch session. `feasible` is the number of nodes
+    that fit. It is 1 if the other nodes were not evaluated. `equals` is the number of nodes with
+    the best score. `started` is the start of the cycle. `attempt` counts from 1.
     """
 
     pod: ObjectRef
@@ -82,14 +82,14 @@ class PodPreempting(Struct, frozen=True):
 
     `workload` is the owner of `pod`, and `victim_workloads` are the owners of `victims`
     (`api.pods.facts.workload`). `pdb_violations` is the number of victims whose removal violates a
-    disruption budget. The batch scheduler and a preemption for a PodGroup do not count them; then
-    `pdb_violations` is None.
+    disruption budget. `pdb_violations` is None for the batch scheduler and for a preemption for a
+    PodGroup, because they do not count violations.
 
     `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
-    decided between the nodes (`pick_one_node`), or "only candidate" if there was only one. `equals`
-    is the number of nodes among which the tie-break chose. If a batch session evicts the victims,
-    `via` is "batch", and `rule` is the reason for the eviction, such as "reclaim". In a preemption
-    for a PodGroup, `node` and `rule` are "".
+    decided between the nodes (`pick_one_node`). It is "only candidate" if there was only one.
+    `equals` is the number of nodes among which the tie-break chose. If a batch session evicts the
+    victims, `via` is "batch". `rule` is then the reason for the eviction, such as "reclaim". In a
+    preemption for a PodGroup, `node` and `rule` are "".
     """
 
     pod: ObjectRef
@@ -125,8 +125,8 @@ class PodEvicted(Struct, frozen=True):
 class KubeletFlapped(Struct, frozen=True):
     """The machine of a flapping simulated kubelet stopped, or runs again (`is_running`).
 
-    No object of the cluster shows this: the Node stays Ready until the node lifecycle controller
-    notices that the heartbeats are missing.
+    No object of the cluster shows this. The Node stays Ready until the node lifecycle controller
+    notices the missing heartbeats.
     """
 
     node: str
@@ -152,8 +152,8 @@ class NodeMarkedUnknown(Struct, frozen=True):
 class ZoneAssessed(Struct, frozen=True):
     """The state, the number of nodes or the eviction rate of a zone has changed.
 
-    `size` is the number of nodes that count toward the zone's state, `unready` the number of these
-    nodes that are not ready. `eviction_rate` is the number of nodes per second whose pods may be
+    `size` is the number of nodes that count toward the zone's state. `unready` is the number of
+    unready nodes among them. `eviction_rate` is the number of nodes per second whose pods may be
     evicted.
     """
 
@@ -218,7 +218,7 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueMissing(Struct, frozen=True):
-    """`jobs` jobs wait for a queue that does not exist; reported when the first of them waits."""
+    """`jobs` jobs wait for a missing queue; reported when the first of them waits."""
 
     queue: str
     jobs: int
@@ -228,9 +228,10 @@ class QueueMissing(Struct, frozen=True):
 class QueueAllocation(Struct, frozen=True):
     """A queue's allocation at the end of a batch session; reported only if it has changed.
 
-    The mappings are keyed by resource; cpu is in millicores, memory in bytes, and other resources
-    are in units. `request` is the allocated amounts of the queue's jobs plus the requests of their
-    pending tasks. `share` is allocated ÷ deserved for the resource with the largest such ratio.
+    The mappings are keyed by resource. cpu is in millicores, and memory is in bytes. Other
+    resources are in units. `request` is the allocated amounts of the queue's jobs plus the requests
+    of their pending tasks. `share` is allocated ÷ deserved for the resource with the largest such
+    ratio.
     """
 
     queue: str

@@ -34,8 +34,8 @@ class ReadinessChanged(ObjectChanged, frozen=True):
     """Only the readiness of a pod or the restarts of its containers have changed.
 
     Readiness means the conditions Ready and ContainersReady. A world sends this stimulus only for a
-    pod that is bound, has not ended and is not being deleted. It may send an ObjectChanged instead.
-    A controller that needs no ReadinessChanged sets `Interest.readiness` to False.
+    bound pod that has not ended and is not being deleted. It may send an ObjectChanged instead. A
+    controller that needs no ReadinessChanged sets `Interest.readiness` to False.
     """
 
 

@@ -1,7 +1,7 @@
 """TieBreak: reproducible choices among equals.
 
-Upstream picks at random. Here a choice is a pure function of the seed and the number of earlier
-choices, so the same run makes the same choices on every machine.
+Upstream picks at random. Here a choice depends only on the seed and the number of earlier choices.
+So the same run makes the same choices on every machine.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class TieBreak:
     """Picks one of several equal options; `choices` counts the picks from at least two options.
 
     The hash of the number of a pick decides. `_block` has the hashes of the picks from number
-    `_first` on, because computing one hash in Python takes longer than the rest of the pick.
+    `_first` on. They are computed together, because computing a single hash in Python takes longer
+    than the rest of the pick.
     """
 
     def __init__(self, seed: int) -> None:
