@@ -47,8 +47,8 @@ class Candidate(Struct, frozen=True):
 class CandidateRule(Struct, frozen=True):
     """One of the rules that choose a candidate; they are applied in order.
 
-    A rule keeps only the candidates with the lowest `cost`, which is an integer of at most 64 bits
-    and depends only on the candidate. Users see the `name` of the rule that decided.
+    A rule keeps only the candidates with the lowest `cost`. The cost depends only on the candidate
+    and is an integer of at most 64 bits. Users see the `name` of the rule that decided.
     """
 
     name: str

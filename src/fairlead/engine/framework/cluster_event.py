@@ -1,7 +1,7 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
-If a plugin rejects a pod, an event that is relevant to the plugin makes the scheduler try the pod
-again. The plugin's attribute `events` contains the kinds of the relevant events. Its method
+After a plugin has rejected a pod, an event that is relevant to the plugin makes the scheduler try
+the pod again. The plugin's attribute `events` contains the kinds of the relevant events. Its method
 `is_woken_by(pod, event)` decides whether one event of these kinds is relevant. Without `events`,
 all kinds are relevant. Without `is_woken_by`, every event of the relevant kinds is relevant.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
@@ -135,8 +135,8 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`; FLUSH is relevant to every plugin.
 
     All events are relevant to a plugin without `events`. If `plugin.events` contains NODE_ADD,
-    NODE_TAINT is relevant as well: if a node had a taint when it was added, the plugin may not have
-    evaluated it before the taint changed (buildQueueingHintMap).
+    NODE_TAINT is relevant as well. The reason is that a node may have a taint when it is added. The
+    plugin may then evaluate the node only after the taint has changed (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:
@@ -155,9 +155,9 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
-    `plugin.is_woken_by` decides; if the plugin has no such method, or if the method fails, the
-    result is True. If the kind of `event` is FLUSH or is not in `plugin.events`, the method is not
-    called: the result is that of `is_registered_for`.
+    `plugin.is_woken_by` decides. The result is True if the plugin has no such method, or if the
+    method fails. If the kind of `event` is FLUSH or is not in `plugin.events`, `is_registered_for`
+    decides instead.
     """
     events = _events_of(plugin)
     if event.kind is EventKind.FLUSH or (events is not None and event.kind not in events):
@@ -175,7 +175,7 @@ def wakes_alike(plugin: object) -> bool:
     """Return whether `wakes` returns the same for all pods with equal equivalence keys.
 
     A plugin sets the attribute `wakes_alike` if its QueueingHint reads only the parts of a pod that
-    `equivalence_key` contains (not, for example, annotations or claims).
+    `equivalence_key` contains. Annotations and claims, for example, are not among these parts.
     """
     return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
 

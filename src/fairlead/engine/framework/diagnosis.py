@@ -26,13 +26,13 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 class Diagnosis(Struct, frozen=True, dict=True):
     """The verdict on every node in a failed scheduling cycle.
 
-    `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
+    `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`. A
     negative code means that there is no verdict. `restricting` names the plugins whose PreFilter
     allows only certain nodes. These plugins excluded the nodes without a verdict and the nodes that
-    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole; it is then the
+    are not in `rows`. `pre_filter` is set if the pod was rejected as a whole. It is then the
     verdict on every node. `extender_rejectors` is `("Extender",)` if extenders removed nodes,
-    because their statuses name no plugin; otherwise it is (). If `statuses` is the list of a
-    ShapePlan, `code_counts` is the CodeCounts of that plan.
+    otherwise (). It is needed because the statuses of extenders name no plugin. If `statuses` is
+    the list of a ShapePlan, `code_counts` is the CodeCounts of that plan.
     """
 
     table: NodeTable
@@ -92,9 +92,9 @@ def restricted_by(plugins: Sequence[str]) -> Status:
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    `post_filter_message` is appended, unless there are no nodes. Reasons with their node counts are
-    sorted as strings, so "10 x" comes before "2 y". A node with several reasons is counted for each
-    of them.
+    `post_filter_message` is appended if there are nodes. Reasons with their node counts are sorted
+    as strings, so "10 x" comes before "2 y". A node with several reasons is counted for each of
+    them.
     """
     nodes = diagnosis.table.count
     if not nodes:

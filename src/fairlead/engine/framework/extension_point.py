@@ -40,7 +40,7 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("sort_key", "QueueSort", interface.QueueSortPlugin),
     Method("concerns", "PreFilter", interface.ShapeRelevance, makes_plugin=False),
     Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
-    # `add_pod` and `remove_pod` need each other: with only one of them, the PreFilter data would be
+    # `add_pod` and `remove_pod` need each other. With only one of them, the PreFilter data would be
     # wrong after the first dry run.
     Method(
         "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
@@ -115,7 +115,7 @@ def wrap_methods(
     """Return `plugin` with each of its methods replaced by `wrap(method, bound_method)`.
 
     The result implements the same Protocols as the original. If `as_built_in` is set, it also has
-    the attributes and methods that only built-in plugins have, and `original_of` returns the
+    the attributes and methods that only built-in plugins have. `original_of` then returns the
     original.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}

@@ -30,11 +30,11 @@ class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
-    fits; a negative code means that the row has no node or the node is excluded. `codes` may be an
-    array of a cache, which the next cycle changes. `rejected` is set if PreFilter rejected the pod
-    as a whole. `restricting` are the plugins whose PreFilter limits the nodes by name.
-    `extender_rejectors` is `("Extender",)` if extenders removed nodes, because their statuses name
-    no plugin; otherwise it is ().
+    fits. A negative code means that the row has no node or that the node is excluded. `codes` may
+    belong to a cache. The next cycle then changes the array. `rejected` is set if PreFilter
+    rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
+    name. `extender_rejectors` is `("Extender",)` if extenders removed nodes, otherwise (). It is
+    needed because the statuses of extenders name no plugin.
     """
 
     plan: ShapePlan
@@ -99,8 +99,7 @@ class Feasibility(Struct, eq=False):
         """Limit the feasible nodes to those at `positions`; reject the nodes in `verdicts`.
 
         A position is an index into `plan.rows`. `verdicts` maps the position of each rejected node
-        to its verdict. A node that was feasible and is in neither `positions` nor `verdicts` is
-        excluded (NO_NODE).
+        to its verdict. All other feasible nodes are excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE
@@ -189,8 +188,8 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
     """Run the Filter plugins without cached verdicts on the nodes that are still feasible.
 
-    If all rows are feasible, the plugins get the array of all rows, so that plugins that cache
-    verdicts for this array can reuse them.
+    If all rows are feasible, the plugins get the array of all rows. A plugin that caches verdicts
+    for this array can then reuse them.
     """
     skipped, plan = found.state.skipped_filters, found.plan
     for point in plan.split.cluster_filters:

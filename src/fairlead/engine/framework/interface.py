@@ -55,8 +55,8 @@ class Locality(Enum):
     """What the result of a Filter or Score depends on, in addition to the pod.
 
     NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
-    and ROW plugins are cached, so these plugins may read only the pod's `Shape` (the part of its
-    spec that scheduling reads). A plugin sets its attribute `locality`; the default is CLUSTER.
+    and ROW plugins are cached. These plugins may therefore read only the pod's `Shape`, the part of
+    its spec that scheduling reads. A plugin sets its attribute `locality`; the default is CLUSTER.
     """
 
     NODE = "node"
@@ -80,7 +80,7 @@ class Normalization(Enum):
 class Verdicts(Struct, frozen=True):
     """Filter results for a sequence of rows.
 
-    `codes[i]` is 0 if the pod fits the node at the i-th of these rows; otherwise
+    `codes[i]` belongs to the i-th row. It is 0 if the pod fits the node at this row. Otherwise
     `statuses[codes[i]]` is the rejection. `statuses[0]` is not used.
     """
 
@@ -205,8 +205,8 @@ class PostFilterResult(Struct, frozen=True):
     - `nominated_node`: the node on which the PostFilter makes room; "" clears an earlier
       nomination, and None keeps it
     - `victims`: the pods to remove, the least important last
-    - `pdb_violations`: the number of victims whose removal violates a disruption budget, None if
-      this number is not known
+    - `pdb_violations`: the number of victims whose removal violates a disruption budget; None if it
+      is not known
     - `rule`, `candidates` and `equals`: how the node was chosen (see `PodPreempting`)
     - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
     - `commands`: commands that are sent even if `status` is not SUCCESS
@@ -342,10 +342,10 @@ class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent together. All except RecordEvent must succeed. Then the plugin's
-    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. Once
-    at least `timeout` (ns) have passed since the last command succeeded, the plugin is not called
-    again: when the next call is due, the placement fails with the message `on_timeout`. If another
-    pod preempts the pod, the placement fails with the message `on_cancel`.
+    `is_prepared` is called every `interval` (ns) until it returns something other than WAIT. The
+    calls end when `timeout` (ns) has passed since the last command succeeded. At the time of the
+    next call, the placement then fails with the message `on_timeout`. If another pod preempts the
+    pod, the placement fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -28,9 +28,9 @@ _PROTOCOLS: Final[Mapping[str, tuple[type, ...]]] = {
 POINTS: Final = tuple(_PROTOCOLS)
 _FILTER_AND_SCORE: Final = ("PreFilter", "Filter", "PreScore", "Score")
 
-# The extension points at which upstream's plugins take part; each plugin of the default profile has
-# a row. Fairlead's plugin of the same name may take part at fewer points (NodeResourcesFit has no
-# PreFilter). A configuration that enables it at one of upstream's points is valid nevertheless.
+# The extension points at which upstream's plugins take part. Each plugin of the default profile has
+# a row. Fairlead's plugin of the same name may take part at fewer points: NodeResourcesFit has no
+# PreFilter. A configuration may still enable the plugin at all of upstream's points.
 # upstream: the interface assertions of framework/plugins/*
 UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "SchedulingGates": ("PreEnqueue",),
@@ -111,8 +111,8 @@ class PluginOrder:
         """Return the plugins to call at the extension point `point`, in order.
 
         Raises PointError if the profile enables a plugin twice at this point, or enables a plugin
-        that does not implement the point. If only the upstream version of a plugin implements the
-        point (`UPSTREAM_POINTS`), the plugin is left out without an error.
+        that does not implement the point. A plugin that implements the point only in upstream
+        (`UPSTREAM_POINTS`) is left out without an error.
         """
         found = [plugin for plugin in self._plugins if takes_part(plugin, point)]
         settings = self._profile.points.get(point)

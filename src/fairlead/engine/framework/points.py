@@ -1,7 +1,7 @@
 """FilterPoint and ScorePoint: call a plugin for one node, or once for many nodes.
 
-If a plugin implements only the method for one node, or only the method for many nodes, its
-FilterPoint or ScorePoint derives the other method. A third method evaluates one node for many
+A plugin may implement only the method for one node, or only the method for many nodes. Its
+FilterPoint or ScorePoint then derives the other method. A third method evaluates one node for many
 shapes (`Shape`). It is never derived and may be None. The methods of a plugin are looked up once,
 because looking them up costs more than calling them.
 """
@@ -84,8 +84,9 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    `one` does not catch exceptions of the plugin. `many` catches them only if it is derived from
-    `one`: then it returns an ERROR status for each node on which the plugin fails.
+    `one` does not catch exceptions of the plugin. If `many` is derived from `one`, it catches them
+    and returns an ERROR status for each node on which the plugin fails. Otherwise, `many` does not
+    catch exceptions either.
     """
 
     name: str

@@ -41,8 +41,8 @@ class _PendingPreparation(Struct, eq=False):
     """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands without an outcome. `since` is the time at which this
-    number became 0: when the last command succeeded, or at the start if the plugin sent no command
-    that has an outcome.
+    number became 0. This is the time when the last command succeeded. If the plugin sent no command
+    that has an outcome, it is the start.
     """
 
     preparing: PodPreparation

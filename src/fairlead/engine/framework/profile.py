@@ -52,10 +52,10 @@ ALL: Final = "*"
 class Profile(Struct, frozen=True):
     """The plugins and settings for the pods of one schedulerName.
 
-    `plugins` are (name, score weight) pairs in order, and `args` maps the names of plugins to their
+    `plugins` are (name, score weight) pairs in order. `args` maps the names of plugins to their
     arguments (`pluginConfig`). A plugin with weight 0 does not score. `points` overrides single
     extension points (`Filter`, `Score`, …). The search for nodes ends when `node_percentage`
-    percent of all nodes have been found feasible; 0 means upstream's adaptive percentage, and None
+    percent of all nodes have been found feasible. 0 means upstream's adaptive percentage, and None
     means no limit.
     """
 

@@ -5,7 +5,7 @@
         trial.verdict(target)       # None if the pod would fit now
                                     # leaving the block reverts everything
 
-A trial updates the plugins' PreFilter data (AddPod, RemovePod), so a verdict on one node takes into
+A trial updates the plugins' PreFilter data (AddPod, RemovePod). So a verdict on one node takes into
 account the pods removed from another node.
 upstream: default_preemption.go: SelectVictimsOnNode
 """

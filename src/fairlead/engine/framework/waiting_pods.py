@@ -1,7 +1,8 @@
 """WaitingPods: placed pods that a Permit plugin does not yet allow to be bound.
 
-A pod waits until every plugin that returned `Wait` has allowed it, or any plugin rejects it, or one
-of the timeouts expires. A plugin can also allow or reject other waiting pods, as gang plugins do.
+A pod waits until every plugin that returned `Wait` has allowed it. The wait also ends if any plugin
+rejects the pod, or if one of the timeouts expires. A plugin can also allow or reject other waiting
+pods, as gang plugins do.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 

@@ -1,7 +1,7 @@
 """PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
-A shape is the part of a pod's spec that scheduling reads. The plan of a shape caches the results of
-plugins for each row, which is the index of a node. ROW plugins read only the node and its pods.
+A shape is the part of a pod's spec that scheduling reads. A row is the index of a node. The plan of
+a shape caches the results of plugins for each row. ROW plugins read only the node and its pods.
 
 A placement makes the results for one row stale in the plan of every shape. The members of a matrix
 are plans with the same ROW plugins. Each plugin evaluates the row for all members in one call
@@ -12,8 +12,8 @@ them one by one takes 5 µs for each member.
     static          the static scores of the members (`StaticScores`)
     is_refused[row] whether any member may have NOT_FEASIBLE as its static score or its total
 
-Invariants: every member is up to date with the table's pod log up to `position`; `static` has the
-scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Each member
+Invariants: Every member is up to date with the table's pod log up to `position`. `static` has the
+scores of every member's StaticResults. Entry m of `shapes` is the shape of `plans[m]`. Each member
 applies changes of Node objects in its own `refresh`.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
@@ -39,8 +39,9 @@ from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Codes = npt.NDArray[np.int32]
-# The result of evaluating one node for all members: the weighted sum of the scores for each member,
-# and a mask of the members whose shape fits the node (None if all shapes fit).
+# The result of evaluating one node for all members. It consists of the weighted sum of the scores
+# for each member, and a mask of the members whose shape fits the node. The mask is None if all
+# shapes fit.
 _Evaluated = tuple[Scores, Mask | None]
 
 # With fewer members than this, evaluating them one by one is as fast.

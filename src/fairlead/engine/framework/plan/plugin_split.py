@@ -1,8 +1,8 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the pod's `Shape`. For example, a volume plugin is a CLUSTER plugin: its
-results, and the results of all Filters that run after it, are not cached. But for pods without
-volumes, the volume plugins do not run, so the Filters after them can be cached.
+The split depends on the pod's `Shape`. For example, a volume plugin is a CLUSTER plugin. Its
+results are not cached, nor are those of the Filters after it. But the volume plugins do not run for
+pods without volumes. For such pods, the Filters after them can be cached.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fairlead.engine.state.shape import Shape
 class PluginSplit:
     """The cached and uncached plugins of a framework for pods of one `Shape`.
 
-    The plugins in `idle`, which skip pods of that shape, are left out. Filters are cached up
-    to the first CLUSTER plugin; these cached Filters are NODE and ROW plugins. No uncached Filter
-    precedes a cached one, so the reported rejection is that of the first plugin, in configured
-    order, that rejects the node. `wider_filters` are those uncached Filters whose results depend on
-    more than the node. `local_names` are the names of the cached plugins, whose PreFilter
-    and PreScore run once per shape. `uncached_names` are the names of the uncached Filters and of
-    the plugins with PreFilterExtensions. If a cycle skips all of these plugins, only the cached
-    Filters depend on the pods of a node.
+    The plugins in `idle`, which skip pods of that shape, are left out. Filters are cached up to the
+    first CLUSTER plugin. So the cached Filters are NODE and ROW plugins, and no uncached Filter
+    precedes a cached one. The reported rejection is therefore that of the first plugin, in
+    configured order, that rejects the node. `wider_filters` are those uncached Filters whose
+    results depend on more than the node. `local_names` are the names of the cached plugins, whose
+    PreFilter and PreScore run once per shape. `uncached_names` are the names of the uncached
+    Filters and of the plugins with PreFilterExtensions. If a cycle skips all of these plugins, only
+    the cached Filters depend on the pods of a node.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
@@ -62,7 +62,7 @@ class PluginSplit:
         """Return a key for `shape`.
 
         Shapes with equal keys get equal results from every NODE plugin (`Locality.NODE`). Returns
-        None if a NODE plugin has no `shape_key`, so that it is unknown what the plugin reads.
+        None if a NODE plugin has no `shape_key`, because the parts that it reads are then unknown.
         """
         if not self._has_static_key:
             return None

@@ -36,11 +36,11 @@ Codes = npt.NDArray[np.int32]
 # The failures of Score plugins, keyed by position.
 Broken = dict[int, Status]
 
-# Translates the codes of a plugin: the plugin's statuses, the evaluator's code for each of them
-# (-1: no code yet), and whether every status has a code.
+# Translates the codes of a plugin. The parts are the plugin's statuses, the evaluator's code for
+# each of them (-1: no code yet), and whether every status has a code.
 _Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
 # If a plugin returns at most this many statuses, its first call gives a code to each of them except
-# errors, even to those that no node has. Later calls then need no lookup.
+# errors. Statuses that no node has get a code as well. Later calls then need no lookup.
 _STATUSES_FEW: Final = 8
 _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
@@ -150,7 +150,7 @@ class RowEvaluator:
     ) -> int:
         """Return the raw score of one plugin for `node`, which is at `position`.
 
-        If the plugin fails or its score is out of range, the result is 0 and the error is stored as
+        If the plugin fails or its score is out of range, the result is 0. The error is stored as
         `broken[position]`.
         """
         try:
@@ -188,8 +188,8 @@ class RowEvaluator:
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
         """Return the raw scores of one plugin for the nodes at `positions`.
 
-        Where the plugin fails or its score is out of range, the score is 0 and the error is stored
-        as `broken[position]`.
+        If the plugin fails for a node or its score is out of range, the score is 0. The error is
+        stored as `broken[position]`.
         """
         try:
             found = self.raw_scores(point, pod, positions)

@@ -1,9 +1,9 @@
 """ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
-The results of NODE and ROW plugins are cached per row, so the cost of a scheduling cycle depends on
+The results of NODE and ROW plugins are cached per row. So the cost of a scheduling cycle depends on
 the number of changes, not of nodes. `refresh` recomputes the rows that changed since the last
-refresh, according to the table's change logs: one by one if there are few, over columns if there
-are many.
+refresh. The table's change logs name these rows. A few rows are recomputed one by one, many over
+columns.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
@@ -48,8 +48,8 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# From this many changed rows on, evaluating columns is cheaper than evaluating rows (measured: a
-# pass over columns costs about as much as a dozen rows).
+# From this many changed rows on, evaluating columns is cheaper than evaluating rows. In
+# measurements, a pass over columns cost about as much as a dozen rows.
 _COLUMNS_FROM: Final = 12
 
 # The code of a row that was rejected by the matrix, until `refresh` finds the reason.
@@ -66,11 +66,11 @@ class ShapePlan:
     """The cached verdicts and scores on every node, for pods with equal specs (`Shape`).
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
-    PreFilter rejections. If `node_names` is not None, the pods fit only nodes with these names;
+    PreFilter rejections. If `node_names` is not None, the pods fit only nodes with these names.
     `restricting` lists the plugins whose PreFilter limits the nodes. If `score_error` is set, every
-    cycle that needs scores fails with this error. A failure of a Score plugin on one node
-    (`first_broken`) matters only for cycles in which that node is feasible: these cycles fail.
-    `is_reused` is True from the second cycle that uses the plan.
+    cycle that needs scores fails with this error. If a Score plugin fails on one node
+    (`first_broken`), only cycles in which that node is feasible fail. `is_reused` is True from the
+    second cycle that uses the plan.
     """
 
     def __init__(
@@ -359,19 +359,19 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The cached results of ROW plugins, which nodes with equal sums share (`SumsCache`).
+        """The cached results of ROW plugins; nodes with equal sums share them (`SumsCache`).
 
         The sums of a node are its number of pods and the total requests of its pods. Each result is
-        (code, weighted sum of the scores). This property is None if a ROW plugin reads more than
-        the capacity and the sums of a node, or if the plan is limited to some node names.
+        (code, weighted sum of the scores). This property is None in two cases: a ROW plugin reads
+        more than the capacity and the sums of a node, or the plan is limited to some node names.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)
         return None
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
-        # If a NODE plugin rejects the node (or if the row is NO_NODE), a change of the pods on it
-        # cannot change the verdict.
+        # If a NODE plugin rejects the node, a change of the pods on it does not change the verdict.
+        # The same holds if the row is NO_NODE.
         if self.static.codes[position]:
             return
         node = self.table.at(position if self.node_names is None else int(self.rows[position]))

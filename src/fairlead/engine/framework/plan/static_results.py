@@ -2,9 +2,9 @@
 
 NODE plugins have the locality NODE: their results depend only on the pod and the Node object. Most
 of them read little of a pod: its tolerations, node affinity or images. They name what they read
-(`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their
-plans share one StaticResults. A plan does not share its StaticResults if a NODE plugin does not
-name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore fails.
+(`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their plans share
+one StaticResults. A plan has StaticResults of its own in these cases: a NODE plugin does not name
+what it reads, PreFilter rejects the pod or limits the nodes by name, or PreScore fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node
@@ -52,8 +52,8 @@ class StaticResults:
     """The verdicts and scores of the plugins in `points` on every node.
 
     If `node_names` is not None, there are results only for the nodes with these names. The results
-    include the changes in the node log before `position`. `refresh` increments `version` if the
-    results of nodes that did not change may differ from those before.
+    include the changes in the node log before `position`. `refresh` increments `version` if results
+    of unchanged nodes may have changed.
     """
 
     def __init__(

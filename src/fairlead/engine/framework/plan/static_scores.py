@@ -3,9 +3,8 @@
     scores[index[m], row]   `static.score` of member m for the node at `row`; NOT_FEASIBLE if a
                             Filter with `Locality.NODE` rejects that node
 
-The plans of similar shapes share their StaticResults, so there are few arrays `scores[i]`. When all
-members that use an array have left the matrix, the array is free for the scores of other
-StaticResults.
+The plans of similar shapes share their StaticResults, so there are few arrays `scores[i]`. An array
+that no member of the matrix uses any more is free for the scores of other StaticResults.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Some plugins read only a node's capacity, the sums of its pods' requests, and the number of its pods
 (`reads_only_sums`). Many nodes have the same capacity, and the pods of a workload have the same
-requests. So after most placements, a node gets sums that another node had before, and the results
-cached for that node are used again.
+requests. So after most placements, a node has sums that another node had before. The results cached
+for that other node are then used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
 node with 3 free cores. Each of the next 999 pods goes to another empty node. That node then has 3
@@ -36,8 +36,7 @@ class SumsCache(Generic[Result]):
         """Return the cached result for `node`, or None.
 
         The cache key is the node's capacity, the sums of its pods' requests, and the number of its
-        pods. If no result is cached, this method returns None; the caller then computes the result
-        and passes it to `keep`.
+        pods. If no result is cached, the caller computes the result and passes it to `keep`.
         """
         if self._epoch != self._table.resource_epoch:
             self._results.clear()

@@ -22,8 +22,8 @@ def split_by_budget(
 ) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split `pods` into (pods whose removal violates a budget, other pods).
 
-    `pods` are sorted by importance; both lists keep the order. The removal of a pod counts against
-    all budgets that match the pod, even if the removal violates one of them.
+    `pods` are sorted by importance, and both lists keep the order. The removal of a pod counts
+    against all budgets that match the pod. This holds even if the removal violates one of them.
     """
     remaining = RemainingDisruptions(budgets)
     violating: list[PodInfo] = []

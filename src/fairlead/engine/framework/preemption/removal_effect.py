@@ -21,10 +21,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
-    `concerns` returns whether a placed pod is one of these pods. One pod may stand for a group
-    of pods, so `concerns` may read only the facts that are equal in a group
+    `concerns` returns whether a placed pod is one of these pods. One pod may stand for a group of
+    pods, so `concerns` may read only the facts that are equal in a group
     (`engine.state.loaded_pods.Representatives`). `locations` contains all rows with pods that
-    `concerns` accepts; None means that every row may have such pods. If `may_harm` is False, a
+    `concerns` accepts. None means that every row may have such pods. If `may_harm` is False, a
     removal never makes the Filter reject a node that it accepted.
     """
 

@@ -1,9 +1,9 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
-A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed. If
-a method in `SUBSTITUTES` fails, such as a sort key or a queueing hint, the failure is reported and
-a safe default is returned. If any other method fails, `PluginFault` is raised, which the runtime
-turns into an ERROR status.
+A method fails if it raises an exception, calls sys.exit or returns a value that is not allowed.
+`SUBSTITUTES` lists methods that have a safe default, such as a sort key or a queueing hint. If one
+of these methods fails, the failure is reported and the default is returned. If any other method
+fails, `PluginFault` is raised. The runtime turns it into an ERROR status.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-A method may be misspelt (it would never be called), take the wrong arguments, or need another
-method that the plugin does not have.
+A method may have a misspelt name, so that it would never be called. It may take the wrong
+arguments, or need another method that is missing.
 """
 
 from __future__ import annotations

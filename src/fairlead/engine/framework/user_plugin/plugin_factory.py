@@ -6,7 +6,7 @@ The constructor may declare these arguments, which are passed by name:
     args      the plugin's pluginConfig: a dict, or an instance of the class's own `Args` if the
               class has one
 
-`Args` is a msgspec Struct, or any other type to which msgspec can convert a dict; unknown fields
+`Args` is a msgspec Struct, or any other type to which msgspec can convert a dict. Unknown fields
 are refused. A constructor raises ValueError to refuse its arguments.
 """
 
