@@ -1,7 +1,7 @@
 """ChangeLog: a bounded log of changes that several readers follow independently.
 
-Each reader stores its own position. If the log no longer contains the entries after that position,
-the reader gets None and must recompute everything.
+Each reader stores its own position. If entries after that position have been dropped, the reader
+gets None and must recompute everything.
 """
 
 from __future__ import annotations

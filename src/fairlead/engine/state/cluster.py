@@ -116,7 +116,7 @@ class Cluster:
 
         DeviceTaintRules have an effect only if `device_taint_rules` is set. `keeps_readiness` may
         be False if nothing reads the readiness of pods or the restarts of their containers from the
-        state; then `apply` ignores every ReadinessChanged.
+        state. `apply` then ignores every ReadinessChanged.
         """
         self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules
@@ -225,8 +225,8 @@ class Cluster:
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
                 # A single pod is stored immediately, because a reference to it in a LazyDict would
-                # take more time and memory than its PodInfo. But if it replaces a pod, that pod
-                # may still be in `placed`, and `_load_replicas` adds the pods of `placed` first.
+                # take more time and memory than its PodInfo. But a pod that it replaces may still
+                # be in `placed`. So `_load_replicas` adds the pods of `placed` first.
                 if len(some) == 1 and some[0].key not in self.pods:
                     self._put_pod(some[0])
                 else:
@@ -393,7 +393,7 @@ class Cluster:
         """Return the number of pods that have a node, by `Shape` (the spec as scheduling reads it).
 
         Equal pods that were loaded together from a dump may all be counted under the shape of one
-        of them, because they have equal requests.
+        of them. Their requests are equal.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         loaded = Counter(id(replicas) for _, (replicas, _) in self.pods.rows())

@@ -1,8 +1,8 @@
 """DisruptionBudgets: the PodDisruptionBudgets of the cluster, and which of them select a pod.
 
-Preemption asks for the budgets of each possible victim on each node, and the status of a budget
-changes with every pod that becomes ready or unready. So a selector is evaluated once for each class
-of pods (`PodClass`), and the result is kept until a selector changes.
+Preemption asks for the budgets of each possible victim on each node. The status of a budget changes
+with every pod that becomes ready or unready. So a selector is evaluated once for each class of pods
+(`PodClass`). The result is kept until a selector changes.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _limits(budget: PodDisruptionBudget) -> tuple[object, ...]:
 def _selects(budget: PodDisruptionBudget, labels: Mapping[str, str]) -> bool:
     """Return whether `budget` selects pods of its namespace with `labels`.
 
-    A pod without labels matches no budget, and a budget with an empty or absent selector matches no
+    A pod without labels matches no budget. A budget with an empty or absent selector matches no
     pod.
     """
     selector = budget.spec.selector

@@ -65,7 +65,8 @@ class LabelColumn:
 class Domains(Struct, frozen=True):
     """The topology domain of each row.
 
-    `ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain.
+    `ids[row]` is the row's domain, a number below `size`. It is -1 (ABSENT) if the row is in no
+    domain.
     """
 
     ids: Ids

@@ -1,7 +1,7 @@
 """LoadedPods: the pods that were loaded in bulk, and the rows whose pods have changed since.
 
 Each group contains nearly equal pods, for example the pods of one workload (`Replicas`). A reader
-that needs facts about all pods takes them from these groups, and reads single nodes only where pods
+that needs facts about all pods takes them from these groups. It reads single nodes only where pods
 have changed since the load.
 
     load of web-1 and web-2 on rows 0 and 1, and of db-1 on row 1     groups: web [0, 1], db [1]
@@ -127,9 +127,9 @@ class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. All of them have a start time, or none has; all have volumes, or none has. A reader that
-    needs only these facts reads the group's PodInfo, so that no PodInfo is built for the other
-    pods.
+    terms. Either all of them have a start time, or none has. The same holds for volumes. If a
+    reader needs only these facts, it reads the group's PodInfo. No PodInfo is then built for the
+    other pods.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ class NodeInfo:
     maps `PodInfo.id` to pods.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
-    be shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two
+    be shorter than the number of resources: a missing entry is 0. `used_ports` is a set. If two
     pods share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
     `capacity` is an id. Nodes with the same id have equal `allocatable` and `allowed_pods`.
     """

@@ -2,7 +2,7 @@
 
 Every node has a row while it exists; the row of a removed node is reused. `NodeInfo` and the NumPy
 columns store the same values on purpose. Code that needs a single row reads Python ints from the
-`NodeInfo`, which is ten times faster than reading NumPy scalars. Code that needs all rows reads
+`NodeInfo`. This is ten times faster than reading NumPy scalars. Code that needs all rows reads
 whole columns. `NodeTable` is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested

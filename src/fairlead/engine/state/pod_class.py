@@ -13,8 +13,8 @@ class PodClass:
     """The pods with one combination of namespace, labels and "is terminating", with their rows.
 
     PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
-    class instead of once per pod. If `is_removed` is set, this object is no longer in the index; a
-    pod that refers to it must get its class from `PodIndex.pod_class_of`.
+    class instead of once per pod. If `is_removed` is set, this object is no longer in the index. A
+    pod that refers to it must then get its class from `PodIndex.pod_class_of`.
     """
 
     __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")
@@ -47,8 +47,8 @@ class PodCounter(Protocol):
 class PodLocations:
     """Where the pods of one class, or with one affinity term, are placed.
 
-    `rows` maps the row of each node with such pods to their number there. None of the pods has a
-    priority below `lowest_priority`, which is not raised when pods are removed. `counters` are
+    `rows` maps the row of each node with such pods to their number there. Every pod has at least
+    the priority `lowest_priority`. This value is not raised when pods are removed. `counters` are
     notified of every change.
     """
 

@@ -1,10 +1,10 @@
 """Shape: the compiled scheduling-relevant part of a spec, shared by equivalent pods.
 
-Plugin caches are keyed by shape: selectors, requests, ports and images are computed once per
+Plugin caches are keyed by shape. Selectors, requests, ports and images are computed once per
 distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of
-the shape; `PodInfo` has them. A shape does not contain a pod's volumes, only whether a volume
-plugin needs them: each pod of a StatefulSet has its own claims, and almost every pod has a token
-volume with a random name.
+the shape. `PodInfo` has them. A shape does not contain a pod's volumes, only whether a volume
+plugin needs them. The reason is that volumes differ between pods. Each pod of a StatefulSet has its
+own claims, and almost every pod has a token volume with a random name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Key = tuple[bytes, bytes]  # (key of the affinity, key of all other parts)
 class _Sums:
     """The sums of requests of pods with equal containers, resources, overhead and in-place resizes.
 
-    Shapes that differ only in other fields share one object; for example, the shapes of a
+    Shapes that differ only in other fields share one object. For example, the shapes of a
     DaemonSet's pods differ only in their affinity.
     """
 
@@ -57,8 +57,8 @@ class _Sums:
         self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
         self.load: Amounts = self.requests
         self.nonzero_load = self.nonzero_requests
-        # A placed pod may occupy other amounts than it requests, but only if the spec has pod-level
-        # resources, or if the status shows an in-place resize.
+        # A placed pod usually occupies the amounts that it requests. The amounts may differ if the
+        # spec has pod-level resources, or if the status shows an in-place resize.
         if pod.spec.resources is not None or _reported_resources_key(pod) is not None:
             self.load = columns.amounts(pod_requests(pod, existing=True))
             self.nonzero_load = pod_nonzero_requests(pod, existing=True)
@@ -357,7 +357,7 @@ class ShapeTable:
         self._ids = count()
         self.has_huge = False  # whether sums of requests may exceed int64
         self._latest: _Latest | None = None
-        # By id() of the list of containers: a planner places, removes and restores the pods of some
+        # By id() of the list of containers. A planner places, removes and restores the pods of some
         # workloads again and again, in any order.
         self._known_keys: dict[int, _KnownKey] = {}
 

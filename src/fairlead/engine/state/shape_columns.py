@@ -5,7 +5,7 @@
     largest[resource]                    the maximum of `wanted`
 
 Invariant: entry i of every column belongs to `shapes[i]`. If a shape is removed, the last shape
-takes its place, so that entries 0 to len(shapes) - 1 are always in use.
+takes its place. So entries 0 to len(shapes) - 1 are always in use.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class HypotheticalKeyedCounts:
     def clone(self) -> HypotheticalKeyedCounts:
         """Return a copy; later changes of this object or of its `source` do not affect the copy."""
         if self.source is not None:
-            # The copies are kept for two reasons: the next clone needs no new copies, and changes
-            # that a trial makes in the table are not counted twice.
+            # The copies are kept for two reasons. The next clone needs no new copies. Changes that
+            # a trial makes in the table are not counted twice.
             self._by_key = self._copies()
         return HypotheticalKeyedCounts(self._table, None, self._copies())
 

@@ -3,9 +3,9 @@
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-A claim whose allocation is assumed or in the API holds the allocated devices, except those that are
-allocated with admin access. An allocation result with a share ID holds only the capacity that it
-consumes, so several claims can hold shares of a device. The next scheduling cycle treats an assumed
+A claim with an allocation, assumed or in the API, holds the allocated devices. Devices allocated
+with admin access are not held. An allocation result with a share ID holds only the capacity that it
+consumes. So several claims can hold shares of a device. The next scheduling cycle treats an assumed
 allocation like an allocation in the API. `assume_reservation` records a reservation before it is
 written into the claim; `revert_reservation` undoes this.
 
@@ -85,7 +85,8 @@ class DeviceLedger:
     def holders(self, device: DeviceId) -> list[str]:
         """Return the keys of the claims that hold the whole device.
 
-        There is at most one such claim, unless another writer allocated the device twice.
+        Usually, there is at most one such claim. There are more if another writer allocated the
+        device twice.
         """
         return sorted(self._holders.get(device, ()))
 

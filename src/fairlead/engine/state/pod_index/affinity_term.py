@@ -34,8 +34,9 @@ class AffinityTerm(Struct, frozen=True, eq=False):
     """One affinity or anti-affinity term of a pod, required or preferred.
 
     `weight` is 0 for required terms and negative for preferred anti-affinity. The term matches a
-    pod if the pod's namespace is in `namespaces` or is matched by `namespace_selector`, and
-    `selector` matches the pod's labels. A selector of None matches nothing.
+    pod if it matches the pod's namespace and its labels. It matches a namespace that is in
+    `namespaces` or that `namespace_selector` matches. It matches labels that `selector` matches. A
+    selector of None matches nothing.
     """
 
     kind: TermKind

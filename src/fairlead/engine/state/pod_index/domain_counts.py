@@ -48,12 +48,13 @@ class NodeEpoch:
 class DomainCounts:
     """For each topology domain, the sum of the weights of its pods.
 
-    The pods come from the attached `PodLocations`, each of which has one weight for all its pods.
+    The pods come from the attached `PodLocations`. All pods of a PodLocations have the same weight.
 
-    `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
-    `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.
+    `sums` has an entry per domain. A further entry at the end stays 0, so that index -1 (ABSENT)
+    reads 0. `pods` is the number of counted pods, regardless of weight. Call `refresh` before
+    reading.
 
-    Invariant, unless `_read` is -1: `sums` and `pods` equal what `_add_up` would compute for the
+    Invariant if `_read` is not -1: `sums` and `pods` equal what `_add_up` would compute for the
     domains `_ids`. These are the domains of the rows at the last call of `refresh`.
     """
 
@@ -160,7 +161,7 @@ class DomainCounts:
         """Return the domains whose sum became positive, or stopped being positive, since `seen`.
 
         `seen` is an earlier result of `log_position`. A domain can occur more than once. Returns
-        None if all sums were recomputed since then, or if the log no longer contains all changes.
+        None if all sums were recomputed since then, or if the log has dropped changes.
         """
         additions, position = seen
         return self._sign_changes.since(position) if additions == self._additions else None

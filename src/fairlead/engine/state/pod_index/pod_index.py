@@ -1,15 +1,15 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
 Every placed pod is indexed under its `PodClass` (namespace, labels, terminating) and under each of
-its `PlacedTerm`s (its affinity terms). Label selectors are evaluated for classes; placed terms are
-evaluated for the classes of incoming pods. Equal classes and equal terms are stored once, so each
-selector is evaluated once per class, not once per pod. Classes and terms notify their
-counters (`DomainCounts`) when a pod is added or removed.
+its `PlacedTerm`s (its affinity terms). Label selectors are evaluated for classes. Placed terms are
+evaluated for the classes of incoming pods. Equal classes and equal terms are stored once. So each
+selector is evaluated once per class, not once per pod. Classes and terms notify their counters
+(`DomainCounts`) when a pod is added or removed.
 
     pod ── pod class ── selectors passed to `watch` ────▶ DomainCounts
       └─── placed terms ── incoming pods that match ────▶ DomainCounts
 
-`NodeTable` is the only writer. Forks (`engine.state.fork`) also change pods through `NodeTable`, so
+`NodeTable` is the only writer. Forks (`engine.state.fork`) also change pods through `NodeTable`. So
 their hypothetical changes are counted too.
 """
 
@@ -53,8 +53,8 @@ class _Watch(Struct, frozen=True, eq=False):
 class PodIndex:
     """The rows of placed pods, indexed by pod class and by affinity term.
 
-    `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
-    the number of their other terms, all of which affect scores. Pods with equal terms share one
+    `repelling` is the number of required anti-affinity terms of placed pods. `attracting` is the
+    number of their other terms. All of these affect scores. Pods with equal terms share one
     PlacedTerm. `term_version` increases when a PlacedTerm is created or dropped. `term_changes`
     increases whenever a placed pod with terms is added or removed.
     """

@@ -1,7 +1,7 @@
 """PodSelector: selects the pods that a rule counts, by namespace and labels.
 
 Topology spread counts the non-terminating pods of one namespace that match one selector. Pod
-affinity counts the pods that match all given terms; each term has namespaces and a label selector.
+affinity counts the pods that match all given terms. Each term has namespaces and a label selector.
 
 AnchorIndex finds the selectors that may match a set of labels. Most selectors require a certain
 label with a certain value; this pair is the selector's anchor. A selector with an anchor is only

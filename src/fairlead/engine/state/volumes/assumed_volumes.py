@@ -6,8 +6,8 @@
 The next scheduling cycle treats an assumed volume as taken, and an assumed claim as tied to its
 node. `restore_volume` and `restore_claim` drop an assumption.
 
-Upstream ends an assumption at any newer version of the object. Here an assumption ends only at a
-version that shows the decision, so that a concurrent update does not end it.
+Upstream ends an assumption at any newer version of the object. Here only a version that shows the
+decision ends an assumption. So a concurrent update does not end it.
 
 upstream: plugins/volumebinding/assume_cache.go
 """

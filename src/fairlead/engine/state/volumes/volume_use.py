@@ -2,9 +2,9 @@
 
 A node is identified by its row in `NodeTable`.
 
-Two rules need this index: a claim with access mode ReadWriteOncePod may have only one user in the
-cluster, and some in-tree disks may have only one writer per node. `NodeTable` keeps this index up
-to date, also during hypothetical changes (`fork`).
+Two rules need this index. A claim with access mode ReadWriteOncePod may have only one user in the
+cluster. Some in-tree disks may have only one writer per node. `NodeTable` keeps this index up to
+date, also during hypothetical changes (`fork`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def disks_of(pod: PodInfo) -> Iterator[Disk]:
 def disks_in(volume: Volume) -> Iterator[Disk]:
     """Yield (volume type, disk name) of `volume`; nothing if its type has no sharing rule.
 
-    Volumes that conflict have the same disk, but volumes with the same disk need not conflict.
+    Volumes that conflict have the same disk. Volumes with the same disk do not always conflict.
     """
     if volume.gce_persistent_disk is not None:
         yield ("gce-pd", volume.gce_persistent_disk.pd_name)
