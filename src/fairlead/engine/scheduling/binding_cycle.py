@@ -6,7 +6,7 @@
 
 The pod is assumed on its node first, so that the next scheduling cycle counts it there. If an
 extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must wait for
-Permit or PreBind, status.nominatedNodeName is set before it waits (feature
+Permit or PreBind, status.nominatedNodeName is set before the wait (feature
 NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
@@ -115,7 +115,7 @@ class BindingCycles:
 
         Returns the commands to send, or a refusal. If Permit makes the pod wait, or if PreBind
         returns commands, `resume` continues the binding later. Set `only_bind` if Reserve, Permit
-        and PreBind would do nothing for the pod; then only Bind runs.
+        and PreBind would do nothing for the pod. Then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -191,8 +191,8 @@ class BindingCycles:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which a Permit wait ends or PreBind must be checked.
 
-        Returns 0 if `resume` can already continue or refuse a binding, and None if neither a
-        Permit wait nor a check is scheduled.
+        Returns 0 if `resume` can already continue or refuse a binding. Returns None if no wait or
+        check is scheduled.
         """
         if self._canceled:
             return 0

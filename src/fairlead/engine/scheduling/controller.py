@@ -5,7 +5,7 @@
 
 A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
 current cycle has ended. After a failed cycle, the next cycle also waits for the outcome of the
-failed cycle's status patch (as in schedule_one.go: handleSchedulingFailure).
+status patch, as in schedule_one.go: handleSchedulingFailure.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ class _Cycle(Struct):
     """A scheduling cycle that began at `started` and ends at `ends`.
 
     `ends` is None until the cycle has decided. In the cycle of a PodGroup, `group` contains the
-    pods of the PodGroup, `pod` is the first of these pods, and `queued` is the queue entry of this
-    pod.
+    pods of the PodGroup. `pod` is then the first of these pods, and `queued` is its queue entry.
     """
 
     queued: QueuedPod
@@ -279,8 +278,9 @@ class Scheduler:
         """Continue the bindings that no longer wait; if there are none, end or begin a cycle.
 
         A cycle that only records an event changes nothing that other controllers or bindings see.
-        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles, unless pods wait at
-        Permit: a cycle may reject these pods, and the next cycle must see the result.
+        So the next cycles follow in the same call, up to `_CYCLES_MAX` cycles. If pods wait at
+        Permit, no further cycle follows. The reason is that a cycle may reject these pods, and the
+        next cycle must see the result.
         """
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()
@@ -328,8 +328,8 @@ class Scheduler:
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
         """Begin a cycle for those pods in the PodGroup of `queued` that can be tried."""
-        # Imported only when needed: few clusters have PodGroups of scheduling.k8s.io, and an import
-        # at the start would slow down every run.
+        # Imported only when needed, because few clusters have PodGroups of scheduling.k8s.io. An
+        # import at the start would slow down every run.
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415
             decide_group,
             mixed_schedulers,

@@ -13,11 +13,11 @@ There are three shortcuts:
 - If an equal pod has just failed, its failure is the decision (repeated_failure).
 - If equal pods have been placed, the best nodes are found without a search, and step 7 chooses one
   of them (repeated_placement).
-- In simple cases, the pod's nominated node is evaluated before step 2. If the pod fits there, the
-  node is chosen and no other node is evaluated (fitting_nominated_node).
+- In simple cases, the pod's nominated node is evaluated before step 2. If the pod fits there, this
+  node is chosen. No other node is evaluated (fitting_nominated_node).
 
 The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive meanwhile
-do not affect the cycle, with one exception: a deleted node cannot be chosen.
+do not affect the cycle. There is one exception: a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 

@@ -19,9 +19,9 @@ class Placement(Struct, frozen=True):
 
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
     "score" for a node with the best score. If `via` is "score", `equals` is the number of nodes
-    that have the best score; otherwise it is 1. `feasible` is the number of feasible nodes after
-    sampling and extender filters; it is 1 if `via` is "nominated". If `only_bind_runs` is set, the
-    Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
+    that have the best score. Otherwise it is 1. `feasible` is the number of feasible nodes after
+    sampling and extender filters. It is 1 if `via` is "nominated". If `only_bind_runs` is set, only
+    Bind needs to run: the Reserve, Permit and PreBind plugins would do nothing for the pod.
     """
 
     node: NodeInfo

@@ -1,7 +1,7 @@
 """evaluate: evaluates one pod on every node, and keeps every verdict and score.
 
 `fairlead explain` and `fairlead conformance` use this function. It calls the same functions as the
-scheduling cycle, but without a limit on the number of nodes, and it changes nothing.
+scheduling cycle, but without a limit on the number of nodes. It changes nothing.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Evaluation(Struct):
 
     `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
     if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
-    the feasible nodes; scores are normalised to 0..100 and not weighted. `choices` are the nodes
-    from which the scheduler would choose one, and `via` says why they are preferred: "nominated",
-    "single" or "score". `room` is set if the pod fits no node, but a PostFilter plugin would evict
-    other pods to make it fit.
+    the feasible nodes. Scores are normalised to 0..100 and not weighted. The scheduler would choose
+    one of the nodes in `choices`. `via` says why they are preferred: "nominated", "single" or
+    "score". `room` is set if the pod fits no node, but a PostFilter plugin would evict other pods
+    to make it fit.
     """
 
     gated: Status | None = None

@@ -1,8 +1,8 @@
 """NodeRotation and NodeOrder: limit the search for feasible nodes (percentageOfNodesToScore).
 
 Upstream stops a search when it has found enough feasible nodes, and starts the next search at the
-node where it stopped. Fairlead evaluates every node unless percentageOfNodesToScore is set. If it
-is set, Fairlead behaves like upstream with `parallelism: 1`. With more threads, the number of nodes
+node where it stopped. By default, Fairlead evaluates every node. If percentageOfNodesToScore is
+set, Fairlead behaves like upstream with `parallelism: 1`. With more threads, the number of nodes
 that upstream evaluates depends on timing.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
 """

@@ -2,12 +2,12 @@
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for one node).
 
-A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
-on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
-plugin depends on other nodes, only the verdict of the Filters before it (the *leading* Filters) is
-cached. All pods with the same spec and priority share the cached verdicts, with one exception. A
-pod's own nomination does not count for the pod itself, so the verdict on the pod's nominated node
-is not shared, but computed every time.
+A verdict depends on the pod's priority and scheduling-relevant spec (its `Shape`), on the node, and
+on the pods nominated to the node. The verdict is cached until one of these changes. If a Filter
+plugin depends on other nodes, only the verdict of the Filters before it is cached. These are the
+*leading* Filters. All pods with the same spec and priority share the cached verdicts, with one
+exception. A pod's own nomination does not count for the pod itself. So the verdict on the pod's
+nominated node is not shared. It is computed every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -54,9 +54,9 @@ class NominatedVerdicts:
         """Start without verdicts; this cache is valid while `plan` is valid."""
         self.plan = plan
         self.codes = _no_codes(plan)
-        # The last result of `merged`, the array `plan.codes` from which it was made, the rows with
-        # verdicts, and the rows whose codes may have changed since then. `merged` is called only
-        # if the plan covers all rows, so the position of a node in `codes` is its row.
+        # Data of the last call of `merged`: its result, the array `plan.codes` that it read, the
+        # rows with verdicts, and the rows whose codes may have changed since then. `merged` is
+        # called only if the plan covers all rows. So the position of a node in `codes` is its row.
         self._merged: Codes | None = None
         self._plan_codes: Codes = plan.codes
         self._nominated: set[int] = set()
@@ -159,7 +159,7 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
 
 
 def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, CycleState] | None:
-    """Return (nominated node of `pod`, CycleState of this cycle) if the pod fits on that node.
+    """Return the nominated node of `pod` and the cycle's CycleState, if the pod fits on that node.
 
     No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
     the node cannot be evaluated alone. The caller then evaluates all nodes, so PreFilter may run
@@ -188,7 +188,7 @@ def _rejection_beside(
     """Return why `pod` does not fit on `node` if `rivals` run there too; None if it fits.
 
     `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
-    resources, so if `pod` fits beside `rivals`, it also fits without them.
+    resources. So if `pod` fits beside them, it also fits without them.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
@@ -290,7 +290,7 @@ def _leading_verdicts(
 
     The leading Filters are those before the first Filter that depends on other nodes. A node that
     they reject need not be evaluated. If AddPod of a plugin may fail, the leading Filters do not
-    run: no verdicts are returned, and all nodes with nominations are left to evaluate.
+    run. The result then contains no verdicts, and all nodes with nominations are left to evaluate.
     """
     nominator = plans.framework.nominator
     if any(type_of(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):

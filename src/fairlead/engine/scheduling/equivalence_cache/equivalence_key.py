@@ -13,7 +13,8 @@ def equivalence_key(pod: PodInfo) -> Hashable:
 
     The key contains neither the pod's status nor the names of its PersistentVolumeClaims. It also
     leaves out the pod's name, annotations and most other metadata. A plugin that reads only data in
-    the key gives all pods with equal keys the same answer, as long as the cluster does not change.
+    the key gives all pods with equal keys the same answer. This holds as long as the cluster does
+    not change.
     """
     meta = pod.pod.metadata
     return (

@@ -1,14 +1,14 @@
 """RepeatedFailures: reuses the failure of a scheduling cycle for equal pods.
 
-If a zone fails, or a workload has more replicas than fit, many pending pods differ only in their
-names. A change in the cluster that may make one of these pods schedulable wakes all of them.
-Between their cycles, the data that Filters and preemption read stays the same, so all of them fail
-for the same reasons.
+Many pending pods may differ only in their names, for example if a workload has more replicas than
+fit. A change in the cluster that may make one of these pods schedulable wakes all of them. Between
+their cycles, the data that Filters and preemption read stays the same. So all of them fail for the
+same reasons.
 
-A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
-nodes, on their pods, on the objects in `RelatedObjects` and on the DeviceClasses of resources.
-Second, preemption has evaluated all nodes and found no candidate. Members of PodGroups and pods
-with a nomination are always evaluated.
+A failure is kept only under two conditions. First, all plugins of the cycle depend only on nodes,
+pods, the objects in `RelatedObjects`, and the DeviceClasses of resources. Second, preemption has
+evaluated all nodes and found no candidate. Members of PodGroups and pods with a nomination are
+always evaluated.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from fairlead.engine.scheduling.preemption.default_preemption import DefaultPree
 from fairlead.engine.state.pod_info import PodInfo
 
 # Plugins whose results depend on other nodes, but only on nodes, pods and the objects in
-# RelatedObjects. The same is true of DynamicResources for pods without claims: it skips these pods
-# unless a DeviceClass is mapped to one of their resources.
+# RelatedObjects. The same is true of DynamicResources for pods without claims. It runs for such a
+# pod only if a DeviceClass is mapped to one of the pod's resources.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MAX: Final = 1_024
 # The positions of the logs of nodes, pods and nominations, and the versions of related objects,

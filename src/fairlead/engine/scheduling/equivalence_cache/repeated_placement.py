@@ -1,8 +1,8 @@
 """RepeatedPlacements: reuses the common parts of the scheduling cycles of equal pods.
 
-The pods of a workload are equal except for their names. For most of these pods, the plugins whose
-results are not cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither
-constraints nor claims, and no affinity term of another pod matches them. Pods with the same
+The pods of a workload are equal except for their names. A plan (`engine.framework.feasibility`)
+caches the results of some plugins. The other plugins do nothing for most pods. Most pods have
+neither constraints nor claims, and no affinity term of another pod matches them. Pods with the same
 scheduling-relevant spec share a `Shape`. The cycle of the second pod of a shape finds out whether
 the plugins without cached results do nothing. If so, the cycles of the following equal pods only
 bring the plan up to date and choose one of the best nodes.
@@ -13,13 +13,13 @@ bring the plan up to date and choose one of the best nodes.
 `keep` stores one entry for all equal pods. It also does so if placed pods have anti-affinity to
 these pods. The entry then also contains the nodes that InterPodAffinity accepts.
 
-An entry is valid until there is a change in the data that the plugins without cached results read:
-a node, a related object, a DeviceClass, or the affinity terms of placed pods.
+An entry is valid until there is a change in the data that the plugins without cached results read.
+These data are nodes, related objects, DeviceClasses, and the affinity terms of placed pods.
 
-A node is left out if it has no room for the pod beside the pods nominated to the node
+A node is left out if the pod and the pods nominated to the node do not fit together
 (`nominated_pods`). All plugins run for pods that have a nomination or belong to a PodGroup.
-Upstream reuses the results of a cycle as well, but only while each placed pod leaves no room for
-an equal pod on its node (framework/runtime/batch.go: GetNodeHint).
+Upstream reuses the results of a cycle as well, but only while each placed pod fills its node: an
+equal pod must not fit there any more (framework/runtime/batch.go: GetNodeHint).
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _KEPT_MAX: Final = 1_024
 class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
-    `accepted` finds the best of the nodes that InterPodAffinity accepts; None if InterPodAffinity
-    does not run for these pods. `only_bind_runs` is set if no plugin has anything to do before the
-    pods are bound.
+    `accepted` finds the best of the nodes that InterPodAffinity accepts. It is None if
+    InterPodAffinity does not run for these pods. `only_bind_runs` is set if no plugin has anything
+    to do before the pods are bound.
     """
 
     state: CycleState

@@ -1,6 +1,6 @@
 """Extenders: HTTP servers that take part in filtering, scoring, preemption and binding.
 
 A call to an extender is a `CallExtender` command, so no function of this package blocks. A
-`Consultation` is a generator that yields such commands; it is suspended until the answers arrive.
+`Consultation` is a generator that yields such commands. It is suspended until the answers arrive.
 upstream: pkg/scheduler/extender.go
 """

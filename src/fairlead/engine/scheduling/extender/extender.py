@@ -37,7 +37,7 @@ class ExtenderTls:
 class Extender(Struct, frozen=True, kw_only=True):
     """The configuration of one extender.
 
-    The URL of a call consists of `url_prefix` and a verb; calls with an empty verb are not made.
+    The URL of a call consists of `url_prefix` and a verb. Calls with an empty verb are not made.
     `timeout` (ns) limits a whole call. If `node_cache_capable` is set, calls contain only node
     names instead of whole nodes. If `managed_resources` is set, the extender is called only for
     pods with a request or a limit for one of these resources.

@@ -1,6 +1,6 @@
 """Extender filters: remove the feasible nodes that an extender rejects.
 
-The extenders are called one after the other; each gets the nodes that the previous one accepted.
+The extenders are called one after the other. Each gets the nodes that the previous one accepted.
 The reason for a rejected node is the text in the extender's answer, which may be empty.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """

@@ -1,6 +1,6 @@
 """Extender preemption: lets extenders remove candidates and change their victims.
 
-The extenders are called one after the other; each gets the candidates that the previous one
+The extenders are called one after the other. Each gets the candidates that the previous one
 accepted. An extender may replace the proposed victims. Every victim that it returns must be on the
 candidate node and have a lower priority than the preemptor.
 upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption

@@ -84,7 +84,7 @@ def with_extenders(
     """Return a copy of `totals` with the weighted scores of the extenders added.
 
     `totals` maps node names to scores. `given` contains pairs of an extender and its scores by node
-    name; each score is multiplied by the extender's weight. As in Go, a sum that overflows wraps at
+    name. Each score is multiplied by the extender's weight. As in Go, a sum that overflows wraps at
     64 bits.
     """
     totals = dict(totals)

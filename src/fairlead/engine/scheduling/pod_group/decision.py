@@ -48,8 +48,7 @@ def decide_group(
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for all `members` of one PodGroup, in the cycle that began at `started`.
 
-    If the members do not fit and the group preempts as a whole, the result contains the victims to
-    remove.
+    If the members do not fit and the group preempts as a whole, the result contains the victims.
     """
     result = yield from schedule_pod_group(built, members, tie_break, started)
     group = built.framework.cluster.pod_groups.group_of(members[0].pod)

@@ -7,7 +7,7 @@
               binds the pods that found a node; otherwise, it requeues all pods
 
 Example: a gang with minCount 3 on two nodes with room for one pod each. Pods 1 and 2 are placed,
-and Permit holds both; pod 3 fits nowhere. Permit has not allowed any pod, so no pod is bound.
+and Permit holds both. Pod 3 fits nowhere. Permit has not allowed any pod, so no pod is bound.
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupSchedulingDefaultAlgorithm
 """
 

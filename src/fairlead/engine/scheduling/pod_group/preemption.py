@@ -7,8 +7,8 @@
       others, in the same order
     3 the pods and groups that could not be reprieved are the victims
 
-Preemption for one pod evaluates single nodes. This search covers all nodes together, so that a
-victim group that runs on many nodes is removed from all of them or from none. The search calls no
+Preemption for one pod evaluates single nodes. This search covers all nodes together. So a victim
+group that runs on many nodes is removed from all of them or from none. The search calls no
 extenders.
 upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 """
@@ -175,12 +175,12 @@ class PreemptionVictim(Struct):
         """A sort key that puts the most important victim first.
 
         A victim with a higher priority is more important. If the priorities are equal, a pod group
-        is more important than a single pod. Further ties are decided by the number of pods of the
-        group (larger first), then by the start time (earlier first), and last by the key
-        (`namespace/name`) of the first pod.
+        is more important than a single pod. Next, the group with more pods is more important, then
+        the victim with the earlier start time. The key (`namespace/name`) of the first pod decides
+        remaining ties.
 
-        upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
-        ties
+        upstream: podgrouppreemption.go: moreImportantVictim (the order of ties is not defined
+        there)
         """
         first = self.pods[0][1]
         in_group = first.pod.spec.scheduling_group is not None

@@ -21,9 +21,9 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated. (Upstream uses its defaults for both fields
-    then.) If a field is set, the search may stop when the number of candidates is at least
-    `min_candidate_nodes_percentage` percent of the potential nodes, and at least
+    If neither field is set, every node is evaluated. Upstream then uses its defaults for both
+    fields. If a field is set, the search may stop when there are enough candidates. Their number
+    must be at least `min_candidate_nodes_percentage` percent of the potential nodes, and at least
     `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.
     """
 
@@ -44,7 +44,7 @@ class DefaultPreemptionArgs(
 
     @property
     def are_set(self) -> bool:
-        """Whether any field is set; if so, a search may stop before it has tried every node."""
+        """Whether any field is set; a search may then stop before it has tried every node."""
         limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
         return any(limit is not None for limit in limits)
 

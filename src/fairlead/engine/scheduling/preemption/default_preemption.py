@@ -99,8 +99,8 @@ class DefaultPreemption:
     def evaluates_every_node(self) -> bool:
         """Whether a search evaluates all nodes, and no plugin limits which pods can be victims.
 
-        If this is True and a search finds no candidate, then a search for another pod with an equal
-        `equivalence_key` also finds none, as long as the cluster does not change.
+        Suppose that this is True and a search finds no candidate. Then a search for another pod
+        with an equal `equivalence_key` also finds none, as long as the cluster does not change.
         """
         return not self._is_sampled and not self._policy.eligibility
 
@@ -139,9 +139,9 @@ class DefaultPreemption:
         """Return the nomination of the best candidate, with its victims.
 
         If extenders filter the candidates, the result contains a shortlist for them instead of a
-        nomination. If there is no candidate, the result clears the pod's earlier nomination, or
-        keeps it if the policy says so (`keeps_nomination`). The result also keeps it if the pod may
-        not preempt, or if there is no candidate because dry runs failed.
+        nomination. If there is no candidate, the result clears the pod's earlier nomination. It
+        keeps the nomination in three cases: the policy says so (`keeps_nomination`), the pod may
+        not preempt, or dry runs failed.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

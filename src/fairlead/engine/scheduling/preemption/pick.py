@@ -31,9 +31,9 @@ class Pick(Struct, frozen=True):
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
 
-    If several candidates tie for best, `columns` stores them, and the next search compares only
-    them and the rows that have changed since. A single best candidate is not stored: to find the
-    rule that decides (`Pick.rule`), the next search must compare the costs of all candidates.
+    If several candidates tie for best, `columns` stores them. The next search compares only them
+    and the rows that have changed since. A single best candidate is not stored. The next search
+    must then compare the costs of all candidates, to find the rule that decides (`Pick.rule`).
     """
     best = columns.best_of(potential)
     if len(best) > 1:

@@ -62,9 +62,8 @@ class PreemptionPolicy(Struct, frozen=True):
     - `honors_never`: pods with preemptionPolicy Never do not preempt
     - `keeps_nomination`: if there are potential nodes, but none of them is a candidate, the
       preemptor keeps its nomination
-    - `groups_violating`: the chosen victims are deleted in two groups: first those whose removal
-      violates a disruption budget, then the others. Otherwise, they are deleted in the order of
-      importance.
+    - `groups_violating`: the victims whose removal violates a disruption budget are deleted before
+      the others. Otherwise, victims are deleted in the order of importance.
     - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 
@@ -89,7 +88,8 @@ class PreemptionPolicy(Struct, frozen=True):
         """Return `victims` in the order in which they are evicted.
 
         The most important victim comes first. But if `groups_violating` is set, as in 1.19, the
-        order of `victims` is kept: it already puts pods whose eviction violates a budget first.
+        order of `victims` is kept. The pods whose eviction violates a budget already come first in
+        it.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

@@ -30,8 +30,8 @@ class SynchronousExecution(Struct):
     """A preemption in progress; call `handle_outcome` until `is_done`.
 
     `unbound` rejects victims that are waiting on Permit. `failed` is set if a victim could not be
-    deleted. `must_retry` is always False: the scheduling cycle waits for the preemption, and the
-    preemptor is requeued when the cycle ends.
+    deleted. `must_retry` is always False, because the scheduling cycle waits for the preemption.
+    The preemptor is requeued when the cycle ends.
     """
 
     is_synchronous: ClassVar[bool] = True

@@ -1,10 +1,10 @@
 """BackoffClock: computes the time for which a pod waits before it may be retried.
 
-The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If
-the feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole
-seconds, and the pod is released one second after the truncated expiry. Pods whose backoffs expire
-within the same second thus have equal expiries and are ordered by priority
-(backend/queue/backoff_queue.go: alignToWindow).
+The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If the
+feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole seconds.
+The pod is released one second after the truncated expiry. So pods whose backoffs expire within the
+same second have equal expiries. They are ordered by priority (backend/queue/backoff_queue.go:
+alignToWindow).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BackoffClock(Struct, frozen=True):
         """Return the expiry of backoff number `count` that began at `since`, truncated to `window`.
 
         The backoff counts as still running at the returned time (`is_on`). If the configuration
-        sets `ends_at_expiry`, the backoff must end at the expiry itself, so 1 ns is subtracted from
+        sets `ends_at_expiry`, the backoff must end at the expiry itself. So 1 ns is subtracted from
         the result. Returns 0 if `count` is 0, because there is no backoff then.
         """
         if count <= 0:

@@ -35,9 +35,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class EventHandlers(Struct, frozen=True):
     """Moves pods in `queue` and updates nominations when `cluster` changes.
 
-    Only pods whose schedulerName is in `profiles` are queued. `is_binding` returns whether a pod
-    is being bound. If `pod_groups` is set, a new PodGroup, or a new member of a gang, may make the
-    waiting members of the gang schedulable.
+    Only pods whose schedulerName is in `profiles` are queued. `is_binding` returns whether a pod is
+    being bound. If `pod_groups` is set, a new PodGroup or a new member of a gang may make the
+    gang's waiting members schedulable.
     """
 
     cluster: Cluster

@@ -2,7 +2,7 @@
 
 An event that arrives during a pod's attempt may make the rejection of the pod obsolete. The pod
 must then not be put into the unschedulable pool. So every event between a pod's pop and the end of
-its attempt is kept, and checked when the pod returns to the queue (backend/queue/active_queue.go:
+its attempt is kept. It is checked when the pod returns to the queue (backend/queue/active_queue.go:
 inFlightPods, inFlightEvents).
 """
 

@@ -1,11 +1,12 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
-An event that may make pods schedulable is a *move request*: it moves all unschedulable pods to the
+An event that may make pods schedulable is a *move request*. It moves all unschedulable pods to the
 active or backoff queue, whichever plugin rejected them. Exception: if a pod that has a node is
-added or changed, only unschedulable pods with a required pod affinity term that matches this pod
-are moved. If there was a move request since the last pop, a failed pod goes to the backoff queue.
-Otherwise it goes to the unschedulable pool, even after an error. An updated pod becomes active
-immediately if it was backing off or in flight, or if more than its status changed.
+added or changed, fewer pods are moved. These are the unschedulable pods with a required pod
+affinity term that matches this pod. If there was a move request since the last pop, a failed pod
+goes to the backoff queue. Otherwise it goes to the unschedulable pool, even after an error. An
+updated pod becomes active immediately if it was backing off or in flight, or if more than its
+status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
@@ -66,9 +67,8 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods to the active or backoff queue if `event` is a move request.
 
-        The pod with the ID `spare` is not moved. If the event is about an assigned pod (added or
-        changed), only the unschedulable pods with a required affinity term that matches the
-        assigned pod are moved.
+        The pod with the ID `spare` is not moved. If an assigned pod was added or changed, only the
+        unschedulable pods with a required affinity term that matches this pod are moved.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
@@ -101,7 +101,7 @@ class MoveRequestQueue(SchedulingQueue):
         return queued.attempts
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
-        """Requeue a popped pod whose attempt failed, unless an update has already done so."""
+        """Requeue a popped pod whose attempt failed, if an update has not already done so."""
         if self._pods.get(queued.info.key) in (None, queued):
             super().put_back(queued, now, plugins)
 

@@ -31,13 +31,13 @@ class QueuedPod(Struct, eq=False):
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected the pod in its last attempt, and the PreEnqueue plugins that have rejected it since
-    then. `gated_by` is the PreEnqueue plugin that rejects the pod now, "" if there is none.
-    `equivalence_class` is (version, number): a version of the pod, and the number of the
-    equivalence class of this version. The pair is valid only while `info` is this version. `window`
-    is the time at which the pod's backoff ends, 0 if there is no backoff; `BackoffClock` truncates
-    this time. `first_active` is the time at which the pod first entered the active queue.
-    `activations` counts how often the pod was activated at the time `activated_at`. An entry of an
-    `EntryQueue` is valid only if it has the pod's current `token`.
+    then. `gated_by` is the PreEnqueue plugin that rejects the pod now, or "". `equivalence_class`
+    is (version, number): a version of the pod, and the number of the equivalence class of this
+    version. The pair is valid only while `info` is this version. `window` is the time at which the
+    pod's backoff ends, as `BackoffClock` truncates it. It is 0 if there is no backoff.
+    `first_active` is the time at which the pod first entered the active queue. `activations` counts
+    how often the pod was activated at the time `activated_at`. An entry of an `EntryQueue` is valid
+    only if it has the pod's current `token`.
     """
 
     info: PodInfo
@@ -69,7 +69,7 @@ class QueuedPod(Struct, eq=False):
     def backoff_count(self) -> int:
         """The count that determines the backoff.
 
-        After an error, this is the number of errors since the last rejection; after a rejection,
-        the number of all rejections.
+        After an error, this is the number of errors since the last rejection. After a rejection, it
+        is the number of all rejections.
         """
         return self.error_count or self.unschedulable_count

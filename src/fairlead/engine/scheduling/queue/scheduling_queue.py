@@ -9,10 +9,10 @@
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
-whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. If one
-of the plugins that rejected a pod finds that an event may make the pod schedulable, the pod leaves
-UNSCHEDULABLE. The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too
-long, by default five minutes.
+whose last attempt ended with an error always waits in ERROR_BACKOFF until its backoff ends. A pod
+leaves UNSCHEDULABLE if an event may make it schedulable. The plugins that rejected the pod decide
+this. The periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by
+default five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
@@ -264,7 +264,7 @@ class SchedulingQueue:
 
     @property
     def ignores_events(self) -> bool:
-        """Whether no pod is unschedulable or in flight, so that no event can wake a pod."""
+        """Whether events have no effect, because no pod is unschedulable or in flight."""
         return not self._unschedulable and not self._in_flight
 
     def _woken_among(
@@ -352,7 +352,7 @@ class SchedulingQueue:
         """Move a waiting pod to the active queue after its preemption failed, even during backoff.
 
         If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
-        API call may take no time, so a pod's preemption could fail endlessly at the same instant.
+        API call may take no time. A pod's preemption could then fail endlessly at the same instant.
         To prevent this, a pod that is activated too often at one instant backs off as after an
         error.
         """
@@ -448,11 +448,11 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
-        """Take a pod out of the unschedulable pool, unless the same plugin still gates the pod.
+        """Take a pod out of the unschedulable pool, if the same plugin no longer gates the pod.
 
         For example, a preemptor is gated until the deletion of its last victim has been requested.
-        If an earlier victim is gone before this request, `_retry` is called for the preemptor, but
-        the preemptor stays in the pool.
+        If an earlier victim is gone before this request, `_retry` is called for the preemptor. The
+        preemptor stays in the pool.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:

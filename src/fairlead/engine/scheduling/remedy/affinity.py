@@ -39,11 +39,11 @@ def propose_for_node_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
-    The nodeSelector and each required term are considered separately; the terms are those of the
-    pod's node affinity and of the profile's addedAffinity. If the node fails exactly one
-    requirement of a term (or one entry of the nodeSelector), a label change that meets it is
-    proposed, except for the operators Gt and Lt and for terms with matchFields. A label that states
-    a fact about the machine, such as its zone, is never changed.
+    The nodeSelector and each required term are considered separately. The terms are those of the
+    pod's node affinity and of the profile's addedAffinity. A label change is proposed if the node
+    fails exactly one requirement of a term or one entry of the nodeSelector. No change is proposed
+    for the operators Gt and Lt and for terms with matchFields. A label that states a fact about the
+    machine, such as its zone, is never changed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
@@ -72,9 +72,9 @@ def propose_for_node_affinity(
 def _is_known_fact(node: NodeInfo, key: str) -> bool:
     """Return whether the label `key` states a fact about the machine of `node`.
 
-    Such a label must not be changed: another value would be wrong, and the kubelet would correct it
+    Such a label must not be changed. Another value would be wrong, and the kubelet would correct it
     at its next start (kubelet_node_status.go: updateDefaultLabels). A label of a provider is not
-    added either: a node does not become a spot machine or a member of a node pool by its label.
+    added either. A label does not turn a node into a spot machine or a member of a node pool.
     """
     return is_provider_label(key) or (key in MACHINE_FACTS and key in node.labels)
 
@@ -138,7 +138,7 @@ def drop_pod_affinity(
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
     """Return the pods that violate required anti-affinity, the least important pod first.
 
-    These pods are in the same topology domain as `node`, and either an anti-affinity term of `pod`
+    These pods are in the same topology domain as `node`. Either an anti-affinity term of `pod`
     matches them, or one of their anti-affinity terms matches `pod`.
     """
     cluster = framework.cluster

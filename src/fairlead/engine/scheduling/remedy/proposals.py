@@ -103,8 +103,8 @@ def _free_volumes(
 ) -> Iterator[RemedyChange]:
     """Yield the deletion of the pods whose volumes conflict with the volumes of `pod`.
 
-    These are the pods on all nodes that share a ReadWriteOncePod claim with `pod`, and the pods on
-    `node` that share a disk with `pod`.
+    A pod on any node conflicts if it shares a ReadWriteOncePod claim with `pod`. A pod on `node`
+    also conflicts if it shares a disk with `pod`.
     """
     cluster = framework.cluster
     claims = []

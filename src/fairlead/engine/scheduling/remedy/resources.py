@@ -27,7 +27,7 @@ def lower_requests(
     """Yield the change that lowers the pod's requests to what is free on the node.
 
     Yields nothing for a node that is too small even without pods, because the pod is meant for
-    larger nodes. Also yields nothing if a resource that the pod lacks is used up on the node.
+    larger nodes. Also yields nothing if a lacking resource is used up on the node.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -43,8 +43,9 @@ def find_remedy(
     The changes do not delete pods for which `keeps` returns True. If `keeps` is None, they delete
     no pods at all. Entries of `kept_selector` stay in the pod's nodeSelector.
 
-    The result is a single change if one is enough. Returns None if the search finds no remedy, or
-    if the node has a different operating system or architecture than the pod requires.
+    The result is a single change if one is enough. Returns None if the search finds no remedy. Also
+    returns None if the operating system or the architecture of the node is not the one that the pod
+    requires.
     """
     if not _could_run(pod.pod, node):
         return None
@@ -74,11 +75,11 @@ class _Search(NamedTuple):
     ) -> tuple[RemedyChange, Status | None] | None:
         """Return the first change that, after the changes in `chain`, makes the pod fit.
 
-        In this case, the result is (change, None). If no change makes the pod fit, the result is
-        (change, next rejection) for the first change that makes progress, or None if no change
-        makes progress. `status` is the rejection after `chain`. A change makes progress if another
-        plugin is the source of the next rejection, or if `status` is unresolvable (the deletion of
-        pods cannot help) and the next rejection is not.
+        In this case, the result is (change, None). Otherwise, the result is (change, next
+        rejection) for the first change that makes progress. It is None if there is no such change.
+        `status` is the rejection after `chain`. A change makes progress if another plugin is the
+        source of the next rejection. It also makes progress if `status` is unresolvable and the
+        next rejection is not. Unresolvable means that the deletion of pods cannot help.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):

@@ -135,9 +135,9 @@ class CandidateColumns:
     def _enter(self, row: int) -> None:
         """Update `_best` and `_lowest` after the result on `row` has changed.
 
-        `row` must be one of the rows in `_potential`. Invariant: no candidate in `_potential` has
-        lower costs than `_lowest`, and `_best` contains the candidates in `_potential` with exactly
-        these costs. `_best` may be empty.
+        `row` must be one of the rows in `_potential`. Invariant: every candidate in `_potential`
+        has at least the costs `_lowest`. `_best` contains the candidates in `_potential` with
+        exactly these costs. `_best` may be empty.
         """
         rows = self._best
         at = bisect_left(rows, row)

@@ -2,15 +2,15 @@
 
 Removing pods from a node seldom changes the verdict of topology spread, anti-affinity or volumes on
 that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
-resources decide which pods can stay. If they reject a node, and no pod that may be removed affects
-their verdict, then preemption cannot help there. Only the remaining nodes need a trial
+resources decide which pods can stay. Suppose that they reject a node, and that no possible victim
+affects their verdict. Then preemption cannot help there. Only the remaining nodes need a trial
 (`framework.trial`): pods are removed hypothetically, and all Filters run again.
 
-Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over the zones z1 and
-z2; z1 has one pod of app a more than z2. The preemptor is a new pod of app a. The constraint
-accepts all nodes in z2, so there NodeResourcesFit alone determines the victims. The constraint
-rejects all nodes in z1. A node in z1 needs a trial only if a pod on it belongs to app a and has a
-lower priority than the preemptor.
+Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over two zones. Zone z1
+has one pod of app a more than zone z2. The preemptor is a new pod of app a. The constraint accepts
+all nodes in z2, so there NodeResourcesFit alone determines the victims. The constraint rejects all
+nodes in z1. A node in z1 needs a trial only if a pod of app a with a lower priority than the
+preemptor runs on it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ClusterVerdicts(Struct, frozen=True):
 
         Only pods of lower priority than `pod` count, because only they can be victims.
         `RemovalEffect.concerns` gives the same answer for all pods of a group that was loaded in
-        bulk (`Representatives`), so only one pod of each group is examined.
+        bulk (`Representatives`). So only one pod of each group is examined.
         """
         verdicts: dict[PodInfo, bool] = {}
 

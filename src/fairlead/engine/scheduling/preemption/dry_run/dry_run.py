@@ -1,28 +1,28 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the priority and the scheduling-relevant spec (`Shape`) of the
-preemptor, on the node, on the pods on the node or nominated to it, and on the disruption budgets.
-Results are cached per shape and priority, and only changed nodes are evaluated again. With topology
-spread or pod affinity, a result also depends on the preemptor's namespace and labels, on the pods
-of all nodes, and on related objects. Such a result is cached until one of these inputs changes. If
-anti-affinity is the only rule that depends on other nodes, a changed pod on a node affects only the
-results for the nodes in the same topology domains. Two kinds of plugins prevent caching: a Filter
-plugin that depends on other nodes (except PodTopologySpread and InterPodAffinity), and a plugin
-that decides which pods are eligible victims.
+The result for a node depends on the preemptor, the node, its pods, the pods nominated to it, and
+the disruption budgets. Of the preemptor, only the priority and the scheduling-relevant spec
+(`Shape`) matter. Results are cached per shape and priority. Only changed nodes are evaluated again.
+With topology spread or pod affinity, a result depends on more: the preemptor's namespace and
+labels, the pods of all nodes, and related objects. Such a result is cached until one of these
+inputs changes. If anti-affinity is the only rule that depends on other nodes, a changed pod affects
+only the nodes in the same topology domains. Two kinds of plugins prevent caching. The first are
+Filter plugins that depend on other nodes, except PodTopologySpread and InterPodAffinity. The second
+are plugins that decide which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
-a trial: for many nodes together by `VictimColumns`, otherwise node by node by
-`select_victims_by_resources`. If some Filters depend on other nodes, the victims are first computed
-as if these Filters did not exist. These intermediate results are always cached per shape and
-priority. Then they are combined with the verdicts of these Filters (`ClusterVerdicts`). In all
-other cases, victims are found by a trial on the node.
+a trial. `VictimColumns` computes them for many nodes together, `select_victims_by_resources` for
+one node. If some Filters depend on other nodes, the victims are first computed as if these Filters
+did not exist. These intermediate results are always cached per shape and priority. Then they are
+combined with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are
+found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. If the log of nodes, pods or nominations names a node, the row of that node is
 marked as `unknown`. If the limits of a budget have changed, the rows with pods of the budget are
-marked. All rows are marked if a budget was added or removed or has another selector, or if a log no
-longer contains all changes.
+marked. All rows are marked if a budget was added or removed, if its selector changed, or if a log
+has dropped changes.
 """
 
 from __future__ import annotations
@@ -263,9 +263,9 @@ class DryRuns:
         of all nodes in the same topology domains. The topology keys are those in `reach` and those
         in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
         because the affinity terms of placed pods may have changed. Every row is marked if the
-        affected rows cannot be determined: if nodes have been added, removed or relabelled, or if a
-        node or a pod has changed and `reach` is None.
-        `is_local` means that results do not depend on other nodes or on related objects.
+        affected rows cannot be determined. This happens if nodes have been added, removed or
+        relabelled. It also happens if a node or a pod has changed and `reach` is None. `is_local`
+        means that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -308,7 +308,7 @@ class DryRuns:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
         As in upstream, the result contains at most `sample.wanted` candidates that violate a
-        disruption budget; further candidates of this kind are left out.
+        disruption budget. Further candidates of this kind are left out.
         """
         columns = run.columns
         looked_at: list[int] = []
@@ -386,8 +386,7 @@ class DryRuns:
         self._evaluate_by_sums(
             fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]]
         )
-        # The status ERROR (`_no_victim`) means that no resources are missing: the pod fits even if
-        # no pod is removed.
+        # The status ERROR (`_no_victim`) means that the pod fits even if no pod is removed.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
         fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
         accepted = rows[fits & (codes == 0)]
@@ -439,8 +438,8 @@ class DryRuns:
 
         If `fit` is not None, it is the only Filter that depends on the pods of the node. The
         victims are then found by comparing sums of requests, without calling the Filters.
-        Exception: if a plugin that reads only the Node object rejects the node, the Filters are
-        called.
+        Exception: the Filters are called if a plugin that reads only the Node object rejects the
+        node.
         """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()
@@ -479,8 +478,8 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
     """Return the topology keys that limit which pods can affect the result for a node.
 
     A pod on another node can affect the result only if both nodes are in the same domain of one of
-    these keys. Returns an empty set if no pod on another node can affect the result, and None if
-    any pod in the cluster may affect it. `beyond` are the plugins that depend on other nodes.
+    these keys. The set is empty if pods on other nodes never affect the result. Returns None if any
+    pod in the cluster may affect it. `beyond` are the plugins that depend on other nodes.
     """
     match [*map(original_of, beyond)]:
         case [InterPodAffinity() as plugin]:

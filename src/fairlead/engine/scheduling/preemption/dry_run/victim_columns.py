@@ -1,6 +1,6 @@
 """VictimColumns: the costs of preemption on many nodes together, if only resources matter.
 
-The pods of a node are stored in slots, sorted by importance; the remaining slots are empty. The
+The pods of a node are stored in slots, sorted by importance. The remaining slots are empty. The
 index `row` stands for the node:
 
     priority[slot, row]   of the pod; NO_POD if the slot is empty
@@ -9,8 +9,8 @@ index `row` stands for the node:
 
 A dry run reads the slots of all nodes that must be evaluated. First it adds up the requests of the
 pods of lower priority, to find the nodes that the preemptor fits without these pods. Then it
-reprieves pods slot by slot, on all nodes together, from the most to the least important pod. Only
-costs are computed here; the victims are determined later, for the chosen node only.
+reprieves pods slot by slot, on all nodes together. It begins with the most important pods. Only
+costs are computed here. The victims are determined later, for the chosen node only.
 
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without
@@ -20,8 +20,8 @@ both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
 rewrites the rows that the change logs of the node table name. Pods that were loaded in bulk
-(`LoadedPods`) are not read node by node: each group of replicas is read as a whole, and the pods
-of all groups are sorted together.
+(`LoadedPods`) are not read node by node. Each group of replicas is read as a whole, and the pods of
+all groups are sorted together.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
-    `costs[i]` are the costs under rule i; they are valid only for candidates (`is_candidate`). If
+    `costs[i]` are the costs under rule i. They are valid only for candidates (`is_candidate`). If
     the code of a node is not 0, the preemptor would not fit even without the pods of lower
-    priority, and `statuses[code]` is the reason. A node that is no candidate and has the code 0
+    priority. `statuses[code]` is then the reason. A node that is no candidate and has the code 0
     must be evaluated separately.
     """
 
@@ -357,8 +357,8 @@ def guarded_rows(table: NodeTable, budgets: DisruptionBudgets) -> Mask:
             if key not in selected:
                 selected[key] = np.zeros(table.capacity, np.int64)
                 allowed[key] = max(budget.status.disruptions_allowed, 0)
-            # The type is given because the list is empty if no pod of the class has a node, and
-            # NumPy turns an empty list into an array of floats.
+            # The type is given because NumPy turns an empty list into an array of floats. The list
+            # is empty if no pod of the class has a node.
             counts = np.array(list(pods.where.rows.values()), np.int64)
             selected[key][list(pods.where.rows)] += counts
     for key, counts in selected.items():

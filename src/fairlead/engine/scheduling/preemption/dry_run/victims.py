@@ -46,9 +46,9 @@ def select_victims_on_node(
 
     1. Remove all pods that may be victims. If the preemptor does not fit then, the node is no
        candidate.
-    2. Try to reprieve the pods one by one; a pod stays if the preemptor still fits beside it. First
-       try the pods whose removal would violate a disruption budget, then the other pods, each group
-       from the most to the least important.
+    2. Try to reprieve the pods one by one. A pod stays if the preemptor still fits beside it. First
+       try the pods whose removal would violate a disruption budget, then the other pods. In each
+       group, try the most important pod first.
     3. The pods that could not be reprieved are the victims.
 
     Example: the preemptor needs 3 cores, and the node has 4. The node runs three pods: A (priority
@@ -105,16 +105,17 @@ def select_victims_by_resources(  # noqa: PLR0913, PLR0917 - what a dry run depe
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node; they count as placed pods. Unlike a trial, this needs no second check
-    without the rivals: a preemptor that fits together with them also fits without them.
+    nominated to the node. They count as placed pods. Unlike a trial, this needs no second check
+    without the rivals. A preemptor that fits together with them also fits without them.
 
-    `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. With the default
-    policy, PodInfos are made only for the victims if there are no budgets and all pods of lower
-    priority need equal resources. Otherwise, they are made for all pods of lower priority.
+    `loaded` describes pods that were loaded in bulk and do not have a PodInfo yet. Usually,
+    PodInfos are made for all pods of lower priority. They are made only for the victims in one
+    case: the policy is the default, there are no budgets, and all pods of lower priority need equal
+    resources.
 
-    Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
-    preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
-    that the node would accept.
+    Invariant: `spare[i]` is the free amount of the i-th requested resource if the preemptor, the
+    rivals and all reprieved pods are on the node. `places` is the number of further pods that the
+    node would accept.
     """
     lower: Sequence[PlacedPod]
     if policy.eligibility:
