@@ -14,8 +14,8 @@ Fairlead also reads these keys:
     defects           `upstream` reproduces kube-batch's bugs, `fixed` does not
                       (`engine.batch.defect`)
     overshoot         whether a queue below its share of one resource may exceed its share of
-                      others; the default is false if the configuration uses an action or plugin
-                      that only Volcano has
+                      others; the default is false for configurations with Volcano's own actions or
+                      plugins
     victims           `gangs` allows evicting a gang as a whole if it cannot spare single members;
                       `pods` does not; the default depends on `rules`
     starvationBound   time after which a waiting gang gets a reservation; by default never
@@ -25,10 +25,10 @@ Fairlead also reads these keys:
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
-An unknown key, or an unknown value of `rules`, `defects` or `victims`, is refused with a list of
-the known ones. Unknown actions and plugins are refused later, by `engine.batch.compose`. Volcano's
-`configurations` of actions, and its switches for functions that Fairlead lacks, are accepted and
-ignored.
+An unknown key is refused with a list of the known ones. The same holds for unknown values of
+`rules`, `defects` and `victims`. Unknown actions and plugins are refused later, by
+`engine.batch.compose`. Some keys of Volcano are accepted and ignored: `configurations` of actions,
+and switches for functions that Fairlead lacks.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -149,8 +149,8 @@ class BatchConfig(Struct, frozen=True, kw_only=True):
     `schedule_period_s` is the minimum time between two sessions. `starvation_bound_s` is the time
     after which a waiting gang gets a reservation. `broken_gang_grace_s` is the time after which a
     gang that runs with too few members is evicted. `starvation_bound_s` and `broken_gang_grace_s`
-    can be None, which means never; kube-batch behaves like this. `extensions` may replace built-in
-    plugins and actions.
+    can be None, which means never, as in kube-batch. `extensions` may replace built-in plugins and
+    actions.
     """
 
     actions: tuple[str, ...]

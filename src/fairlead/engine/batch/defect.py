@@ -14,7 +14,7 @@ from msgspec import Struct
 
 
 class Defect(Enum):
-    """A known bug; the comment of each member describes the behaviour if the bug is switched on."""
+    """A known bug. The comment of each member describes the behaviour if the bug is switched on."""
 
     # A gang with too few pods is tried anyway, and holds resources while it is tried.
     JOBVALID_NOOP = "jobvalid-noop"

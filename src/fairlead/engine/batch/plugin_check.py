@@ -1,8 +1,8 @@
 """METHODS: the methods of batch plugins; `extensions_of` checks users' plugins and actions.
 
 A class with a method `execute` is an action, any other class is a plugin. The constructor of a
-plugin takes no arguments, or takes a `PluginContext`, which contains the arguments that the
-configuration gives to the plugin.
+plugin takes no arguments, or takes a `PluginContext`. The context contains the plugin's arguments
+from the configuration.
 """
 
 from __future__ import annotations

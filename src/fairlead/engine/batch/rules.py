@@ -1,10 +1,10 @@
 """BatchRules: the conventions of a session, either kube-batch's or those of current Kubernetes.
 
-A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
-priorities of Kubernetes 1.16, requests summed over containers, and amounts compared with a
-tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes, compares
-exact amounts, and evicts a gang as a whole if the eviction of single members would break it.
-kube-batch's *bugs* are in `engine.batch.defect`.
+A configuration file of kube-batch or Volcano uses kube-batch's conventions. These are the
+predicates and priorities of Kubernetes 1.16, requests summed over containers, and amounts compared
+with a tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes
+and compares exact amounts. It evicts a gang as a whole if the eviction of single members would
+break it. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`
     are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
-    nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
-    between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
+    nodes. Each entry is (plugin, argument of nodeorder for its weight, default weight). Each score
+    is between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
     `leaves_out_overused` is set, nodes whose pods use more than the node offers are excluded. If
     `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 
     If `takes_whole_gangs` is set, a gang is evicted as a whole when the eviction of single members
     would break it. If `tries_every_task` is set, a job's turn continues after a task that fits on
-    no node, and preemption within a job is tried for every task that is still pending after
-    preemption between jobs.
+    no node. After preemption between jobs, preemption within a job is then tried for every task
+    that is still pending.
     """
 
     name: str

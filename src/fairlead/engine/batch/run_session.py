@@ -1,8 +1,8 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
-A gang is broken if it has lost members while running, and fewer than its minimum are left. If a
-grace period is configured and the gang stays broken for that time, `run_session` evicts its
-remaining members when the actions are done. Then the gang waits until it can start as a whole.
+A gang is broken if it has lost members while running, and fewer than its minimum are left. A grace
+period can be configured. If the gang stays broken for that time, `run_session` evicts its remaining
+members when the actions are done. Then the gang waits until it can start as a whole.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WHY: Final = "gang below its minimum"
 class SessionOutcome(Struct, frozen=True):
     """The commands of a session, and reports on the jobs that may have changed.
 
-    `wake_at` is the next time at which a gang reaches a time limit; None if there is no such time.
-    `queues` contains the usage of each queue after the session.
+    `wake_at` is the next time at which a gang reaches a time limit, or None. `queues` contains the
+    usage of each queue after the session.
     """
 
     commands: list[Command]

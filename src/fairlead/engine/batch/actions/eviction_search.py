@@ -1,26 +1,26 @@
 """EvictionSearch: finds victims for a task, evicts them, and pipelines the task onto their node.
 
-Preempt (within a queue) and reclaim (between queues) differ in the *candidates*, which are the
-running tasks that may be evicted, and in the plugin methods that they call (`EvictionKind`). The
-search is the same:
+The *candidates* are the running tasks that may be evicted. Preempt (within a queue) and reclaim
+(between queues) differ in the candidates and in the plugin methods that they call (`EvictionKind`).
+The search is the same:
 
-    1  find the nodes on which the task may run and would fit without the candidates there, and
-       rank them, best node first
+    1  find the nodes on which the task would fit without the candidates there; rank them, best node
+       first
     2  if a node already has enough idle and releasing resources, pipeline the task there
-    3  otherwise, take the first node on which the task fits after the evictions that all plugins
-       allow; evict the candidates there, least important first, until the task fits
-    4  otherwise, if the rules allow evicting whole gangs, evict the least important gang without
-       which the task fits on a node
+    3  otherwise, take the first node on which allowed evictions make the task fit; evict the
+       candidates there, least important first, until the task fits
+    4  otherwise, if the rules allow it, evict the least important gang whose eviction makes the
+       task fit on a node
 
 A task fits only if its queue also stays within its limits once the victims are gone. So a task
 whose queue is at its capability evicts tasks of its own queue even if nodes have idle resources.
 
-If nothing was evicted for a job, its placements from step 2 are undone (`commit_or_discard`): the
+If nothing was evicted for a job, its placements from step 2 are undone (`commit_or_discard`). The
 action `allocate` places these tasks.
 
-In step 3, the plugins are called for each node. To save most of these calls, plugins first exclude
-whole jobs (`VictimPool`). Then the search skips each node on which the task would not fit even if
-all running members of the remaining jobs were evicted.
+In step 3, all plugins must allow an eviction, and they are called for each node. To save most of
+these calls, plugins first exclude whole jobs (`VictimPool`). The search then skips a node if
+evicting all members of the remaining jobs would not make the task fit there.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -127,9 +127,9 @@ class EvictionSearch:
         """Pipeline `task` onto a node, after evicting victims there if that is necessary.
 
         The operations are added to `steps`. Returns whether `task` was pipelined. If operations
-        take effect immediately (`steps.is_final`) and `task` fits on idle resources, the result is
-        False, and nothing is done: the action `allocate` places the task. With kube-batch's defect
-        `evict-ignores-idle`, idle resources make no difference here.
+        take effect immediately (`steps.is_final`) and `task` fits on idle resources, nothing is
+        done and the result is False. The action `allocate` places such a task. With kube-batch's
+        defect `evict-ignores-idle`, idle resources make no difference here.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most
@@ -368,11 +368,12 @@ def vote(
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
     victims are the candidates that all plugins return. With kube-batch's defect `tier-first-wins`,
     only the first tier that returns a victim counts. If the defect `tier-carry` is added, only the
-    first tier with plugins counts: if it returns no victim, later tiers cannot return one. Without
-    plugins, there are no victims.
+    first tier with plugins counts, even if it returns no victim. Without plugins, there are no
+    victims.
 
-    Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
-    []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].
+    Example: in tier 1, plugin 1 returns [a, b] and plugin 2 returns [b]. In tier 2, plugin 3
+    returns []. By default the result is []. With tier-first-wins, tier 1 determines the result:
+    [b].
 
     upstream: framework/session_plugins.go: Preemptable, Reclaimable
     """

@@ -4,17 +4,17 @@ Before a search examines single members, plugins exclude whole jobs. If the resu
 depends on the job that needs resources, every search calls all plugins for every job. Otherwise,
 fewer calls are enough:
 
-- If the result of a plugin depends only on the job to be excluded, the first search calls the
-  plugin for every job. A later search calls it only for each job whose tasks have moved since the
-  last search.
-- If the result of a plugin depends only on the queue of the job to be excluded, each search calls
-  the plugin for one job of each queue.
+- The result of a plugin may depend only on the job to be excluded. The first search then calls the
+  plugin for every job. A later search calls it only for jobs whose tasks have moved since the last
+  search.
+- The result may depend only on the queue of the job to be excluded. Each search then calls the
+  plugin for one job of each queue.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job to be excluded. The result of `proportion` depends only on the queue of that
-job. The first search calls `gang` for 1,000 jobs and `proportion` for one job of queue a. If this
-search evicts a member of job 7, the second search calls `gang` for job 7 and `proportion` again for
-one job of queue a.
+job. The first search calls `gang` for 1,000 jobs and `proportion` for one job of queue a. This
+search evicts a member of job 7. The second search then calls `gang` only for job 7, and
+`proportion` again for one job of queue a.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ class VictimPools:
     def _decisive_among(self, voters: Voters) -> list[Any]:
         """Return the plugins in `voters` whose veto is enough to exclude a job.
 
-        Only plugins of the type `excluding`, an argument of the constructor, can exclude a job.
-        By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`, no
-        veto is enough, and the result is empty: if a plugin in one tier excludes a job, another
-        tier may still return members of this job as victims. If the defect `tier-carry` is added,
-        only the first tier with plugins counts, and a veto in this tier is enough.
+        Only plugins of the type `excluding`, an argument of the constructor, can exclude a job. By
+        default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`, no
+        veto is enough, and the result is empty. Another tier may then still return members of an
+        excluded job as victims. If the defect `tier-carry` is added, only the first tier with
+        plugins counts. A veto in this tier is enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

@@ -29,12 +29,12 @@ _WHY: Final = {
 def why_no_eviction(session: Session, job: JobInfo) -> Iterator[str]:
     """Yield up to two sentences: why reclaim and why preempt evicts no pods for `job`.
 
-    The actions of `session` have run. There is no sentence about reclaim if no pods of other queues
-    run, and none about preempt if no pods of other jobs in the queue of `job` run. If preempt is
-    not configured, only jobs with a lower priority than `job` count as other jobs.
+    The actions of `session` have run. The sentence about reclaim requires running pods of other
+    queues. The sentence about preempt requires running pods of other jobs in the queue of `job`. If
+    preempt is not configured, only jobs with a lower priority than `job` count as other jobs.
 
-    There are no sentences if all pending tasks of `job` request nothing, or with the defect
-    `tier-first-wins`, because the reasons assume that every tier counts.
+    There are no sentences if all pending tasks of `job` request nothing. With the defect
+    `tier-first-wins`, there are none either, because the reasons assume that every tier counts.
     """
     waiting = job.with_status(TaskStatus.PENDING)
     requesting = (task for task in waiting if not task.request.is_best_effort)

@@ -1,7 +1,8 @@
 """explain_group: explains why a group does not run, and which changes would let it start.
 
-`explain_group` opens a session on the current state, tries the group's tasks in order as allocate
-would, and reverts the session. The explanation is the first of these obstacles that applies:
+`explain_group` opens a session on the current state and tries the group's tasks in order, as
+allocate would. Then it reverts the session. The explanation is the first of these obstacles that
+applies:
 
     no queue → closed queue → not admitted → too few members → queue at its share → queue at its
     limit → resources reserved for another group → resources not yet released → no node
@@ -48,8 +49,8 @@ _NODES_SHOWN: Final = 10
 class Obstacle(StrEnum):
     """The first obstacle that keeps a group from running.
 
-    NOTHING is for a group without pending members, and NEXT_SESSION for a group all of whose
-    pending members start with the next session.
+    NOTHING is for a group without pending members. NEXT_SESSION is for a group whose pending
+    members all start with the next session.
     """
 
     NOTHING = "nothing blocks it: it runs"
@@ -89,15 +90,14 @@ class GroupExplanation(Struct, frozen=True):
     the number of members that have a node or have succeeded. `promised` is the number of members
     that wait on a node for resources that are being released (pipelined members). `placeable` is
     the number of additional members that would fit now. `member` is the first member that could not
-    be placed. `summary` says why the group or `member` does not start.
-    `nodes` contains up to ten nodes, each with the reason why `member` cannot run there. Nodes that
-    lack only resources come first, in ascending order of what they lack. `starts_at` is the
-    estimated start, None if unknown. `is_too_large` is set if the missing members of the group
-    would not fit even if all pods ended. `victims` are the pods that the next session evicts for
-    the group, and `rule` is the action that evicts them. `no_evictions` are sentences that say why
-    the actions reclaim and preempt evict no pods for it. `remedies` are changes that would let the
-    group start. `title` is the group's namespace and name, or the name of the pods' controller if
-    the pods have no PodGroup.
+    be placed. `summary` says why the group or `member` does not start. `nodes` contains up to ten
+    nodes, each with the reason why `member` cannot run there. Nodes that lack only resources come
+    first. Among them, the node that lacks least comes first. `starts_at` is the estimated start,
+    None if unknown. `is_too_large` is set if the missing members of the group would not fit even if
+    all pods ended. `victims` are the pods that the next session evicts for the group, and `rule` is
+    the action that evicts them. `no_evictions` are sentences that say why the actions reclaim and
+    preempt evict no pods for it. `remedies` are changes that would let the group start. `title` is
+    the group's namespace and name. For pods without a PodGroup, it is the name of their controller.
     """
 
     group: str
@@ -161,9 +161,9 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained; groups with running members are chosen first. The
-    field `starts_at` of these explanations comes from a simulation of the first `groups_max`
-    waiting jobs of each queue (`start_estimate`).
+    At most `groups_max` groups are explained; groups with running members are chosen first. Their
+    field `starts_at` comes from a simulation of the first `groups_max` waiting jobs of each queue
+    (`start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -354,8 +354,8 @@ class _Trial:
     def _place(self, statement: Statement, waiting: Sequence[TaskInfo]) -> list[TaskInfo]:
         """Place tasks of `waiting`, in order, on idle resources; return those not placed.
 
-        Under kube-batch's rules, no task is placed after the first one that does not fit. Sets
-        `member` to the first task that was not placed, or to None.
+        Under kube-batch's rules, the first task that does not fit ends the attempt. Sets `member`
+        to the first task that was not placed, or to None.
         """
         session, job = self._session, self._job
         unplaced, unplaceable = list[TaskInfo](), set[int]()
@@ -437,9 +437,9 @@ def _gap(session: Session, fact: NodeFact) -> float:
 class _Limits(Struct, frozen=True):
     """What limits a queue: the queue's own limits, and those of its ancestors.
 
-    `capabilities` names the queues whose capability is the limit, and `guarantees` those that must
-    leave the guarantees of other queues unused. `share` is set if the queue must not exceed its
-    deserved amount.
+    `capabilities` names the queues whose capability is the limit. `guarantees` names the queues
+    that must leave the guarantees of other queues unused. `share` is set if the queue must not
+    exceed its deserved amount.
     """
 
     capabilities: tuple[str, ...] = ()

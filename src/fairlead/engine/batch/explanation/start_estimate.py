@@ -126,9 +126,9 @@ class _Simulation:
         """Return whether the job's queue stays within its limits if the job starts.
 
         The limits are the queue's deserved amounts, and the limits of the queue and of its
-        ancestors (`QueueShare.limits`). With the defect `overshoot`, the queue may exceed
-        its deserved amounts if, before the job starts, it holds less than its deserved amount of at
-        least one resource.
+        ancestors (`QueueShare.limits`). With the defect `overshoot`, the queue may exceed its
+        deserved amounts in one case. It must hold less than its deserved amount of at least one
+        resource before the job starts.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -78,11 +78,11 @@ class JobInfo:
 
     A shadow group is the group of pods that have no PodGroup.
 
-    A member counts as having a node if its status is one of ALLOCATED_STATUSES; a pipelined or
-    releasing member does not. `ready_count` is the number of members that have a node or have
-    succeeded. `held` is the sum of the requests of members that have a node or are pipelined, and
-    `pending` the sum of the requests of pending tasks. Both are lists by resource column; missing
-    columns at the end count as 0.
+    A member counts as having a node if its status is one of ALLOCATED_STATUSES. A pipelined or
+    releasing member does not count. `ready_count` is the number of members that have a node or have
+    succeeded. `held` is the sum of the requests of members that have a node or are pipelined.
+    `pending` is the sum of the requests of pending tasks. Both are lists by resource column.
+    Missing columns at the end count as 0.
 
     `waiting_since` is the time of the first session that left the job waiting to start. A session
     sets it back to None if the job no longer waits to start. `broken_since` is the time of the

@@ -87,7 +87,7 @@ class JobTable:
         """Return the reportingController of events about the group of `job`.
 
         It is the schedulerName of the job's pods. For a job without pods, it is the name of this
-        scheduler, or "volcano" if this scheduler has several names.
+        scheduler. If this scheduler has several names, it is "volcano".
         upstream: volcano/pkg/scheduler/util: GenerateComponentName
         """
         names = self._ownership.scheduler_names
@@ -243,8 +243,8 @@ class JobTable:
         """Return the job of `pod`, and mark the job as changed; create the job if it is missing.
 
         A pod whose schedulerName is in `scheduler_names` always has a job. Any other pod has a job
-        if it names a group and its status is not PENDING or GATED. The result is None for a pod
-        without a job (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        if it names a group and its status is neither PENDING nor GATED. The result is None for a
+        pod without a job (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = self.owns(pod)
         name = group_name(pod)
@@ -357,10 +357,10 @@ class JobTable:
     def _set_priority(self, job: JobInfo) -> None:
         """Set the priority of the job to the value of its priority class.
 
-        If the class is not set or does not exist, use the default class; without a default class,
+        If the class is not set or does not exist, use the default class. Without a default class,
         use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
         precedence. A job without a group keeps its priority. A group of Coscheduling has no
-        priority class: its job has the highest priority of its tasks, 0 without tasks.
+        priority class. Its job has the highest priority of its tasks, or 0 without tasks.
 
         upstream: cache.go: Snapshot; scheduler-plugins pkg/coscheduling/coscheduling.go: Less
         """

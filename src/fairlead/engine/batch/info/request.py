@@ -48,8 +48,8 @@ class Slack(Struct, frozen=True):
     def least_part(self, column: int) -> float:
         """Return the tolerance for comparing the deserved amount of a queue with another amount.
 
-        `column` is the column of the resource. For resources other than cpu and memory, the
-        tolerance is 0.01 instead of 1, because deserved amounts can be fractions.
+        `column` is the column of the resource. For cpu and memory, it is the usual tolerance. For
+        other resources, it is 0.01 instead of 1, because deserved amounts can be fractions.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
@@ -64,9 +64,9 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 class TaskRequest:
     """What a task uses (`running`), and what must be free on a node to start the task (`starting`).
 
-    Both consist of pairs (column, amount); cpu is in millicores. `floors` are pairs (column,
-    smallest free amount that a node needs to start the task). `is_best_effort` is set if all
-    amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero.
+    Both consist of pairs (column, amount). cpu is in millicores. `floors` are pairs of a column and
+    the smallest free amount that a node needs to start the task. `is_best_effort` is set if all
+    amounts in `starting` are zero. `runs_on_nothing` is set if all amounts in `running` are zero.
     `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
 
     The node of the pod keeps sums of its pods' requests (`NodeInfo`). These sums may count other

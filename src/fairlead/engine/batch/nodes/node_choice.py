@@ -1,9 +1,9 @@
 """NodeChoice: finds the nodes that can take a task, and the best of these nodes.
 
     verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
-    verdicts and scores that depend on more (affinity, spread)  evaluated for every task, unless an
-                                                                equal pod (`EqualPods`) showed that
-                                                                they have no effect
+    verdicts and scores that depend on more (affinity, spread)  evaluated for every task; skipped if
+                                                                an equal pod (`EqualPods`) showed
+                                                                that they have no effect
 
 A session uses several NodeChoice objects (`NodeChoices`). They differ only in the filters of their
 frameworks.
@@ -35,7 +35,7 @@ _DECIDED_MAX: Final = 1_024
 
 
 class RankedNodes(Struct, frozen=True):
-    """The nodes at `rows`, each with a key in `keys`; a higher key is better, and all keys differ.
+    """The nodes at `rows`, each with a different key in `keys`; a higher key is better.
 
     Iteration yields the rows, best node first.
     """
@@ -94,8 +94,8 @@ class NodeChoice:
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
         """Return whether the cached plan is known to determine the best node for `pod`.
 
-        This is known if the plan alone determined the best node for an equal pod, and no data that
-        the uncached plugins read has changed since then (`EqualPods`).
+        This is known if the plan alone determined the best node for an equal pod (`EqualPods`). The
+        data that the uncached plugins read must not have changed since then.
         """
         if not self._decided_by_plan:
             return False

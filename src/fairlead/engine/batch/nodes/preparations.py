@@ -4,12 +4,12 @@
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
 The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.pre_bind`). A task's
-volumes and devices are reserved as soon as a session gives the task a node, so that the next member
-of its gang cannot take them.
+volumes and devices are reserved as soon as a session gives the task a node. The next member of its
+gang then cannot take them.
 
-Tasks that are dispatched together are bound together: no task is bound before all tasks are
-prepared. If one task cannot be prepared, the placements of all tasks dispatched with it are undone.
-The same happens if a task is deleted and too few members of its gang are left.
+Tasks that are dispatched together are bound together, when all of them are prepared. If one task
+cannot be prepared, the placements of all tasks dispatched with it are undone. The same happens if a
+task is deleted and too few members of its gang are left.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class DispatchGroup(Struct, eq=False):
 class PreparationCommands(Struct, frozen=True):
     """The result of one step of a preparation.
 
-    `commands` are the commands to send, and `to_undo` the tasks whose placement must be undone.
-    `refusal` is the status of the plugin that refused a task, None if no plugin did.
+    `commands` are the commands to send. `to_undo` are the tasks whose placement must be undone.
+    `refusal` is the status of the plugin that refused a task, or None.
     """
 
     commands: Sequence[Command] = ()
@@ -116,8 +116,8 @@ class Preparations:
         """Start to prepare `tasks`; return their binds if none of them needs preparation.
 
         If a plugin refuses a task, none of `tasks` is bound. If a task needs preparation, the
-        result contains the commands for this. In this case, the binds are returned by the later
-        call of `check` or `left` that ends the last preparation.
+        result contains the commands for this. A later call of `check` or `left` then returns the
+        binds, when the last preparation ends.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
@@ -161,8 +161,8 @@ class Preparations:
         """Handle the outcome of a command that may belong to a preparation.
 
         If a preparation's command failed, the result contains the tasks whose placement must be
-        undone: the task and the tasks that were dispatched with it. Otherwise the result is None;
-        after the last command has succeeded, `check` decides whether the task is prepared.
+        undone. These are the task and the tasks that were dispatched with it. Otherwise the result
+        is None. After the last command has succeeded, `check` decides whether the task is prepared.
         """
         prepared = self._preparing.handle_outcome(outcome, now)
         return None if prepared is None else self._prepared(prepared)

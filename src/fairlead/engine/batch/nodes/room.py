@@ -35,11 +35,11 @@ class Room:
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
-    resources reserved for a starving gang; only this gang and short tasks (backfill) use it.
-    `nonzero_surplus[row]` is [millicores, memory bytes]: the requests of the node's pods as
-    `NodeInfo` counts them, minus these requests as the configured request rule counts them. Both
-    counts include defaults for missing requests. The arrays are valid from `open` to the end of
-    the session.
+    resources reserved for a starving gang. Only this gang and short tasks (backfill) use it.
+    `nonzero_surplus[row]` is [millicores, memory bytes]. It contains the requests of the node's
+    pods as `NodeInfo` counts them, minus these requests by the configured request rule. Both counts
+    include defaults for missing requests. The arrays are valid from `open` to the end of the
+    session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -58,8 +58,9 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the idle and releasing resources of all nodes.
 
-        If `leave_out` is set, exclude overfull nodes. A node is overfull if its pods request too
-        much of any resource: more than is allocatable, by at least the tolerance in `leave_out`.
+        If `leave_out` is set, exclude overfull nodes. A node is overfull if its pods request more
+        of any resource than is allocatable. The excess must be at least the tolerance in
+        `leave_out`.
         """
         table = self.table
         table.widen()
@@ -132,8 +133,8 @@ class Room:
 class RoomView:
     """The resources that one job may use: all resources, or all resources that are not reserved.
 
-    If the tasks that are pipelined onto a node need more than the node's releasing amount, the
-    missing amount is subtracted from the idle amount.
+    Tasks that are pipelined onto a node may need more than the node's releasing amount. The missing
+    amount is then subtracted from the idle amount.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
@@ -156,9 +157,8 @@ class RoomView:
     def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        Amounts that pipelined tasks will take are already subtracted. If this view does not include
-        reserved resources, the part of the reserved amount that exceeds the idle amount is also
-        subtracted.
+        Amounts that pipelined tasks will take are already subtracted. For a view without reserved
+        resources, the part of the reserved amount that exceeds the idle amount is also subtracted.
         """
         room = self._room
         uncovered = self._held(column, row) - max(int(room.idle[column, row]), 0)
@@ -178,8 +178,8 @@ class RoomView:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
         This is the idle plus the releasing amount. Amounts that pipelined tasks will take are
-        already subtracted. Reserved amounts are subtracted too, unless this RoomView was created
-        with `sees_all`.
+        already subtracted. Reserved amounts are subtracted too, except in a RoomView with
+        `sees_all`.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])

@@ -4,7 +4,7 @@
 
 The sums are over the resources r that the task requests and that have a weight, weight(r). If too
 little of a resource is free for the task, this resource adds 0 to the first sum. `weight` is the
-weight of the plugin, and `best` the highest score that a plugin can give (`BatchRules.best_score`).
+weight of the plugin. `best` is the highest score that a plugin can give (`BatchRules.best_score`).
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -48,7 +48,7 @@ class Binpack:
                 self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
 
     def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """Return the scorer, unless its weight is 0."""
+        """Return the scorer, or nothing if its weight is 0."""
         scorer = PackedScore(handle.cluster.table, self._weights, self._best)
         return [(scorer, self._weight)] if self._weight else []
 

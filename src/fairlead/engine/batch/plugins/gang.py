@@ -21,8 +21,8 @@ class Gang:
 
     name = "gang"
     exclusion_scope = ExclusionScope.JOB
-    # Evicting a whole gang does not leave a broken gang, so this plugin has no vote in that case
-    # (`without_gang_protection`).
+    # This plugin has no vote on the eviction of a whole gang (`without_gang_protection`), because
+    # no broken gang remains.
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
@@ -58,8 +58,8 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        When a candidate is checked, the candidates already chosen count as evicted, unless
-        kube-batch's defect `gang-victims-not-cumulative` is switched on. With kube-batch's defect
+        When a candidate is checked, the candidates already chosen count as evicted. They do not
+        with kube-batch's defect `gang-victims-not-cumulative`. With kube-batch's defect
         `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)

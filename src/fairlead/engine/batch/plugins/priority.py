@@ -34,7 +34,7 @@ class Priority:
         """Return the candidates with a lower priority than the preemptor.
 
         If a candidate is in another job, the priorities of the two jobs are compared. If it is in
-        the preemptor's own job, the priorities of the two tasks are compared; with kube-batch's
+        the preemptor's own job, the priorities of the two tasks are compared. With kube-batch's
         defect `intra-job-priority`, such a candidate is never returned.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]

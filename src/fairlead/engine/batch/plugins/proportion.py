@@ -1,7 +1,7 @@
 """proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      amount to which the queue is entitled: the cluster is divided by weight, and what
-                  a queue does not request is divided between the other queues
+    deserved      amount to which the queue is entitled: the cluster is divided by weight, up to the
+                  queue's request; the rest is divided between the other queues
     allocated     sum of the requests of the tasks that have a node or are pipelined, in the queue
                   and in the queues below it
     share         largest allocated ÷ deserved of any resource; smaller shares are served first
@@ -41,8 +41,8 @@ class QueueShare(Struct):
     """The amounts of one queue in this session, by resource column.
 
     `limits` are the amounts that the queue must not exceed (`QueueTree.limits`). `limits` and
-    `request` do not change after the session has opened. `expected` is the amount that admitted
-    jobs will need in addition to the amount that is allocated to them.
+    `request` do not change after the session has opened. `expected` is the additional amount that
+    admitted jobs will need, beyond what is allocated to them.
     """
 
     queue: QueueInfo
@@ -275,7 +275,8 @@ class Proportion:
 
         After the eviction, the bound tasks of the queue must still have its deserved amount of at
         least one resource that the candidate uses. With kube-batch's defect `reclaim-all-dims`,
-        the bound, allocated and pipelined tasks must have its deserved amount of every resource.
+        they must have its deserved amount of every resource. Allocated and pipelined tasks then
+        count, too.
 
         When a candidate is checked, the candidates already chosen count as evicted. With
         kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.
@@ -331,8 +332,8 @@ class Proportion:
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether the queue and its ancestors can admit `job` within their limits.
 
-        For each resource in the job's minResources, three amounts together must not exceed the
-        limit: the amount that is allocated, the amount that already admitted jobs will still
+        For each resource in the job's minResources, the sum of three amounts must not exceed the
+        limit. These are the allocated amount, the amount that already admitted jobs will still
         need, and the job's minResources. With kube-batch's defect `capability`, the result is
         always True.
         """
@@ -355,8 +356,8 @@ class Proportion:
         """Return the amounts, by column, of which the queue must keep its deserved amounts.
 
         Allocated and pipelined tasks count only with kube-batch's defect `reclaim-all-dims`. If
-        they always counted, a gang that waits for room would put its queue above its share, and
-        running tasks would be evicted although the queue does not have its share without the gang.
+        they always counted, a gang that waits for room would put its queue above its share. Running
+        tasks would then be evicted although the queue does not have its share without the gang.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return found.allocated

@@ -1,9 +1,9 @@
 """Closing a session: job statuses, pod conditions and events.
 
-The session sets these parts of the status of each job's group: the phase, the numbers of running,
-succeeded and failed members, and the reason if the job is unschedulable. A task that was not placed
-gets the condition PodScheduled=False. There are events about the group and about the tasks that
-were not placed. The phase is
+The session sets parts of the status of each job's group: the phase and the numbers of running,
+succeeded and failed members. If the job is unschedulable, it also sets the reason. A task that was
+not placed gets the condition PodScheduled=False. There are events about the group and about the
+tasks that were not placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
     Running    if at least the minimum number of members have a node
@@ -89,11 +89,12 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
     """Return the reason why tasks of `job` were not placed.
 
     A pipelined task has a node, but waits there for resources that are being released. If the last
-    task of `job` that the action `allocate` tried was pipelined, the reason lists the resources
-    that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last failure
-    that the session recorded for the job. If the session recorded no failure, the result is the
-    reason why the session did not try the job. If there is no such reason either, or with
-    kube-batch's defect `mute-fit-error`, the result is "0 nodes are available".
+    task that the action `allocate` tried was pipelined, the reason lists the resources that the
+    task lacks on its node. Otherwise the reason is the last failure that the session recorded for
+    the job. If the session recorded no failure, the result is the reason why the session did not
+    try the job. Without any of these reasons, the result is "0 nodes are available". With
+    kube-batch's defect `mute-fit-error`, this is also the result if the session recorded no
+    failure.
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
@@ -130,8 +131,8 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
     """Return the group's conditions.
 
-    If `found` is not None, the result contains it as the condition Unschedulable. An earlier
-    condition Unschedulable is replaced.
+    If `found` is set, the result contains it as the condition Unschedulable. An earlier condition
+    Unschedulable is replaced.
     """
     assert job.group is not None
     before = job.group.status.conditions

@@ -2,16 +2,16 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs for which `StartSearch` finds a start, the one that has waited longest
-gets the reservation. If a job waits in a queue that is below its share, gangs of queues that
-already have their share get no reservation, because the waiting job would reclaim the reserved
-resources immediately. The reservation is computed again in each session:
+gets the reservation. There is one restriction while a job waits in a queue below its share. Gangs
+of queues that already have their share then get no reservation, because the waiting job would
+reclaim the reserved resources immediately. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
-       tasks end at the time that they declared; tasks without a declared end are assumed to end
+       tasks end at the time that they declared. Tasks without a declared end are assumed to end
        last.
-    2  Choose nodes for that time. Nodes that were reserved before come first, so that the resources
-       that have become free there stay reserved.
-    3  Hide these resources from all other jobs, and count them as held by the gang's queue, so that
+    2  Choose nodes for that time. Nodes that were reserved before come first. So the resources that
+       have become free there stay reserved.
+    3  Hide these resources from all other jobs. Count them as held by the gang's queue, so that
        other jobs of this queue do not use up its limits.
 
 There is one exception to step 3: the action `backfill` may place tasks on the hidden resources if
@@ -115,8 +115,8 @@ class StartSearch:
     """Finds the earliest start of jobs, assuming that no other task is started.
 
     A job can start as soon as `place` finds a node for each of its `lacking_tasks` and its queue
-    stays within its limits. When a pod's declared end comes, the pod's resources become free on
-    its node, and its queue no longer holds them.
+    stays within its limits. At a pod's declared end, the pod's resources become free on its node,
+    and its queue no longer holds them.
     """
 
     def __init__(self, session: Session) -> None:
@@ -128,9 +128,9 @@ class StartSearch:
     def plan(self, job: JobInfo) -> Reservation | None:
         """Return a reservation for the earliest start of `job`.
 
-        Returns None if `job` has no `lacking_tasks`, if these tasks do not fit even into an empty
-        cluster, or if its queue would exceed its limits even after all pods with a declared end
-        have ended.
+        Returns None if `job` has no `lacking_tasks`, or if these tasks do not fit even into an
+        empty cluster. Also returns None if the queue would exceed its limits even after all pods
+        with a declared end have ended.
         """
         lacking = lacking_tasks(self.session, job)
         if not lacking or self.exceeded_limits(job, self._with_end):

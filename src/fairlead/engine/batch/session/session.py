@@ -5,8 +5,8 @@
     close     revert the placements that were not dispatched (`close_session` writes statuses)
 
 The session works directly on the state of the cluster. When a task gets a node, `move` assumes its
-pod on that node, so that filters and scores count the pod. If the task is not dispatched, the pod
-is removed from the node again.
+pod on that node. Filters and scores then count the pod. If the task is not dispatched, the pod is
+removed from the node again.
 
 upstream: pkg/scheduler/framework/session.go
 """
@@ -98,7 +98,7 @@ class NodeChoices(Struct, frozen=True):
     """Four objects of class NodeChoice, which count different resources as available.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice; with kube-batch's defect `evict-ignores-idle`, only the releasing
+    resources together suffice. With kube-batch's defect `evict-ignores-idle`, only the releasing
     resources count. `either` finds all nodes that `now` or `later` finds. `ignoring_resources`
     finds nodes on which the task would fit after enough evictions.
     """
@@ -134,8 +134,8 @@ class Reservation(Struct, frozen=True):
 class Policy(Struct, frozen=True, kw_only=True):
     """The settings that all sessions of a controller share.
 
-    A gang that has waited for `starvation_bound` (ns) gets a reservation; None means never. A gang
-    that has run with too few members for `broken_gang_grace` (ns) is evicted; None means never.
+    A gang that has waited for `starvation_bound` (ns) gets a reservation. A gang that has run with
+    too few members for `broken_gang_grace` (ns) is evicted. For both, None means never.
     """
 
     tiers: Tiers
@@ -152,10 +152,10 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Session:
     """One scheduling pass over all jobs, on one snapshot of the cluster.
 
-    `jobs` are the jobs with a group and a queue. `outside` contains the jobs that are not
-    admitted, and `objections` the reasons of plugins to exclude jobs. `failures` contains the
-    reasons why tasks of jobs were not placed. `shortfalls` contains an entry for each job whose
-    last tried task was pipelined: the names of the resources that this task lacks on its node.
+    `jobs` are the jobs with a group and a queue. `outside` contains the jobs that are not admitted.
+    `objections` contains the reasons of plugins to exclude jobs. `failures` contains the reasons
+    why tasks of jobs were not placed. `shortfalls` has an entry for each job whose last tried task
+    was pipelined. The entry contains the names of the resources that this task lacks on its node.
     `changed` contains the jobs whose tasks or admission this session changed. All these fields are
     keyed by job id.
     """
@@ -326,7 +326,7 @@ class Session:
         """Bind the allocated tasks of `job`; the job must be ready.
 
         If volumes or devices must be prepared first, the tasks are bound later. If a plugin refuses
-        one of the tasks, none is bound, and the allocations of all of them are undone.
+        one of the tasks, no task is bound, and all their allocations are undone.
         """
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)

@@ -6,8 +6,8 @@
         a queue that has all it requests is satisfied; it returns what exceeds its request
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
-divides all resources together (the defect `proportion-less`): a queue that requests much of one
-resource also gets more of the other resources.
+divides all resources together (the defect `proportion-less`). A queue that requests much of one
+resource then also gets more of the other resources.
 
 upstream: proportion.go: OnSessionOpen
 """
@@ -95,8 +95,8 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
     """Return whether `request` is less than `deserved` in every resource that `request` contains.
 
-    As in upstream, there is an exception if `request` contains only cpu and memory: the result is
-    False if `deserved` contains another resource with an amount of at most `slack.least_part`.
+    As in upstream, there is an exception if `request` contains only cpu and memory. The result is
+    then False if `deserved` contains another resource with an amount of at most `slack.least_part`.
 
     upstream: resource_info.go: Less
     """

@@ -6,7 +6,7 @@
                             the guarantee
                          2  amounts up to its spec.deserved
                          3  a share of its parent's amount in proportion to its weight, at most what
-                            the queue wants; what it was given before is part of this share
+                            the queue wants; amounts from 1 and 2 are part of this share
     a queue deserves     the amount that it is given or the amount that it wants, whichever is
                          smaller
 
@@ -112,10 +112,9 @@ class QueueTree:
     def limits(self, total: Mapping[int, int]) -> dict[str, Amounts]:
         """Return the amounts that each queue must not exceed, by column.
 
-        A queue must not exceed its capability, nor use the guarantees of its siblings: these are
-        subtracted from the limit of its nearest ancestor with a limit, or from `total` if no
-        ancestor has one. If all guarantees together exceed that amount, each queue may use its own
-        guarantee.
+        A queue must not exceed its capability. It must also not use the guarantees of its siblings.
+        These are subtracted from the limit of its nearest ancestor with a limit, or from `total`.
+        If all guarantees together exceed that amount, each queue may use its own guarantee.
         upstream: volcano: pkg/scheduler/plugins/proportion/proportion.go,
         pkg/scheduler/plugins/capacity/capacity.go: realCapability
         """
@@ -196,7 +195,7 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
     Each part gets its `stages[0]`, even if `pool` is smaller than the sum of these amounts. Then
     the parts are filled up to their `stages[1]`, and then up to their `stages[2]`. A part keeps
-    what it got in an earlier stage, and gets more only if this is less than its proportion by
+    what it got in an earlier stage. It gets more only if this is less than its proportion by
     weight. A part with weight 0 gets nothing in the last stage.
     """
     given = {part.name: part.stages[0] for part in parts}

@@ -39,8 +39,8 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
 def cluster_total(room: Room, rules: BatchRules) -> Total:
     """Return the total capacity of the session's nodes as pairs (column, amount).
 
-    Resources that the rules do not count, and resources other than cpu and memory that no node
-    offers, are left out.
+    Resources that the rules do not count are left out. Resources that no node offers are left out,
+    too, except cpu and memory.
     """
     table = room.table
     counted = table.alive & ~room.is_left_out
@@ -73,9 +73,9 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
     """Return the part of minResources in the PodGroup of `job` that is still reserved for `job`.
 
-    If the PodGroup is in the phase Inqueue, all of minResources is reserved. If the PodGroup is in
-    the phase Running and the job is ready, the amounts that the job does not hold yet are reserved.
-    In all other cases, the result is ().
+    In the phase Inqueue, all of minResources is reserved. In the phase Running, the amounts that
+    the job does not hold yet are reserved if the job is ready. In all other cases, the result is
+    ().
     """
     needs = needs_of(job, columns)
     if job.is_inqueue:
