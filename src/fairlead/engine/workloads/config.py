@@ -24,16 +24,16 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 
     `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. For
     writes of the pods of Jobs, the bounds are fixed. If `serves_clients` is set, the controllers
-    write status, events and revisions for API clients, and CronJobs, endpoints and adoption run
-    (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the CronJob
-    controller reads the status of Jobs. `starts_from_dump`, which every simulation sets, tells the
-    controllers that objects may be missing, such as the owners of pods. It has an effect only
-    together with `serves_clients`. `follow_up_interval` (ns) is the shortest time between two
-    reactions to pod changes of the same owner, if the owner has many pods (see `FollowUpPace`).
+    write status, events and revisions for API clients. CronJobs, endpoints and adoption then run as
+    well (see `environment`). A simulation with CronJobs also sets `serves_clients`, because the
+    CronJob controller reads the status of Jobs. Every simulation sets `starts_from_dump`. It tells
+    the controllers that objects may be missing, such as the owners of pods. It has an effect only
+    together with `serves_clients`. `follow_up_interval` (ns) concerns owners with many pods (see
+    `FollowUpPace`). It is the shortest time between two reactions to pod changes of such an owner.
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet. The serial numbers
     in the generated names of each owner begin after `first_serial`. A process that continues with
-    stored objects must set it to a larger number than before, because otherwise names repeat.
-    `seed` determines the order in which a DaemonSet updates its pods.
+    stored objects must set it to a larger number than before. Otherwise, names repeat. `seed`
+    determines the order in which a DaemonSet updates its pods.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT

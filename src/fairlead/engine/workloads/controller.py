@@ -3,8 +3,8 @@
 These kinds are ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Job. An object of
 these kinds is an *owner*. Each owner has an `OwnerRule` that decides about its pods, and each
 Deployment has a `Rollout`. This controller finds the owners affected by a stimulus and runs their
-rules. The objects that exist at the start (a *snapshot*) are all stored before any rule runs, so
-that pods listed after their owner are counted.
+rules. The objects that exist at the start are a *snapshot*. All of them are stored before any rule
+runs. So pods listed after their owner are counted.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Workloads:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry or follow-up (see `FollowUpPace`).
 
-        Returns 0 (immediately) if changes are unprocessed; changes of owners that wait for a
+        Returns 0 (immediately) if there are unprocessed changes. Changes of owners that wait for a
         follow-up do not count. Returns None if there is nothing to do.
         """
         if self._rollouts.changed or not self._pace.are_waiting(self._pod_sets.changed):
@@ -419,7 +419,7 @@ class Workloads:
     def _observe_status_refused(
         self, target: ObjectRef, reason: FailureReason, now: Instant
     ) -> None:
-        """Handle a rejected status write: retry it, unless the object was deleted."""
+        """Handle a rejected status write: retry it if the object still exists."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
             return

@@ -4,8 +4,8 @@ The rules of all controllers are the same in both. This module selects different
 reasons:
 
     clients                  API clients of a served cluster read status, events and revisions, so
-                             the controllers write them. No client reads a simulation, so null
-                             objects replace the components that write them.
+                             the controllers write them. No client reads a simulation. Null objects
+                             replace the components that write for clients.
     missing objects          A served cluster holds all its objects. A simulation starts from a dump
                              that may lack owners, ReplicaSets and claims. In a simulation, the rule
                              for unknown owners replaces deleted pods of a missing owner.
@@ -48,8 +48,8 @@ class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     """The variants of components that the controllers of a served cluster or a simulation use.
 
     If `follows_all_pods` is set, every change of a pod makes the controllers check the pod's owner,
-    because the owner's status may change. If `tracks_jobs` is set, pods of Jobs get a finalizer,
-    which stays until the Job's status counts them.
+    because the owner's status may change. If `tracks_jobs` is set, pods of Jobs get a finalizer. It
+    stays until the Job's status counts them.
     """
 
     events: EventSink

@@ -1,8 +1,7 @@
 """EventSink: records or drops the controllers' events that only API clients read.
 
-Events that explain a failure (FailedCreate) bypass the sink and are always recorded, because
-reports of a simulation show them. Events about every created, deleted or scaled object go through a
-sink.
+Events about every created, deleted or scaled object go through a sink. Events that explain a
+failure (FailedCreate) are always recorded, because reports of a simulation show them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """FollowUpPace: limits how often controllers react to changes of pods of a large owner.
 
-With thousands of pods that start one after the other, each change would cause a status write that
-the next change makes obsolete. Upstream's controllers combine these changes, because a sync of a
-large owner takes time. Here a sync takes no time, so the first change is followed up immediately,
-and later changes within an interval are followed up together at its end.
+Thousands of pods may start one after the other. Each change would cause a status write that the
+next change makes obsolete. Upstream's controllers combine these changes, because a sync of a large
+owner takes time. Here a sync takes no time. So the first change is followed up immediately. Later
+changes within an interval are followed up together at its end.
 """
 
 from __future__ import annotations

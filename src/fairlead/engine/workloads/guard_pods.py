@@ -1,14 +1,14 @@
 """GuardPods: recreates OpenShift's guard pods on their nodes.
 
 A guard pod has no owner, so no Kubernetes controller replaces it after an eviction. An OpenShift
-operator creates it again once its node is schedulable. Without GuardPods, a simulation that drains
-the control plane nodes one after another would wait forever at the second node, because the
+operator creates it again once its node is schedulable. A simulation may drain the control plane
+nodes one after another. Without GuardPods, it would wait forever at the second node, because the
 disruption budget of the guard pods allows only one missing pod.
 
-The simulated operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance
-if preemption, for example, removed each guard pod as soon as it was created. Unlike the operator,
-GuardPods creates no guard pod on a node with a NoExecute taint, because the taint would evict the
-pod again and again.
+The simulated operator reacts after SYNC_DELAY. The delay keeps virtual time advancing if, for
+example, preemption removes each guard pod as soon as it is created. Unlike the operator, GuardPods
+creates no guard pod on a node with a NoExecute taint. The taint would evict the pod again and
+again.
 
 upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go: sync
 """

@@ -1,7 +1,7 @@
 """Identity of owners and pods: references, keys, events and generated names.
 
-Generated names have upstream's form and alphabet. Upstream draws suffixes at random; here a suffix
-is a hash of the owner and a serial number, so the same run has the same names on every machine.
+Generated names have upstream's form and alphabet. Upstream draws suffixes at random. Here a suffix
+is a hash of the owner and a serial number. So the same run has the same names on every machine.
 
 upstream: staging/src/k8s.io/apiserver/pkg/storage/names/generate.go,
 apimachinery/pkg/util/rand/rand.go:SafeEncodeString
@@ -55,8 +55,8 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 def owner_kind(reference: OwnerReference) -> str:
     """Return the kind of the owner to which `reference` refers, in the form that ObjectRef uses.
 
-    For a custom kind, the group is appended, as in `Widget.example.com`, unless `reference` has no
-    apiVersion.
+    For a custom kind, the group is appended, as in `Widget.example.com`. Without an apiVersion in
+    `reference`, it is not.
     """
     group, kind = reference.api_version.rpartition("/")[0], reference.kind
     return kind if not group or (group, kind) in _TYPED else f"{kind}.{group}"

@@ -3,9 +3,9 @@
 `fairlead.dev/drain: requested` requests a drain. Removing the annotation cancels the drain.
 
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
-`drain.rolling_drain`). During a rolling drain, `fairlead.dev/drain` is `done` on a node that has
-been emptied and has not yet returned to service. The annotation is also `done` on a node that is
-being deleted, after the node has been emptied and before its finalizers are removed.
+`drain.rolling_drain`). During a rolling drain, `fairlead.dev/drain` is `done` on an empty node that
+has not yet returned to service. The annotation is also `done` on a node that is being deleted. It
+becomes `done` when the node is empty, before the node's finalizers are removed.
 """
 
 from __future__ import annotations

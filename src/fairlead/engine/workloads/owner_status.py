@@ -129,9 +129,9 @@ class OwnerStatus(Struct):
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
         """Return the pods to count in the status of `owner`.
 
-        Until the status contains the newest generation of `owner`, only the pods that existed when
-        this generation was first seen are counted. Upstream's controllers also write such earlier
-        counts: they count the pods, create or delete some, and then write the status.
+        The status may not contain the newest generation of `owner` yet. Then only the pods that
+        existed when this generation was first seen are counted. Upstream's controllers also write
+        such earlier counts: they count the pods, create or delete some, and then write the status.
         """
         # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
         pods = self.pod_sets.sets[key].pods.values()

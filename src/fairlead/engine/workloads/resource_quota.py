@@ -2,13 +2,13 @@
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
 the status of a new quota, subtracts deleted objects, and corrects errors. For all of this, it
-decides which quotas to recount and at which time; the API server then counts the objects
+decides which quotas to recount and at which time. The API server then counts the objects
 (`UpdateQuotaStatus`).
 
-A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this at the next of its periodic recounts of all quotas, which happen
-every 5 minutes. At the time of this periodic recount, this controller recounts only the quotas of
-the pod's namespace. It skips all other periodic recounts.
+A terminating pod stops counting when its grace period is over. This is so even if its node is lost
+and the pod still exists. Upstream notices this at its next periodic recount of all quotas, every 5
+minutes. At the time of this periodic recount, this controller recounts only the quotas of the pod's
+namespace. It skips all other periodic recounts.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

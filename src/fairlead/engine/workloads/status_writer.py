@@ -40,9 +40,9 @@ class StatusWriter(Struct):
     ) -> list[Command]:
         """Return the write that turns the status `before` of `target` into `after`.
 
-        Returns [] if the status does not change, or if the same write has already succeeded since
-        the last change of `target`. Also returns [] if a write to `target` is in flight; the caller
-        must call `write` again after the outcome of that write.
+        Returns [] if the status does not change, or if the same write has succeeded since the last
+        change of `target`. Also returns [] if a write to `target` is in flight. The caller must
+        then call `write` again after the outcome of that write.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

@@ -1,6 +1,6 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
-A changed object is synced after all changes of the same instant, and not while its writes are in
+A changed object is synced after all changes of the same instant, once its writes are no longer in
 flight. After a failed write, it is synced again with exponential backoff, up to 15 times. If an
 object needs too many writes at one instant, its next sync is delayed (`BurstLimiter`).
 
@@ -134,7 +134,7 @@ class Retries(Struct):
     _due: TimerQueue[Key] = field(default_factory=TimerQueue)
 
     def refused(self, key: Key, now: Instant) -> None:
-        """Record a sync with failed writes; schedule a retry, unless RETRIES_MAX is exceeded.
+        """Record a sync with failed writes; schedule a retry, up to RETRIES_MAX times.
 
         `now` is the time of the last failure.
         """
@@ -165,9 +165,9 @@ class Retries(Struct):
 class BurstLimiter(Struct):
     """Limits how often each key is written at the same instant.
 
-    Only the writes of the newest instant are counted. Without a limit, a controller and an
-    admission policy that reverts its writes would alternate forever, and simulated time would not
-    advance. Upstream's clients limit requests per second instead.
+    Only the writes of the newest instant are counted. Suppose that an admission policy reverts the
+    writes of a controller. Without a limit, the two would alternate forever, and simulated time
+    would not advance. Upstream's clients limit requests per second instead.
     """
 
     _now: Instant = 0

@@ -181,14 +181,14 @@ class CronJobs:
     def _observe_status_refused(
         self, target: ObjectRef, reason: FailureReason, now: Instant
     ) -> None:
-        """Handle a rejected status write: retry it, unless the CronJob was deleted."""
+        """Handle a rejected status write: retry it if the CronJob still exists."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
         elif self._writer.refused(target):
             self._timers.add(now + RETRY_AFTER, target.uid)
 
     def _observe_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
-        """Handle a rejected deletion: retry it, unless the Job has already been removed."""
+        """Handle a rejected deletion: retry it if the Job still exists."""
         job = deletion.target
         for uid, cron in self._crons.items():
             if job.name in cron.deleting and cron.view.metadata.namespace == job.namespace:

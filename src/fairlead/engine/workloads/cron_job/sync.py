@@ -50,14 +50,14 @@ TOO_MANY_MISSED: Final = (
 
 
 class CronJobState(Struct):
-    """A CronJob with its Jobs by name; `last` is the last scheduled time that got a Job.
+    """A CronJob with its Jobs by name; `last` is the last scheduled time with a Job.
 
     If the Job cannot be created, `last` is reset to its previous value, `before`. Five fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
-    (deletion requested), `ended` (finished) and `missing` (deleted by others while unfinished, not
-    yet reported). `undeleted` contains the refused deletions, by Job name. `reported` is the note
-    of the last event, which is not repeated. `successful_at` is lastSuccessfulTime, "" if no Job
-    has succeeded. `due` is the next scheduled time.
+    (deletion requested), `ended` (finished) and `missing`. The Jobs in `missing` were deleted by
+    others while unfinished, which is not reported yet. `undeleted` contains the refused deletions,
+    by Job name. `reported` is the note of the last event. It is not repeated. `successful_at` is
+    lastSuccessfulTime, or "" if no Job has succeeded. `due` is the next scheduled time.
     """
 
     view: CronJob

@@ -1,8 +1,8 @@
 """DaemonSetRule: one pod on every eligible node.
 
-A required node affinity on the node's name pins each pod to its node, and the scheduler binds the
-pod. An update first replaces outdated pods that are not available. It then replaces available pods
-as long as at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
+A required node affinity pins each pod to its node by the node's name. The scheduler binds the pod.
+An update first replaces outdated pods that are not available. It then replaces available pods as
+long as at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
 before the old pod is deleted. Upstream chooses the pods to replace in the random order of a Go map.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
@@ -116,9 +116,9 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
 def _stale(history: History, pods: PodSet, seed: int) -> dict[str, None]:
     """Return the names of the outdated `pods` in the order in which an update replaces them.
 
-    Upstream has no fixed order: it iterates over a map, which Go does in random order. Here, the
-    order depends on `seed` and on the name of the DaemonSet, so that DaemonSets that are updated at
-    the same time get different orders.
+    Upstream has no fixed order, because Go iterates over a map in random order. Here, the order
+    depends on `seed` and on the name of the DaemonSet. So DaemonSets that are updated at the same
+    time get different orders.
     """
     # upstream: pkg/controller/daemon/update.go:rollingUpdate
     stale = (
@@ -134,8 +134,9 @@ class DaemonSetRule:
     """Keeps one pod of the revision `update` on each eligible node.
 
     `nodes` maps names to all nodes. `wanted` stores whether each examined node should run a daemon
-    pod. `stale` contains the names of pods of other revisions. `failures` maps a node name to (time
-    of the last deletion of a failed pod, backoff in ns before the next such deletion).
+    pod. `stale` contains the names of pods of other revisions. `failures` maps a node name to a
+    pair: the time of the last deletion of a failed pod, and the backoff (ns) before the next such
+    deletion.
     """
 
     reads_readiness: ClassVar[bool] = True
@@ -239,8 +240,8 @@ class DaemonSetRule:
         there = self._available(pods, now)
         old = [name for name in self.stale if name in pods.active]
         broken = [name for name in old if name not in there]
-        # Nodes whose outdated pod is not available count as unavailable nodes, too, although this
-        # pod is replaced in any case.
+        # Nodes whose outdated pod is not available count as unavailable nodes, too. This pod is
+        # replaced in any case.
         occupied, wanted = pods.by_slot, self.wanted
         empty = sum([wanted[name] for name in wanted if name not in occupied])
         spare = max(0, unavailable - max(0, len(occupied) + empty - len(there)))
@@ -251,7 +252,8 @@ class DaemonSetRule:
     def _bounds(self) -> tuple[int, int]:
         """Return the limits of an update as numbers of nodes.
 
-        The result is (maximum of nodes with two pods, maximum of nodes without an available pod).
+        The first number is the maximum of nodes with two pods. The second is the maximum of nodes
+        without an available pod.
         """
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
@@ -280,13 +282,14 @@ class DaemonSetRule:
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """Return a plan that creates new pods beside outdated pods.
 
-        If an outdated pod is not available, a new pod is created on its node immediately. The
-        node of an available outdated pod gets a new pod only while fewer than `surge` nodes have
-        both a ready outdated pod and a new pod that is not available yet. If a node has both pods,
-        the outdated pod is deleted once it is not ready or the new pod is available.
+        If an outdated pod is not available, a new pod is created on its node immediately. If the
+        outdated pod is available, its node gets a new pod only while there are fewer than `surge`
+        surge nodes. A surge node has a ready outdated pod and a new pod that is not available yet.
+        If a node has both pods, the outdated pod is deleted once it is not ready or the new pod is
+        available.
 
         On a node that should run no daemon pod, an outdated pod is deleted immediately if it is not
-        available. Of the available outdated pods on such nodes, at most as many are deleted as
+        available. Available outdated pods on such nodes are deleted up to the number that
         `_available_surplus` returns.
         """
         delete: list[Pod] = []
@@ -371,7 +374,7 @@ class DaemonSetRule:
         """Return the surplus pods among `running`, which contains the pods of one node.
 
         Without surge, only the oldest pod is kept. With surge, the oldest pod of the update
-        revision is kept, and the oldest outdated pod is kept until the new pod replaces it.
+        revision is kept. The oldest outdated pod is kept until the new pod replaces it.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

@@ -5,18 +5,18 @@
                  for the dependents that block its deletion
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-If a dependent has another owner, it loses the reference to the deleted owner, but is not deleted. A
-dependent without another owner is deleted. The uids of deleted owners are stored, so that
-dependents created after the deletion are found.
+A dependent without another owner is deleted. A dependent with another owner only loses the
+reference to the deleted owner. The uids of deleted owners are stored, so that dependents created
+after the deletion are found.
 
 Objects that own each other in a circle would wait for each other forever if all are deleted in the
-foreground. To break the circle, a dependent stops blocking the deletion of its owners if one of its
-own dependents is already being deleted in the foreground.
+foreground. This rule breaks the circle: a dependent no longer blocks its owners if one of its own
+dependents is already being deleted in the foreground.
 
-If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
-a simulation, an owner that was never observed counts as existing, because a dump seldom contains
-all owners.
+If `looks_up_owners` is set, an owner that was never observed is looked up. If it does not exist,
+its dependents are collected. Differs from upstream: without `looks_up_owners`, as in a simulation,
+an owner that was never observed counts as existing. The reason is that a dump seldom contains all
+owners.
 
 After a refused write, the object is examined again with exponential backoff.
 
@@ -79,9 +79,9 @@ _CONTROLLER: Final = "garbage-collector-controller"
 class _Dependent(Struct):
     """An object with owner references.
 
-    `keys` identify the owners: each key is the owner's uid, or its kind, namespace and name if the
-    uid is unknown. `is_going` is set once the object's deletion was requested. `is_ending` is set
-    once the object has a deletionTimestamp.
+    `keys` identify the owners. Each key is the owner's uid. If the uid is unknown, the key is its
+    kind, namespace and name. `is_going` is set once the object's deletion was requested.
+    `is_ending` is set once the object has a deletionTimestamp.
     """
 
     ref: ObjectRef
@@ -95,7 +95,7 @@ class _Dependent(Struct):
 class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, this controller looks up owners that were never observed, and
+    If `looks_up_owners` is set, this controller looks up owners that were never observed. It then
     postpones its commands until all other work is done. So the controller of a deleted owner
     reports the deletion before the dependents are deleted, as in upstream.
     """
@@ -113,8 +113,8 @@ class GarbageCollector(Struct):
     # by key of the owner, then by uid of the dependent
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
-    # The next two fields are about loaded objects that are not indexed yet: `_loaded` maps each uid
-    # to the key of the owner, `_loaded_of` maps the key of an owner to the objects.
+    # The next two fields are about loaded objects that are not indexed yet. `_loaded` maps each uid
+    # to the key of the owner. `_loaded_of` maps the key of an owner to the objects.
     _loaded: dict[str, str] = field(default_factory=dict)
     _loaded_of: dict[str, list[_LoadedObjects]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
@@ -176,7 +176,7 @@ class GarbageCollector(Struct):
         return commands
 
     def _observe_outcome(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> None:
-        """Schedule a retry after a refused write, unless the object no longer exists."""
+        """Schedule a retry after a refused write, if the object still exists."""
         command = outcome.command
         if not isinstance(command, DeleteObject | PatchObject | LookUpOwners):
             return
@@ -291,8 +291,8 @@ class GarbageCollector(Struct):
         """Index the owner references of `one`; return the commands that its owners require.
 
         If an owner is deleted or in foreground deletion, `one` is deleted or loses the reference.
-        If an owner in foreground deletion waited only for `one`, and `one` no longer refers to this
-        owner, the owner's finalizer is removed.
+        Suppose that an owner in foreground deletion waited only for `one`. If `one` no longer
+        refers to this owner, the owner's finalizer is removed.
         """
         meta = one.metadata
         if self.looks_up_owners:

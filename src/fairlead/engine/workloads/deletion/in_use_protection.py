@@ -204,15 +204,15 @@ def _may_use(pod: Pod) -> bool:
 
 def _mounted(pod: Pod) -> Iterator[Key]:
     if pod.spec.node_name:
-        # upstream: pvc_protection_controller.go:podUsesPVC, podIsShutDown: a pod that the kubelet
-        # has stopped, or that was force-deleted, does not use its ephemeral volumes
+        # upstream: pvc_protection_controller.go:podUsesPVC, podIsShutDown: a pod does not use its
+        # ephemeral volumes after the kubelet has stopped it or it was force-deleted
         is_shut_down = is_terminating(pod) and pod.metadata.deletion_grace_period_seconds == 0
         for name in named_claims(pod) if is_shut_down else all_claims(pod):
             yield "PersistentVolumeClaim", pod.metadata.namespace, name
 
 
 def _group(pod: Pod) -> Iterator[Key]:
-    """Yield the key of the PodGroup of `pod`, unless the pod has none or has finished."""
+    """Yield the key of the PodGroup of `pod`, if the pod has one and has not finished."""
     group = pod.spec.scheduling_group
     if group is not None and not is_terminal(pod):
         yield GROUP_KIND, pod.metadata.namespace, group.pod_group_name or ""

@@ -1,11 +1,11 @@
 """PodFinalizers: removes the finalizers that other programs have put on pods.
 
 Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
-operators put finalizers on their pods, and remove them when they have recorded the end of the pod.
-A simulation has none of these programs. Without this controller, a drained or preempted pod would
-stay forever.
+operators put finalizers on their pods. They remove these finalizers when they have recorded the end
+of the pod. A simulation has none of these programs. Without this controller, a drained or preempted
+pod would stay forever.
 
-If a finalizer already kept an ended pod when the dump was written, the pod stays: the program that
+If a finalizer already kept an ended pod when the dump was written, the pod stays. The program that
 added this finalizer evidently does not remove it.
 
 upstream: sigs.k8s.io/kueue pkg/controller/jobs/pod/pod_controller.go:Finalize,
@@ -87,8 +87,9 @@ def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
     """Return whether foreign finalizers keep the terminating `pod` although its containers ended.
 
     The containers have ended if the pod is finished or has no node. They also count as ended if the
-    grace period is over and the pod's `node` is known and not silent (its Ready condition is not
-    "Unknown"), because kubelets before 1.27 do not report the end of a deleted pod.
+    grace period is over and the pod's `node` is known and not silent. A node is silent if its Ready
+    condition is "Unknown". This rule is needed because kubelets before 1.27 do not report the end
+    of a deleted pod.
     """
     if not _is_held(pod):
         return False

@@ -1,15 +1,16 @@
 """ResourceFinalizers: removes the finalizers that operators have put on custom resources.
 
-KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources, and remove them
-when they have cleaned up after a deletion. A simulation has none of these programs. Without this
-controller, a resource that is deleted with its owner would stay forever, and so would its pods: the
-pod of a KubeVirt VirtualMachine belongs to a VirtualMachineInstance with two such finalizers.
+KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources. They remove
+these finalizers when they have cleaned up after a deletion. A simulation has none of these
+programs. Without this controller, a resource that is deleted with its owner would stay forever, and
+so would its pods. For example, the pod of a KubeVirt VirtualMachine belongs to a
+VirtualMachineInstance with two such finalizers.
 
-If a resource was already being deleted when the dump was written, its finalizers stay: the operator
+If a resource was already being deleted when the dump was written, its finalizers stay. The operator
 may be waiting for something that the dump does not show.
 
 While a resource has the finalizer `foregroundDeletion` or `orphan`, only the garbage collector
-patches its finalizers. A patch replaces the whole list, so two patches at the same time could each
+patches its finalizers. A patch replaces the whole list. So two patches at the same time could each
 restore what the other one removed.
 
 upstream: github.com/kubevirt/kubevirt pkg/virt-controller/watch/vmi/vmi.go: sync

@@ -4,9 +4,9 @@
             ▲                                   │
             └─────── the world reports ◀────────┘      until the new ReplicaSet has replaced the old
 
-A Deployment is synced after all changes of the same instant are handled, so a burst of changes
-causes one sync. The Deployments of a snapshot are synced immediately, because ReplicaSets that the
-snapshot lacks must have a size before their pods are counted.
+A Deployment is synced after all changes of the same instant are handled. So a burst of changes
+causes one sync. The Deployments of a snapshot are synced immediately. The reason is that
+ReplicaSets missing from the snapshot must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -32,8 +32,8 @@ from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLimiter
 
 DEPLOYMENT: Final = "Deployment"
-# With maxSurge 1, a rollout takes two writes for each replica; if API clients are served, also two
-# events and a status write for each replica.
+# With maxSurge 1, a rollout takes two writes for each replica. If API clients are served, it also
+# takes two events and a status write for each replica.
 WRITES_PER_REPLICA: Final = 8
 
 
@@ -213,8 +213,8 @@ class Rollouts(Struct):
         if reason is not FailureReason.ALREADY_EXISTS:
             self._wait(rollout, now)
             return self.sync.not_created(rollout, target.name, message, now)
-        # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet counts collisions, unless
-        # the existing ReplicaSet is this Deployment's own
+        # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet counts collisions only with
+        # ReplicaSets that are not this Deployment's own
         self.mark_changed(rollout)
         rollout.find_current()
         if rollout.current:

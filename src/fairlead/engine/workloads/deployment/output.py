@@ -40,10 +40,10 @@ from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
 
 
 class RolloutOutput(Protocol):
-    """Builds the commands that write data for API clients; has a method per stage of a rollout."""
+    """Builds the commands that write data for API clients; one method per stage of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight; if so, the sync must wait for its outcome."""
+        """Return whether a status write is in flight; the sync must then wait for its outcome."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:

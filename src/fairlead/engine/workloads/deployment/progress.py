@@ -53,9 +53,8 @@ class PodCounts(Struct, frozen=True, kw_only=True):
 class ProgressInput(Struct, frozen=True, kw_only=True):
     """Inputs of the Progressing condition other than pod counts.
 
-    `name` is the name of the current ReplicaSet, "" if there is none. `failure` is the
-    ReplicaFailure condition of a ReplicaSet whose pods cannot be created, None if there is no such
-    ReplicaSet.
+    `name` is the name of the current ReplicaSet, or "". `failure` is the ReplicaFailure condition
+    of a ReplicaSet whose pods cannot be created, or None.
     """
 
     name: str = ""
@@ -109,7 +108,7 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status for a sync of a rollout that is neither paused nor being scaled."""
+    """Return the status for a sync of a rollout, if it is neither paused nor being scaled."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):
@@ -144,8 +143,8 @@ def has_deadline(deployment: Deployment) -> bool:
 def overdue_at(deployment: Deployment) -> Instant | None:
     """Return the time at which a rollout without progress exceeds its deadline.
 
-    Returns None if the Deployment has no deadline or no Progressing condition, is complete or
-    paused, or has exceeded the deadline already.
+    Returns None if the Deployment has no deadline or no Progressing condition. Also returns None if
+    it is complete or paused, or has already exceeded the deadline.
     """
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:
@@ -180,8 +179,7 @@ class _Conditions:
     ) -> None:
         """Set the condition of type `condition_type`.
 
-        If the condition already has this status and reason, it stays unchanged unless `again` is
-        set.
+        If the condition already has this status and reason, it changes only if `again` is set.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
@@ -204,7 +202,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy the ReplicaSet condition `row`, unless the status and reason are unchanged."""
+        """Copy the ReplicaSet condition `row`, if its status or reason has changed."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row.get("status"), row.get("reason"))

@@ -6,8 +6,8 @@
     CountedReplicaSets    counts the pods, because no status is written. If the snapshot lacks a
                           ReplicaSet, the ReplicaSet is inferred from its pods.
 
-A rollout takes the same steps with both variants, but later with ReportedReplicaSets, because the
-status is written after the pods change.
+A rollout takes the same steps with both variants. With ReportedReplicaSets, it takes them later,
+because the status is written after the pods change.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class ReportedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template by comparing templates.
 
-        The comparison is enough, because this class is used only in clusters with an API server,
-        which contain all ReplicaSets. `is_loaded` has no effect.
+        The comparison is enough, because this class is used only in clusters with an API server.
+        Such a cluster contains all ReplicaSets. `is_loaded` has no effect.
         """
         rollout.find_current()
 
@@ -90,8 +90,8 @@ class CountedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template.
 
-        If `is_loaded` is set and no ReplicaSet has an equal template, the ReplicaSet is found by
-        its revision, or else by the ages of its pods.
+        If `is_loaded` is set, the ReplicaSet may have a different template. It is then found by its
+        revision, or else by the ages of its pods.
         """
         rollout.find_current(is_loaded=is_loaded)
 

@@ -1,7 +1,7 @@
 """Revision annotations of a Deployment's ReplicaSets, for `kubectl rollout history` and `undo`.
 
 A ReplicaSet has the number of the last revision that used its template. If a template is restored,
-its ReplicaSet gets a new number, and the earlier numbers are kept in the revision history.
+its ReplicaSet gets a new number. The earlier numbers are kept in the revision history.
 
 upstream: pkg/controller/deployment/util/deployment_util.go:SetNewReplicaSetAnnotations,
 SetDeploymentRevision, SetReplicasAnnotations, skipCopyAnnotation

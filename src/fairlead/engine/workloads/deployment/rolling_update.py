@@ -198,7 +198,7 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """Return the only ReplicaSet to scale; None if there is none or the change must be divided."""
+    """Return the only ReplicaSet to scale; None if there is none or the change is divided."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -258,7 +258,7 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """Return the number of pods for the limit `value`; 0 if it is invalid, as in upstream.
+    """Return the number of pods for the limit `value`, or 0 if it is invalid, as in upstream.
 
     A percentage of `replicas` is rounded up if `up` is set, else down.
     """

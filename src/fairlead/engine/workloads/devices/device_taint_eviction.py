@@ -248,9 +248,9 @@ class DeviceTaintEviction:
     def _evaluate(self, uids: Iterable[str], now: Instant) -> list[Command]:
         """Return the status writes that are due, then the evictions of the pods with `uids`.
 
-        Evictions that are not due yet are scheduled instead. If no taint causes a scheduled
-        eviction any more, the eviction is cancelled. The status writes come first, so that the
-        status of a new rule counts the pods that are about to be evicted.
+        Evictions that are not due yet are scheduled instead. A scheduled eviction that no taint
+        causes any more is cancelled. The status writes come first. So the status of a new rule
+        counts the pods that are about to be evicted.
         """
         commands = self._write_statuses(now)
         for uid in dict.fromkeys(uids):

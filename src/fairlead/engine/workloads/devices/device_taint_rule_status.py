@@ -1,9 +1,9 @@
 """The condition EvictionInProgress of a DeviceTaintRule: how many pods and devices it affects.
 
 The condition is written when the rule is created or its spec changes. When the rule causes an
-eviction to be planned or done, the condition is written again STATUS_PERIOD later, but at most once
-per STATUS_PERIOD. If the rule's taint has the effect "None", the condition contains the number of
-pods that the effect NoExecute would evict.
+eviction to be planned or done, the condition is written again STATUS_PERIOD later. It is written at
+most once per STATUS_PERIOD. If the rule's taint has the effect "None", the condition contains the
+number of pods that the effect NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -32,10 +32,10 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 class RuleEffect(Struct, frozen=True, kw_only=True):
     """The numbers of pods and devices that a rule affects.
 
-    `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
-    the number of their namespaces. `evicted_pods` is the number of pods already evicted.
-    Two fields count only devices that the rule selects: `published_devices` counts those in slices,
-    and `allocated_devices` counts those that are allocated to claims.
+    `pending_pods` is the number of pods that are still to be evicted. `pending_namespaces` is the
+    number of their namespaces. `evicted_pods` is the number of pods already evicted. Two fields
+    count only devices that the rule selects: `published_devices` counts those in slices, and
+    `allocated_devices` counts those that are allocated to claims.
     """
 
     pending_pods: int = 0

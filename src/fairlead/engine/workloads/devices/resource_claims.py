@@ -10,7 +10,7 @@ After a sync has changed a claim, later syncs leave the claim alone until its re
 changes. A snapshot is stored completely before any claim is synced. Otherwise, a pod that is listed
 after its claim would count as deleted.
 
-Differs from upstream: if a pod is created before its template, the claim is created as soon as the
+Differs from upstream if a pod is created before its template: the claim is created as soon as the
 template exists. Upstream retries with backoff.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, syncClaim
@@ -266,8 +266,8 @@ class ResourceClaims:
         """Remove finished consumers, deallocate unused devices, and delete unused claims.
 
         The finalizer `FINALIZER` keeps a claim from being deleted while its devices are allocated.
-        The finalizer is removed only after the deallocation is observed, because the write that
-        deallocates the devices can fail with a conflict.
+        The finalizer is removed only after the deallocation is observed. The reason is that the
+        write of the deallocation can fail with a conflict.
         """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)

@@ -6,8 +6,8 @@
     healthy    number of pods that are ready, not terminating, and not about to be evicted
     allowed    healthy - desired, at least 0; always 0 if expected is 0
 
-Example: maxUnavailable 25%, a Deployment with 10 replicas, 9 pods ready. expected = 10, desired =
-10 - ceil(2.5) = 7, healthy = 9, so 2 disruptions are allowed.
+Example: maxUnavailable 25%, a Deployment with 10 replicas, 9 pods ready. Then expected = 10,
+desired = 10 - ceil(2.5) = 7, and healthy = 9. So 2 disruptions are allowed.
 
 upstream: pkg/controller/disruption/disruption.go:trySync, getExpectedPodCount, countHealthyPods,
 buildDisruptedPodMap, updatePdbStatus
@@ -122,7 +122,7 @@ class DisruptionBudget(Struct):
     def status(self, scale: int, now: Instant) -> BudgetStatus:
         """Return the status at `now`.
 
-        `scale` is the sum of the controllers' scales; it is ignored if the property `needs_scale`
+        `scale` is the sum of the controllers' scales. It is ignored if the property `needs_scale`
         is False.
 
         Raises IntOrPercentError if the limit of the budget is neither a number nor a percentage.

@@ -35,14 +35,14 @@ _ALWAYS: Final = "AlwaysAllow"
 class BudgetLimit(Struct, frozen=True):
     """The disruptions that a budget allows: `now`, and `at_best` if all its replicas are ready.
 
-    `healthy` is the number of ready pods, `desired` is the number of pods that must be ready, and
+    `healthy` is the number of ready pods. `desired` is the number of pods that must be ready.
     `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
     error text if the budget's status cannot be computed, else "". `owner` is the object that owns
-    the budget, such as `Cluster db/pg`, or "" if the budget has no owner.
+    the budget, such as `Cluster db/pg`, or "".
 
-    `has_scales` is False if the budget sets minAvailable to a number, and could not use
-    maxUnavailable instead, because the pods have no controller or one of their controllers has no
-    known scale. In all other cases, `has_scales` is True.
+    Usually, `has_scales` is True. It is False if the budget sets minAvailable to a number and could
+    not use maxUnavailable instead. This is so if the pods have no controller, or if one of their
+    controllers has no known scale.
     """
 
     key: str
@@ -68,11 +68,11 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def lacks_scale(self) -> bool:
-        """Whether the number of wanted replicas is 0 or unknown; then no disruption is allowed.
+        """Whether the number of wanted replicas is 0 or unknown, so that no disruption is allowed.
 
         There are three causes:
         - the limit is a percentage or maxUnavailable, and the pods have no controller with a scale;
-          a number in minAvailable would work for them
+          only a number in minAvailable would work for them
         - the budget selects no pods
         - the status cannot be computed (`problem`), for example because the limit is invalid
         """
@@ -126,8 +126,9 @@ class BudgetRoom:
         """Return the limits of the budgets that an eviction of `pod` must respect.
 
         If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
-        evicted without a check: a pending, finished or terminating pod, a pod without labels, or an
-        unready pod whose only budget does not protect unready pods (unhealthyPodEvictionPolicy).
+        evicted without a check. This is a pending, finished or terminating pod, or a pod without
+        labels. It is also an unready pod whose only budget leaves unready pods unprotected
+        (unhealthyPodEvictionPolicy).
         """
         if (
             not pod.metadata.labels

@@ -27,8 +27,7 @@ class BudgetState(Struct):
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
     set once the status was written or loaded. `failure` is the error text in the status that was
-    written last, "" if that status could be computed. `warning` is the reason of the last warning
-    event about the budget's pods.
+    written last, or "". `warning` is the reason of the last warning event about the budget's pods.
     """
 
     budget: DisruptionBudget
@@ -126,8 +125,8 @@ class NamespaceBudgets(Struct):
         """Find the budgets that select the pod `name` with its new `labels`.
 
         `known` is the pod as stored before, or None. The pod is removed from the budgets that no
-        longer select it. Returns (states of the budgets from which the pod was removed, names of
-        the budgets that select the pod).
+        longer select it. The first result contains the states of these budgets. The second contains
+        the names of the budgets that select the pod.
         """
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets

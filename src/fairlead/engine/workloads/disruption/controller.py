@@ -1,7 +1,7 @@
 """Disruption: keeps the status of PodDisruptionBudgets current, and resets stale DisruptionTargets.
 
 The eviction subresource decrements disruptionsAllowed and records the pod in status.disruptedPods.
-Until that pod terminates, it counts as unhealthy, so that the same disruption is not granted twice.
+Until that pod terminates, it counts as unhealthy. So the same disruption is not granted twice.
 
 A component that is about to delete a pod sets the condition DisruptionTarget first. If the deletion
 does not follow within two minutes, the condition is set to False. Conditions that the kubelet set

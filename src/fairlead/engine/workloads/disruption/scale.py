@@ -7,8 +7,8 @@
     other kinds, and owners missing from the snapshot     the highest number of active pods so far
 
 Upstream fails if it does not find a controller, but snapshots often lack owners. So the scale of a
-missing owner is its highest number of simultaneously active pods, unless the status of a budget
-says that owners of this kind have no scale.
+missing owner is its highest number of simultaneously active pods. There is one exception: the
+status of a budget says that owners of this kind have no scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """

@@ -5,17 +5,17 @@
                      └── 5 s ─────┘
 
 The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
-uncordoning the node cancels the drain. Static pods and unfinished pods of DaemonSets are not
-evicted; all other pods are evicted, as with `--force --ignore-daemonsets --delete-emptydir-data`.
-kubectl lists the pods of a node once. Here a pod that is bound to the node later, by a scheduler
-that had not seen the cordon, is also evicted, unless it tolerates the cordon's taint.
+uncordoning the node cancels the drain. All pods are evicted except static pods and unfinished pods
+of DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. kubectl lists the pods
+of a node once. Here a pod that a scheduler binds to the node later is also evicted. If it tolerates
+the cordon's taint, it is not.
 
 If a deleted node has Karpenter's finalizer, pods with the annotation `karpenter.sh/do-not-disrupt`
-are not evicted; the drain waits until they are gone, as a drain of Karpenter does.
+are not evicted. The drain waits until they are gone, as a drain of Karpenter does.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. For a node in a rolling drain, and for a deleted node, the annotation becomes
-`done` once the node is empty; `rolling_drain` or `node_finalizers` continues from there.
+`done` once the node is empty. `rolling_drain` or `node_finalizers` then continues.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go,
 sigs.k8s.io/karpenter pkg/controllers/node/termination/terminator/terminator.go:Drain
@@ -84,8 +84,8 @@ class DrainBlocker(Struct, frozen=True):
 class _Drain(Struct):
     """A drain in progress: the remaining pods by key, and the pods with a refused eviction.
 
-    If `marks_end` is set, the node's drain annotation becomes `done` when the drain ends, because
-    another controller waits for this value. If `spares_protected` is set, pods for which
+    If `marks_end` is set, the node's drain annotation becomes `done` when the drain ends. Another
+    controller waits for this value. If `spares_protected` is set, pods for which
     `protects_from_karpenter` returns True are not evicted.
     """
 
@@ -271,7 +271,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain; return the command that evicts it, or [] if it is not evicted.
+        """Add `pod` to the drain; return the command that evicts it, or [].
 
         A terminating pod is not evicted. If `drain.spares_protected` is set, a pod for which
         `protects_from_karpenter` returns True is not evicted either. Static pods and unfinished

@@ -2,8 +2,8 @@
 
 The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
 deletion request. A simulation has none of these programs, except possibly a simulated Karpenter.
-Without this controller, a deleted node would continue to exist, and its pods would not be replaced
-on other nodes. The action depends on the finalizer:
+Without this controller, a deleted node would stay, and its pods would not be replaced on other
+nodes. The action depends on the finalizer:
 
     karpenter.sh/termination   is removed after a drain like Karpenter's (`drain.controller`)
     others                     are removed immediately

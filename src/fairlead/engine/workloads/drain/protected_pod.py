@@ -1,8 +1,8 @@
 """Pods that Karpenter does not evict when it drains a deleted node.
 
 The drain waits until the pods with the annotation `karpenter.sh/do-not-disrupt: "true"` are gone.
-A termination grace period of the NodeClaim, after which Karpenter deletes such pods, is ignored
-here; a simulated Karpenter (`engine.autoscaling.karpenter.termination`) respects it.
+Karpenter deletes such pods after the termination grace period of the NodeClaim. This period is
+ignored here. A simulated Karpenter (`engine.autoscaling.karpenter.termination`) respects it.
 
 upstream: sigs.k8s.io/karpenter pkg/controllers/node/termination/terminator/terminator.go:Drain
 """

@@ -5,13 +5,13 @@
 
 The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts a rolling
 drain. Nodes with exactly the same annotation form a group. The nodes of a group are drained in the
-order in which they were annotated, and at most `max-unavailable` of these nodes are draining or
-down at a time. With `away=forever`, only draining nodes count, so the next drain starts when a node
-is empty.
+order in which they were annotated. At most `max-unavailable` of these nodes are draining or down at
+a time. With `away=forever`, only draining nodes count. So the next drain starts when a node is
+empty.
 
-This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node, and
+This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node.
 `drain.controller` drains the node. A node whose drain is blocked by a disruption budget still
-counts as draining, so the nodes after it may wait. If a node is deleted or loses its annotation
+counts as draining. So the nodes after it may wait. If a node is deleted or loses its annotation
 `drain-in-turn`, the next node follows. A node that was cordoned before its drain stays cordoned.
 """
 
@@ -49,8 +49,8 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `max_unavailable` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty. If `away` is None, it stays down
-    forever, and only nodes that are still draining count towards `max_unavailable`. `which` is
-    appended to the value of the annotation, so that two groups of nodes with equal options have
+    forever. Only nodes that are still draining then count towards `max_unavailable`. `which` is
+    appended to the value of the annotation. So two groups of nodes with equal options have
     different values.
     """
 
@@ -85,7 +85,7 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 class _Group(Struct):
     """The nodes of a rolling drain, by name.
 
-    `waiting` contains the nodes whose drain has not begun, and `begun` contains the nodes that are
+    `waiting` contains the nodes whose drain has not begun. `begun` contains the nodes that are
     draining or down. Both map a node to whether it was cordoned before the rolling drain. `empty`
     contains the nodes of `begun` that are drained and down.
     """

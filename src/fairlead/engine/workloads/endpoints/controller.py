@@ -1,7 +1,7 @@
 """ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
-The slices and Endpoints of a Service are written after all changes of the same instant are handled,
-and only if their content changes. A slice has at most a hundred endpoints.
+The slices and Endpoints of a Service are written after all changes of the same instant are handled.
+They are written only if their content changes. A slice has at most a hundred endpoints.
 
 Differs from upstream: IPv4 only.
 
@@ -146,7 +146,7 @@ class ServiceEndpoints:
                 pass
 
     def _observe_node(self, node: Node) -> None:
-        """Store the zone of `node`; if the node is new, queue the Services with pods on it.
+        """Store the zone of `node`; for a new node, queue the Services with pods on it.
 
         The slices may lack these pods, because they leave out pods on unknown nodes.
         """
@@ -285,7 +285,8 @@ class ServiceEndpoints:
     def _sync(self, state: ServiceState) -> list[Write]:
         """Return the writes of the Endpoints and the slices of a Service.
 
-        The slices leave out pods on unknown nodes, unless the Service publishes unready addresses.
+        The slices leave out pods on unknown nodes. They include these pods if the Service publishes
+        unready addresses.
 
         upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
         """
@@ -306,8 +307,8 @@ class ServiceEndpoints:
         """Add topology hints to the slices in `writes`; return an event if the hint state changes.
 
         The hint state is enabled, disabled, or the reason why no hints can be computed. If the
-        hints of a slice change, but `writes` contains no command for this slice, such a command is
-        added to `writes`.
+        hints of a slice change, `writes` must contain a command for this slice. A missing command
+        is added.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

@@ -51,7 +51,7 @@ SliceWrite = CreateObject | PatchObject | DeleteObject
 
 
 class TriggerTime(Struct):
-    """The trigger time of one Service; `at` is a timestamp, "" if there is no trigger time.
+    """The trigger time of one Service; `at` is a timestamp, or "" without a trigger time.
 
     The trigger time of a new Service is its creation time. Later, it is the time of the first
     change of a pod's readiness since the last sync of the Service. A write for another reason has

@@ -1,6 +1,6 @@
 """Limits the Endpoints of a Service to 1,000 addresses; its EndpointSlices contain all addresses.
 
-If there are more than 1,000 ready addresses, 1,000 of them are kept, and all addresses that are not
+If there are more than 1,000 ready addresses, 1,000 of them are kept. All addresses that are not
 ready are dropped. Each subset keeps a share in proportion to its number of ready addresses.
 
 If there are at most 1,000 ready addresses, all of them are kept. The remaining places up to 1,000

@@ -37,9 +37,9 @@ class Endpoint(Struct, frozen=True):
     """A pod behind a Service.
 
     `is_serving` is set if the pod's condition Ready is true, even if the pod is terminating.
-    `is_published` is set if the Service publishes addresses that are not ready. `hostname` is ""
-    unless the pod's subdomain is the name of the Service. `distribution` is the trafficDistribution
-    of the Service, "" if it has none.
+    `is_published` is set if the Service publishes addresses that are not ready. `hostname` is set
+    only if the pod's subdomain is the name of the Service. Otherwise it is "". `distribution` is
+    the trafficDistribution of the Service, or "".
     """
 
     address: str

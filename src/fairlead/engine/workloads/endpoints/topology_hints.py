@@ -69,9 +69,9 @@ class _Share(Struct):
 class HintedSlices(Struct):
     """The slices of a Service in one sync.
 
-    `written` contains the endpoints of slices that the sync creates or updates, in the order of
-    the writes; hints are set in place. `unchanged` contains the endpoints of the other slices, by
-    slice name. An unchanged slice whose hints must change is moved to `rewritten`.
+    `written` contains the endpoints of slices that the sync creates or updates, in the order of the
+    writes. Hints are set in place. `unchanged` contains the endpoints of the other slices, by slice
+    name. An unchanged slice whose hints must change is moved to `rewritten`.
     """
 
     written: list[Entries]
@@ -104,7 +104,7 @@ class TopologyHints(Struct):
 
     _nodes: dict[str, NodeShare] = field(default_factory=dict)
     _hints: dict[Key, dict[str, int]] = field(default_factory=dict)
-    # Each zone's share of the CPU; {} if a node's zone or CPU is unknown, or if there is one zone.
+    # Each zone's share of the CPU; {} if a node's zone or CPU is unknown or there is one zone.
     _ratios: dict[str, float] = field(default_factory=dict)
 
     def observe_node(self, node: Node) -> list[Key]:
@@ -174,7 +174,7 @@ class TopologyHints(Struct):
 
 
 def _share_of(node: Node) -> NodeShare | None:
-    """Return the zone and CPU of `node`; None if it is not ready or is a control plane node."""
+    """Return the zone and CPU of `node`; None for an unready node or a control plane node."""
     labels, ready = node.metadata.labels, condition(node, "Ready")
     if any(label in labels for label in _EXCLUDED) or ready is None or ready.status != "True":
         return None
@@ -184,7 +184,7 @@ def _share_of(node: Node) -> NodeShare | None:
 def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> bool:
     """Return whether a Service's hints must be computed again because a zone is overloaded.
 
-    `hints` maps each zone to the number of hints for this zone, and `ratios` maps each zone to its
+    `hints` maps each zone to the number of hints for this zone. `ratios` maps each zone to its
     share of the CPU. A zone is overloaded if it has too few hints for its share.
     """
     total = sum(hints.values())
@@ -227,8 +227,9 @@ def _hints_of(
     """Return the number of hints by zone in the slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in all slices that have already been examined.
-    Returns None if the slice cannot keep its hints. This is so if a ready endpoint has no hint or a
-    hint for a zone without a share, or if a zone would get more hints than its share allows.
+    Returns None if the slice cannot keep its hints. This is so if a ready endpoint has no hint, or
+    a hint for a zone without a share. It is also so if a zone would get more hints than its share
+    allows.
     """
     found: dict[str, int] = {}
     for one in entries:

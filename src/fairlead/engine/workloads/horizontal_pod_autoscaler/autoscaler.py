@@ -5,7 +5,7 @@
     3. otherwise take the highest proposal of the metrics, stabilize it and apply the limits
     4. write the scale, then the status
 
-Unless API clients read the status, syncs that cannot change the target are skipped. A sync cannot
+If no API clients read the status, syncs that cannot change the target are skipped. A sync cannot
 change the target in these four states:
 
     the metrics propose the current number of replicas
@@ -14,10 +14,10 @@ change the target in these four states:
     the metrics propose nothing, because they failed
 
 The state at each coming sync is predicted, on the assumption that no pod changes. Syncs are skipped
-while the predicted state is the state at the last executed sync; the skipping may also end earlier.
+while the predicted state is the state at the last executed sync. The skipping may also end earlier.
 Within a part of the load curve that only rises or only falls, bisection finds the first sync in a
-different state. Before the next sync is executed, the recommendations that the skipped syncs would
-have made are added to the history, because stabilization reads them.
+different state. Stabilization reads the recommendations of earlier syncs. So those of the skipped
+syncs are added to the history before the next sync is executed.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -172,11 +172,11 @@ class Autoscaler:
     def sync(
         self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
     ) -> list[Command]:
-        """Execute one sync and set `due`; return events and either a scale patch or a status write.
+        """Execute one sync and set `due`; return events with a scale patch or a status write.
 
-        `register` stores the target's pod selector in `self.selector`, and the pods that it selects
-        in `self.pods`. `register` returns a function that returns the keys of all autoscalers that
-        select any of these pods.
+        `register` stores the target's pod selector in `self.selector`, and the selected pods in
+        `self.pods`. `register` returns a function. This function returns the keys of all
+        autoscalers that select any of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period
@@ -384,9 +384,9 @@ class Autoscaler:
     ) -> int:
         """Return how many consecutive syncs, beginning with the sync at `at`, are in `state`.
 
-        The sync at `at` must be in `state`, and is always counted. Syncs at or after `expiry`, the
-        time at which a metric expires, are not counted. The result is at most `limit`, and it may
-        be too low: syncs that are not counted may be in `state`, too.
+        The sync at `at` must be in `state`, and is always counted. A metric expires at `expiry`.
+        Syncs at or after this time are not counted. The result is at most `limit`. It may be too
+        low, because syncs that are not counted may be in `state`, too.
         """
         if len(self._metrics) != 1:
             return 1

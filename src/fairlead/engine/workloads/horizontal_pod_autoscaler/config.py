@@ -22,12 +22,13 @@ TOLERANCE_DEFAULT: Final = 0.1
 class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     """kube-controller-manager's --horizontal-pod-autoscaler-* flags, and the load of workloads.
 
-    `loads` maps workloads to their load. A workload without an entry has no metrics, unless
+    `loads` maps workloads to their load. A workload without an entry has metrics only if
     annotations of the workload or its pods contain the usage.
 
-    If `refreshes_status` is set, each autoscaler is synced in every period and its status is always
-    current, as API clients expect. Otherwise, syncs that would change nothing are skipped, and the
-    status is not written if all fields that the function `compared_fields` returns are unchanged.
+    If `refreshes_status` is set, each autoscaler is synced in every period. Its status is then
+    always current, as API clients expect. Otherwise, syncs that would change nothing are skipped.
+    The status is then written only if a field that the function `compared_fields` returns has
+    changed.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT

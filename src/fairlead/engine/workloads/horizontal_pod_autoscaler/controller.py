@@ -64,8 +64,8 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace(Struct):
     """The autoscalers and pods of a namespace, by name.
 
-    `selecting` maps a set of labels to the names of the autoscalers that select pods with these
-    labels; it is a cache. `by_labels` caches the pods by their labels; it is None after a pod has
+    `selecting` is a cache. It maps a set of labels to the names of the autoscalers that select pods
+    with these labels. `by_labels` caches the pods by their labels. It is None after a pod has
     changed. `generation` counts changes of selectors.
     """
 
@@ -167,8 +167,8 @@ class HorizontalPodAutoscalers:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Store a changed object, or forget a deleted one.
 
-        If a scale patch has succeeded or failed, returns the commands that report the outcome in
-        the status and the events of the autoscaler.
+        After the success or failure of a scale patch, returns the commands that report this outcome
+        in the autoscaler's status and events.
         """
         match stimulus:
             case ObjectChanged(one):

@@ -1,7 +1,7 @@
 """CustomScales: the scales of custom resources.
 
 A CustomResourceDefinition states which fields of its objects contain the number of replicas and the
-selector of the pods. Autoscalers read these fields and write the number of replicas; disruption
+selector of the pods. Autoscalers read these fields and write the number of replicas. Disruption
 budgets read the number of replicas. A definition is found by group and kind. Its first served
 version with a scale is used for all versions of the custom resource.
 

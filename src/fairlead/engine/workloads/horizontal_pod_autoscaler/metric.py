@@ -79,7 +79,7 @@ class FailedMetricError(Exception):
 class Metric:
     """A metric and the pods that it evaluates.
 
-    `groups` contains the pods; it is None if `problem` is set. `problem` is the error text if the
+    `groups` contains the pods. It is None if `problem` is set. `problem` is the error text if the
     metric cannot be computed, else "". `curve` is the load of the pods, or None if no load is set
     for the metric's resource.
     """
@@ -175,8 +175,8 @@ class Metric:
 
         This is certain if there are `current` counted pods, and no unready or missing pods. In this
         case, the proposal depends only on the ratio of usage to target. It is at most `current` for
-        a ratio below the tolerances, exactly `current` for a ratio within the tolerances, and at
-        least `current` for a ratio above the tolerances.
+        a ratio below the tolerances, and exactly `current` for a ratio within them. For a ratio
+        above the tolerances, it is at least `current`.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:

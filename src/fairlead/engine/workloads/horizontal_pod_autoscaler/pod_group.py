@@ -2,14 +2,14 @@
 
     ignored   terminating or failed pods: not in the calculation
     unready   pending pods. For cpu, also pods that have never been ready. For cpu, a pod younger
-              than `cpu_initialization_period` is also unready if it is not ready now, or if its
-              readiness changed less than one metric window ago
+              than `cpu_initialization_period` is also unready in two cases: it is not ready now, or
+              its readiness changed less than one metric window ago
     missing   running pods without a metric
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
 not terminating. The other running pods use nothing. If the workload has no load, the metric of a
-running pod is the usage in the pod's annotation `fairlead.dev/usage`; a pod without this annotation
+running pod is the usage in the pod's annotation `fairlead.dev/usage`. A pod without this annotation
 has no metric. The usage of a pod is divided over its containers in proportion to their requests.
 
 Example: a load of 3 cores and 4 pods. Two pods have been ready for a long time, one became ready 5
@@ -72,12 +72,11 @@ class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
     `serving` is the number of pods that share the workload's load. If this load is known, each
-    serving pod that is counted adds to `weight`: 1, or for a container metric, the container's
-    fraction of the pod's usage. If the load is unknown, the counted pods' annotations give their
-    usage, and `stated` is the sum in thousandths.
-    `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
-    is the error text if the requests are unknown, else "". The groups stay the same until the
-    instant `until` (None: forever), unless a pod changes.
+    counted serving pod adds 1 to `weight`. For a container metric, it adds the container's fraction
+    of the pod's usage. If the load is unknown, the counted pods' annotations give their usage.
+    `stated` is then the sum in thousandths. `missing_requests` contains the requests of each
+    missing pod in thousandths. `request_problem` is the error text if the requests are unknown,
+    else "". If no pod changes, the groups stay the same until the instant `until` (None: forever).
     """
 
     counted: PodTotals
@@ -116,11 +115,11 @@ class MeteredResource(Struct, frozen=True):
 class _Reading(Struct):
     """One version of a pod, and what a metric must know about it.
 
-    `since` is the time of the last change of the condition Ready, and `started` is the start time
-    of the pod; both are 0 if the metric does not depend on them. `part` is the metered container's
+    `since` is the time of the last change of the condition Ready. `started` is the start time of
+    the pod. Both are 0 if the metric does not depend on them. `part` is the metered container's
     fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the usage
     according to the pod's annotation. `requests` and `stated` are in thousandths. `request_problem`
-    and `container_problem` are error texts, or "" if there is no error.
+    and `container_problem` are error texts, or "".
     """
 
     pod: Pod

@@ -3,8 +3,9 @@
     ratio = usage / target; no change while the ratio is within the tolerance around 1
     replicas = ceil(ratio x counted pods)
 
-Missing and unready pods are then added with an assumed usage that makes the change smaller. If they
-would turn a scale-up into a scale-down, or the other way round, the replicas do not change.
+Missing and unready pods are then added with an assumed usage that makes the change smaller. The
+replicas do not change if these pods would turn a scale-up into a scale-down, or the other way
+round.
 
 Example: target 50 %, 2 counted pods that use 90 % of their requests, 1 pod that is not ready, 3
 replicas. The ratio is 1.8. If the third pod counts with usage 0, the usage is 60 % and the ratio is

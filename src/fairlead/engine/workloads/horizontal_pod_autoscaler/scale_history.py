@@ -2,13 +2,13 @@
 
 Stabilization: without spec.behavior, the highest recommendation of the downscale stabilization
 window (five minutes by default) applies. With spec.behavior, a scale-up uses the lowest
-recommendation of the scale-up window, and a scale-down uses the highest recommendation of the
+recommendation of the scale-up window. A scale-down uses the highest recommendation of the
 scale-down window.
 
-Policies: with a policy of 4 Pods per 60 s, the number of replicas can be at most 4 more than it was
-60 s ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
-applies. Without spec.behavior, one step can set the number to at most twice its value, or to 4 if
-that is more.
+Policies: with a policy of 4 Pods per 60 s, the number of replicas can be at most 4 higher than 60 s
+ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
+applies. Without spec.behavior, one step can at most double the number, or set it to 4 if that is
+more.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,
@@ -197,10 +197,10 @@ class ScaleHistory(Struct):
 def _limited(
     current: int, desired: int, spec: HorizontalPodAutoscalerSpec
 ) -> tuple[int, ReasonMessage]:
-    """Return (limited number of replicas, reason and message of ScalingLimited).
+    """Return the limited number of replicas, and the reason and message of ScalingLimited.
 
-    `desired` is limited as for an autoscaler without spec.behavior: to minReplicas, to maxReplicas,
-    and to twice `current` (or 4 if that is more).
+    `desired` is limited as for an autoscaler without spec.behavior. The limits are minReplicas,
+    maxReplicas, and twice `current` (or 4 if that is more).
     """
     limit = max(SCALE_UP_FACTOR * current, SCALE_UP_MINIMUM)
     words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
@@ -221,8 +221,8 @@ def _with(
     """Return `events` with a new event for `change`.
 
     An event is outdated if it is older than the longest period in `rules`. The new event replaces
-    the last outdated event, if there is one. All other outdated events are kept, because the
-    policies for the opposite direction also count them and may have longer periods.
+    the last outdated event, if there is one. All other outdated events are kept. The policies for
+    the opposite direction also count them, and may have longer periods.
     """
     # upstream: horizontal.go:storeScaleEvent, markScaleEventsOutdated
     longest = max((one.period_seconds for one in rules.policies), default=0)

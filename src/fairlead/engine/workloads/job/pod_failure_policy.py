@@ -5,8 +5,8 @@
     FailIndex   the pod's index fails
     FailJob     the Job fails
 
-The first matching rule decides. A rule can match the condition DisruptionTarget, which marks pods
-that were preempted, drained, or evicted from a failed node.
+The first matching rule decides. A rule can match the condition DisruptionTarget. It marks pods that
+were preempted, drained, or evicted from a failed node.
 
 upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 """
@@ -56,7 +56,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """Return a text about the first exit code of `pod` that matches `wanted`; "" if none does.
+    """Return a text about the first exit code of `pod` that matches `wanted`, or "".
 
     The message of the decision begins with this text.
     """

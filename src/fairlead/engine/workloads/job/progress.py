@@ -1,12 +1,12 @@
 """JobProgress: counts the finished pods of a Job.
 
-Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted.
-Exception: when a Job fails, its unfinished pods that have a tracking finalizer are counted as
+Each pod is counted once, when it finishes. Pods that the Job itself deletes are not counted. There
+is an exception when a Job fails. Its unfinished pods with a tracking finalizer are counted as
 failed before the Job deletes them (`fail_unfinished`). When the Job is first observed, the counts
 in its status are the initial counts.
 
-If `is_tracked` is set, pods have a tracking finalizer, as in upstream, so that no pod disappears
-before the status counts it (see `tracking_finalizer`):
+If `is_tracked` is set, pods have a tracking finalizer, as in upstream. So no pod disappears before
+the status counts it (see `tracking_finalizer`):
 
     1 pod finishes             it is counted here, and its uid is in `uncounted`
     2 status is written        uncountedTerminatedPods contains the uid
@@ -14,7 +14,7 @@ before the status counts it (see `tracking_finalizer`):
     4 status is written        the status counts the pod in `succeeded` or `failed`
 
 Invariant: a finished pod has its finalizer, or its uid is in uncountedTerminatedPods, or the status
-counts it. So the controller may restart at any point: `JobProgress.of` then counts every pod
+counts it. So the controller may restart at any point. `JobProgress.of` then counts every pod
 exactly once.
 
 Without tracking (in a simulation without CronJobs), every end of a pod is observed and counted

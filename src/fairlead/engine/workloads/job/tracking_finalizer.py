@@ -3,8 +3,8 @@
     a pod ends ──▶ the status lists its uid ──▶ its finalizer is removed ──▶ the status counts it
 
 A new, changed or deleted Job is synced immediately. A Job whose pods changed is synced after one
-second, and the remaining steps then follow without delay. If the Job does not exist or no longer
-owns the pod, only the finalizer is removed.
+second. The remaining steps then follow without delay. If the Job does not exist or no longer owns
+the pod, only the finalizer is removed.
 
 In a simulation without CronJobs, the status is not written, and the end of a pod is counted
 immediately (`progress`). Pods of a dump may have the finalizer. Of the new pods, only those of Jobs
@@ -150,7 +150,7 @@ class JobOrphans(Struct):
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Repeat the refused writes that are due, unless the pod or its finalizer is gone."""
+        """Repeat the refused writes that are due, if the pod still has its finalizer."""
         due = dict.fromkeys(self._retries.pop_due(now))
         return [released(self._orphans[uid]) for uid in due if uid in self._orphans]
 
@@ -185,10 +185,10 @@ class EndedJobPods(NoDeadlines, Struct):
     """Removes the tracking finalizers of pods in a simulation without CronJobs.
 
     In such a simulation, the status of a Job is not written, so no pod waits until the status
-    counts it. A pod loses its finalizer as soon as it is finished or terminating. Exception: if its
-    Job has podReplacementPolicy Failed, a terminating pod keeps the finalizer until the pod has
-    finished, because such a Job counts only finished pods. Invariant: the Job controller handles
-    each stimulus before this class does, so the Job controller has already counted the pod.
+    counts it. A pod loses its finalizer as soon as it is finished or terminating. Jobs with
+    podReplacementPolicy Failed are an exception, because they count only finished pods. Their
+    terminating pods keep the finalizer until they have finished. Invariant: the Job controller
+    handles each stimulus before this class does. So the Job controller has already counted the pod.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

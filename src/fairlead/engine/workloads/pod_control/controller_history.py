@@ -5,9 +5,8 @@ stores the template of each revision for `kubectl rollout undo`. In a simulation
 revisions but no ControllerRevision objects.
 
 The name of a revision cannot be computed from its template. If a snapshot lacks the
-ControllerRevision of the owner's template, the name is taken from the owner's status or from the
-labels of the owner's pods, so that no rollout starts. Pods without the label belong to the first
-revision.
+ControllerRevision of the owner's template, the name is taken from the owner's status or the labels
+of its pods. So no rollout starts. Pods without the label belong to the first revision.
 
 upstream: pkg/controller/history/controller_history.go,
 pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,
@@ -43,7 +42,7 @@ class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
     `update` is the name of the revision with the owner's template. `current` is used only for
-    StatefulSets: it is the name of the revision before the update that is in progress. When the
+    StatefulSets. It is the name of the revision before the update that is in progress. When the
     update is complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision
     of pods without a label. `requested` contains the names of ControllerRevisions whose creation
     was requested. `failures` is the number of consecutive refused creations. `_named` maps the
@@ -121,11 +120,11 @@ class History(Struct):
         """Return the next writes of ControllerRevisions.
 
         A missing update revision is created. If the update revision exists but is not the newest
-        one, it gets the highest number. Old revisions beyond the history limit are deleted, except
-        those in `live`, which contains the names of the revisions that existing pods have.
+        one, it gets the highest number. Old revisions beyond the history limit are deleted. The
+        revisions in `live` are kept, because existing pods have them.
 
-        Returns [] while the update revision is missing and cannot be created, because its creation
-        is in flight already or the owner is being deleted.
+        Returns [] while the update revision is missing and cannot be created. Its creation is then
+        in flight already, or the owner is being deleted.
         """
         view = self.views.get(self.update)
         others = (one.revision for name, one in self.views.items() if name != self.update)
@@ -292,8 +291,8 @@ class Histories(Struct):
     def not_created(self, manifest: Any, *, is_taken: bool) -> tuple[str, int]:
         """Handle the refused creation of the ControllerRevision in `manifest`.
 
-        `is_taken` means that the creation was refused because the name is taken. Returns (key of
-        the revision's owner, number of consecutive refusals for other reasons).
+        `is_taken` means that the creation was refused because the name is taken. Returns the key of
+        the revision's owner, and the number of consecutive refusals for other reasons.
         """
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])
@@ -304,7 +303,7 @@ class Histories(Struct):
 
 
 def _template_in(view: ControllerRevision) -> Json:
-    """Return the pod template in `view`; {} if it has none, because the API accepts any data."""
+    """Return the pod template in `view`, or {}, because the API accepts any data."""
     spec = view.data.get("spec")
     template: Json = spec.get("template", {}) if isinstance(spec, dict) else {}
     if not isinstance(template, dict) or read_template(template) is None:

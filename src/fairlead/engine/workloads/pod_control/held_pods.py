@@ -91,8 +91,8 @@ class HeldPods(Struct):
     def release(self, pod: str) -> HeldPod | None:
         """Stop holding back the pod with the key `pod`, and return it.
 
-        Returns None if the pod is not held back, or if the creation of one of its claims is not
-        answered yet.
+        Returns None if the pod is not held back, or if a creation of its claims is still
+        unanswered.
         """
         held = self._held.get(pod)
         return None if held is None or held.outstanding else self._held.pop(pod)

@@ -6,8 +6,8 @@
 
 Of the existing pods, only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in
 flight are *expectations*, as in upstream. A pod whose creation is expected counts as a replica
-already, and an ACTIVE pod whose deletion is expected does not count anymore. So no pod is created
-or deleted twice.
+already. An ACTIVE pod whose deletion is expected does not count anymore. So no pod is created or
+deleted twice.
 
 Example: a ReplicaSet wants 3 pods, and 1 pod is active. Two CreateObject commands are sent, and
 `creations_expected` contains 2 names. Because 1 + 2 = 3, a second run at this instant creates no
@@ -147,14 +147,14 @@ class PodSet:
     """The pods of one owner in `namespace`, and the writes in flight, keyed by pod name.
 
     `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including this
-    pod set. `ended` contains the pods that ended since the last run of the rule, or is None if the
-    rule does not use it. `restarts` contains the number of container restarts of each unfinished
-    pod that has any; it is None if the rule does not use it. `ready` maps each ready active pod to
-    the time at which it became ready. `succeeded` and `failed` also count pods that no longer
-    exist. `proven` is set after a successful creation and cleared when a backoff starts. While
-    `proven` is not set, only one pod is created at a time (instead of upstream's slow start).
-    `retry_at` is set while the owner is in backoff after a failure. `refusal` is the error message
-    of the last refused creation. It becomes "" when a creation succeeds or no pod is missing.
+    pod set. `ended` contains the pods that ended since the last run of the rule. `restarts`
+    contains the number of container restarts of each unfinished pod that has any. `ended` and
+    `restarts` are None if the rule does not use them. `ready` maps each ready active pod to the
+    time at which it became ready. `succeeded` and `failed` also count pods that no longer exist.
+    `proven` is set after a successful creation and cleared when a backoff starts. While `proven` is
+    not set, only one pod is created at a time (instead of upstream's slow start). `retry_at` is set
+    while the owner is in backoff after a failure. `refusal` is the error message of the last
+    refused creation. It becomes "" when a creation succeeds or no pod is missing.
     """
 
     key: str
@@ -221,9 +221,9 @@ class PodSet:
     def refresh(self, pod: Pod) -> bool:
         """Store a new version of an active pod; return whether it was stored.
 
-        This has the effect of `put`, but is faster. The version is not stored if more than the
-        status differs, if the pod is no longer active, or if its deletion is in flight. It is not
-        stored either if the rule uses `restarts` and the pod's container restarts have changed.
+        This has the effect of `put`, but is faster. The version is stored only if nothing but the
+        status differs, the pod is still active, and its deletion is not in flight. If the rule uses
+        `restarts`, the pod's container restarts must also be unchanged.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -358,7 +358,7 @@ class PodSet:
         return creating
 
     def expect_deletion(self, pod: Pod) -> None:
-        """Record that the deletion of `pod` is in flight; the pod no longer counts as a replica."""
+        """Record that the deletion of `pod` is in flight. The pod no longer counts as a replica."""
         self.deletions_expected[pod.metadata.name] = pod.metadata.uid
         self._deactivate(pod.metadata.name)
 

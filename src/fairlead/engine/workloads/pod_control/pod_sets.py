@@ -1,10 +1,10 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
 A change of a pod affects only the pod set of its owner. After a failed creation, the owner waits
-(exponential backoff). It then creates a single pod, and once this creation has succeeded, it
-creates the other missing pods (upstream's slow start). `changed` lists the owners that need other
-work, such as status writes and rollout steps. This work waits until all changes of the same instant
-are handled.
+(exponential backoff). It then creates a single pod. Once this creation has succeeded, it creates
+the other missing pods (upstream's slow start). `changed` lists the owners that need other work,
+such as status writes and rollout steps. This work waits until all changes of the same instant are
+handled.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from fairlead.engine.workloads.work_queue import BURST_DELAY, BURST_MAX, BurstLi
 class PodSets(Struct):
     """The pod sets of all owners and the rules of these owners, by owner key.
 
-    If `follows_all` is set, a change of a pod marks its owner as changed even if the owner is not
-    in `watched`.
+    A change of a pod marks its owner as changed if the owner is in `watched`. If `follows_all` is
+    set, it marks every owner.
     """
 
     config: WorkloadsConfig
@@ -102,7 +102,7 @@ class PodSets(Struct):
     def replace_terminating_pods(self, key: str) -> None:
         """Request replacements for pods that were terminating when the snapshot was taken.
 
-        Skips a pod of an unknown owner if its replacement gets a new name: the snapshot already
+        Skips a pod of an unknown owner if its replacement gets a new name. The snapshot already
         contains this replacement.
         """
         pods, rule = self.sets[key], self.rules[key]
@@ -253,9 +253,9 @@ class PodSets(Struct):
     def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if pods.retry_at is not None or not plan.create:
             return []
-        # At one instant, an owner needs at most `kept` creations: for the pods that it wants, has
-        # or is creating, and for those that succeeded. If there are many more creations, something
-        # deletes or orphans the pods immediately.
+        # At one instant, an owner needs at most `kept` creations. It needs them for the pods that
+        # it wants, has or is creating, and for those that succeeded. If there are many more
+        # creations, something deletes or orphans the pods immediately.
         kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
         if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
             pods.retry_at = now + BURST_DELAY
@@ -282,7 +282,7 @@ class PodSets(Struct):
         """Return the creation of `pod` if the creations of all its claims have been answered.
 
         Returns [] if an answer is missing. If the creation of a claim was refused, or a claim is
-        being deleted, `pod` is not created, and the result is that of `not_created`.
+        being deleted, `pod` is not created. The result is then that of `not_created`.
         """
         held = self.held.release(pod.key)
         if held is None:
@@ -329,7 +329,7 @@ class PodSets(Struct):
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
         `message` is the API server's error message. A pod with a slot, such as a StatefulSet's pod,
-        cannot have another name, so its owner goes into backoff.
+        cannot have another name. Its owner then goes into backoff.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
@@ -338,7 +338,7 @@ class PodSets(Struct):
         pods = self.sets[key]
         if creating.replacement is not None:
             pods.restore_replacement(creating.slot, creating.replacement)
-        # Without a slot, another name is used; a pod in a slot must have the name of the slot.
+        # Without a slot, another name is used. A pod in a slot must have the name of the slot.
         if reason is FailureReason.ALREADY_EXISTS and not creating.slot:
             return self.reconcile(key, None, now)
         self._wait(pods, now)
@@ -350,7 +350,7 @@ class PodSets(Struct):
         return [pod_refused(pods.ref, target.name, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a refused pod deletion: start a backoff, unless the pod no longer exists."""
+        """Handle a refused pod deletion: start a backoff, if the pod still exists."""
         key = self._set_keys.get(target.key)
         if key is None or reason is FailureReason.NOT_FOUND:
             return
@@ -371,7 +371,7 @@ class PodSets(Struct):
     def next_retry(self) -> Instant | None:
         """Return the time of the next retry of an owner, or of the next scheduled run of a rule.
 
-        The earlier of the two times is returned; None if neither a retry nor a run is scheduled.
+        The earlier of the two times is returned. The result is None if nothing is scheduled.
         """
         return earliest(self._retries.next_due(), self._runs.next_due())
 

@@ -1,7 +1,7 @@
 """Pod templates: builds pod manifests from them, and compares two templates.
 
-A manifest shares parts with its template, so a world that receives a manifest in a command must not
-modify it.
+A manifest shares parts with its template. A world that receives a manifest in a command must
+therefore not modify it.
 
 Admission sets the priority of every new pod, also of a replacement, from its PriorityClass. A dump
 of nodes and pods contains no PriorityClasses, so `missing_classes` recreates them from the
@@ -173,8 +173,8 @@ def _images(template: Json) -> list[Any]:
 def resembles(template: Json, pod: Pod) -> bool:
     """Return whether a pod created from `template` would be scheduled like `pod`.
 
-    Compares the names, images and resources of the containers, the node selectors and, if
-    `template` has a priority class, the priority classes.
+    Compares the names, images and resources of the containers, and the node selectors. If
+    `template` has a priority class, it also compares the priority classes.
     """
     made = read_template(template)
     return made is not None and (

@@ -136,8 +136,9 @@ def _by_time(
 
     `times` are the times at which the two pods became ready, or at which they were created. A pod
     without a time is deleted first. If both have a time and `now` is None, the pod with the later
-    time is deleted first. If `now` is set, the pod whose age at `now` has the lower binary
-    logarithm (rounded down) is deleted first; the uid decides between equal logarithms.
+    time is deleted first. If `now` is set, the binary logarithms (rounded down) of the ages at
+    `now` are compared. The pod with the lower logarithm is deleted first. The uid decides between
+    equal logarithms.
     """
     first, second = times
     if first is None or second is None:

@@ -32,7 +32,7 @@ _BY_POD_GC: Final = "DeletionByPodGC"  # a reason of _DISRUPTION_TARGET
 def keeps_name(kind: str, pod: Pod) -> bool:
     """Return whether an owner of `kind` reuses the name of `pod` for its replacement.
 
-    StatefulSets do. Other owners do if the pod's name is also its hostname: operators such as
+    StatefulSets do. Other owners do if the pod's name is also its hostname. Operators such as
     Strimzi and CloudNativePG create the replacement of such a pod under the same name.
     """
     # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
@@ -78,7 +78,7 @@ class UnknownOwnerRule(Struct, frozen=True):
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Plan one pod for each requested replacement.
 
-        If the replacement must have the same name as the original pod, it is not planned while a
+        A replacement may need the same name as the original pod. It is then planned only when no
         pod of this name exists.
         """
         slots = list(pods.replacements) if slot is None else [slot]

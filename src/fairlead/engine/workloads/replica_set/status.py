@@ -38,8 +38,8 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
     """Return the status to write next, given the `status` with the current counts.
 
-    The first status for a new generation of `owner` repeats the counts of the previous status:
-    upstream counts the pods before it creates or deletes any for the new generation.
+    The first status for a new generation of `owner` repeats the counts of the previous status. The
+    reason is that upstream counts the pods before it creates or deletes any for the new generation.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -11,8 +11,8 @@ The steps are, in this order:
     3 update pods to the new revision, from the highest ordinal down to `partition`
 
 Example: replicas 3, pods 0 and 2 are ready, pod 1 is terminating on a failed node. OrderedReady
-stops at ordinal 1 in step 1, because the name of pod 1 is taken until the pod is deleted. This is
-why a StatefulSet's pod on a failed node is not replaced.
+stops at ordinal 1 in step 1, because the name of pod 1 is taken until the pod is deleted. So a
+StatefulSet's pod on a failed node is not replaced.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatefulSet, processReplica,
 processCondemned; stateful_set_utils.go
@@ -136,7 +136,7 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Return (plan for the pods of the wanted ordinals, whether the plan is complete).
+        """Return the plan for the pods of the wanted ordinals, and whether the plan is complete.
 
         The plan is not complete in two cases: podManagementPolicy is OrderedReady and a pod is not
         available, or not all missing pods can be created now.

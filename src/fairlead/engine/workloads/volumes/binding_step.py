@@ -1,11 +1,11 @@
 """Computes the next step for a PersistentVolumeClaim, and its commands.
 
 Example: a claim `data` of a class with volumeBindingMode Immediate. No volume has a claimRef to the
-claim, and the best suitable volume is `pv-3` (5Gi for a request of 4Gi). The step is BIND:
-first it writes the claimRef of `pv-3`, then the phase of `pv-3`, the claim's volumeName and the
-claim's phase. Without a suitable volume, the step is PROVISION if the class has a provisioner, or
-SET_CLASS if the claim has no class and there is a default class. With WaitForFirstConsumer, there
-is no step until the scheduler sets selected-node.
+claim, and the best suitable volume is `pv-3` (5Gi for a request of 4Gi). The step is BIND. First it
+writes the claimRef of `pv-3`, then the phase of `pv-3`, the claim's volumeName and the claim's
+phase. Without a suitable volume, there are two other steps. The step is PROVISION if the class has
+a provisioner. It is SET_CLASS if the claim has no class and there is a default class. With
+WaitForFirstConsumer, there is no step until the scheduler sets selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """
@@ -51,8 +51,8 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind, and `storage_class` the class to set or to provision from;
-    either is None if the step does not need it.
+    `volume` is the volume to bind. `storage_class` is the class to set or to provision from. Either
+    is None if the step does not need it.
     """
 
     kind: StepKind

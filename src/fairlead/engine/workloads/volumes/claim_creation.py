@@ -87,9 +87,9 @@ class ClaimCreator:
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
         """Remove a deleted object; yield the deletions of claims that depend on it.
 
-        If a scale-down of a StatefulSet deleted a pod, the pod's claims are deleted too, unless the
-        StatefulSet retains them. Ephemeral claims are not included: the garbage collector deletes
-        them.
+        If a scale-down of a StatefulSet deleted a pod, the pod's claims are deleted too. A
+        StatefulSet that retains its claims is an exception. Ephemeral claims are not included: the
+        garbage collector deletes them.
         """
         match gone:
             case Pod():
@@ -261,8 +261,9 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
     If the dump has no claims, the result contains all claims that its pods name, and a volume for
     each. If the dump has claims but no volumes, the result contains the volumes of the bound
-    claims. If the dump has neither StorageClasses nor free volumes, the result also contains the
-    classes for the claims of its StatefulSets and of the ephemeral volumes of its pods.
+    claims. If the dump has neither StorageClasses nor free volumes, the result also contains
+    classes. These are the classes for the claims of StatefulSets and of the pods' ephemeral
+    volumes.
     """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
@@ -285,7 +286,7 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 def missing_bindings(objects: Iterable[ApiObject]) -> Iterator[PatchObject]:
     """Yield writes that complete the bindings of the Bound claims in `objects`.
 
-    A binding is complete if the claim has the annotation pv.kubernetes.io/bind-completed; the
+    A binding is complete if the claim has the annotation pv.kubernetes.io/bind-completed. The
     scheduler treats claims without it as unbound. The volume controller sets the annotation again
     if a dump lacks it, for example because a program has removed annotations.
 

@@ -131,7 +131,7 @@ class ClaimEvents:
 
 
 class NoClaimEvents:
-    """Writes no events, annotations or phase Lost; used in simulations without API clients.
+    """Writes no events, annotations or phase Lost, for simulations without API clients.
 
     A claim from a dump is not set to Lost, because the dump may lack the volume of the claim.
     """

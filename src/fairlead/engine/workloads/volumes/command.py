@@ -58,8 +58,8 @@ def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
     If the claimRef of `volume` does not refer to `claim` yet, only the write that sets the claimRef
-    is returned. This write fails with a conflict if the volume has changed in the meantime, for
-    example because it was bound to another claim.
+    is returned. This write fails with a conflict if the volume has changed in the meantime. For
+    example, it may have been bound to another claim.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -152,9 +152,9 @@ def provision(
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    The topology consists of the labels of `node` whose keys `_topology_keys` returns for the driver
-    and `csi_node`. If `node` is None or has none of these labels, the volume is accessible from
-    every node.
+    The topology consists of labels of `node`. Their keys are those that `_topology_keys` returns
+    for the driver and `csi_node`. If `node` is None or has none of these labels, the volume is
+    accessible from every node.
     """
     driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

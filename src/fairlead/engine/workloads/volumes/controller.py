@@ -9,7 +9,7 @@
 At most one step of a claim is in flight. When all commands of the step have succeeded, the claim is
 synced again. A step that changed nothing is not repeated.
 
-Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
+Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects never change,
 and no volume is attached. In a simulation a claim without its volume does not become Lost, because
 the dump may lack the volume.
 
@@ -184,7 +184,7 @@ class Volumes:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all loaded objects before any of them is synced.
 
-        If the dump may be incomplete, create the missing claims, and do not sync volumes that were
+        If the dump may be incomplete, create the missing claims. Do not sync volumes that were
         bound to a missing claim.
         """
         objects = [*loaded.others]
@@ -272,7 +272,7 @@ class Volumes:
     # --- one claim -------------------------------------------------------------------------
 
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
-        """Execute or schedule the next step of `claim`, unless a step is in flight."""
+        """Execute or schedule the next step of `claim`, if no step is in flight."""
         key = claim.key
         if key in self._outstanding:
             return []

@@ -87,8 +87,8 @@ class ExternalProvisioner:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return creations of the volumes that are due.
 
-        If the selected node of a claim does not exist, return a patch that removes the claim's
-        annotation selected-node instead, so that the scheduler chooses another node.
+        If the selected node of a claim does not exist, return another command: a patch that removes
+        the claim's annotation selected-node. The scheduler then chooses another node.
         """
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
@@ -133,7 +133,7 @@ class ExternalProvisioner:
         return mode != WAIT_FOR_FIRST_CONSUMER or SELECTED_NODE in meta.annotations
 
     def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
-        """Schedule a retry of a refused creation, unless the volume already exists."""
+        """Schedule a retry of a refused creation, if the volume does not exist yet."""
         reference = command.manifest.get("spec", {}).get("claimRef")
         if command.target.kind == "PersistentVolume" and reference is not None:
             key = f"{reference['namespace']}/{reference['name']}"

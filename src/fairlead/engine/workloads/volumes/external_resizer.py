@@ -1,6 +1,6 @@
 """ExternalResizer: expands provisioned volumes whose claims request more storage.
 
-A local cluster has no CSI drivers, so this controller replaces their external-resizer, for every
+A local cluster has no CSI drivers. This controller replaces their external-resizer, for every
 provisioner name.
 
     a bound claim requests more than its volume has
