@@ -1,8 +1,8 @@
 """Annotations of pods that set durations for simulated kubelets.
 
-`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds,
-`fairlead.dev/ready-delay` the time from its start until it is ready, and
-`fairlead.dev/stop-duration` the time that it takes to stop. All values are Go durations; the run
+`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
+`fairlead.dev/ready-delay` is the time from its start until it is ready.
+`fairlead.dev/stop-duration` is the time that it takes to stop. All values are Go durations. The run
 duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
 `fairlead.dev/kubelet` of nodes.
 """
@@ -37,7 +37,7 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """Return the problems of the pod's annotations.
 
-    Each problem is a text for users. Invalid annotations are ignored, with one exception: a pod
+    Each problem is a text for users. Invalid annotations are ignored, with one exception. A pod
     with an invalid run duration runs forever, whatever the configuration says.
     """
     annotations = pod.metadata.annotations

@@ -1,8 +1,8 @@
 """Finds out why a kubelet cannot mount the claims of a pod yet.
 
 The scheduler binds a pod only after the pod's claims are bound. A pod that is created with a node
-name skips the scheduler, so its claims may be missing or not bound. The pod then does not start,
-and the kubelet tries again after RETRY.
+name skips the scheduler. So its claims may be missing or unbound. The pod then does not start, and
+the kubelet tries again after RETRY.
 
 Differs from upstream: claims count even if no container mounts their volume.
 
@@ -27,9 +27,9 @@ RETRY: Final[DurationNs] = seconds(10)  # upstream: kubelet.go: backOffPeriod
 def mount_error(pod: Pod, related: RelatedObjects) -> str:
     """Return the note of the event about the claims of `pod` that cannot be mounted.
 
-    A claim cannot be mounted if it does not exist, is being deleted or is not bound, or if it has
-    the name of a claim for an ephemeral volume but was not made for `pod`. Returns "" if all claims
-    can be mounted.
+    A claim cannot be mounted if it does not exist, is being deleted or is not bound. A claim for an
+    ephemeral volume must also have been made for `pod`, not only have the right name. Returns "" if
+    all claims can be mounted.
     """
     lookup = VolumeLookup(related)
     problems = {

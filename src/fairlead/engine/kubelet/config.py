@@ -33,39 +33,40 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
     from Running until the pod is ready. `stop` determines when the containers of a terminating pod
-    end; they end at the latest when the grace period of the pod is over. `removal_delay` is the
+    end. They end at the latest when the grace period of the pod is over. `removal_delay` is the
     time from the end of the containers until the object is deleted.
 
     If `start_delays` returns a time for a pod, this time replaces `start_delay`. If
-    `removal_delays` returns a time for a pod, the pod is removed that long after the kubelet
-    observes the deletion request; this replaces `stop` and `removal_delay`. If `manages_pods` is
-    False, another program starts and stops pods.
+    `removal_delays` returns a time for a pod, this time replaces `stop` and `removal_delay`. The
+    pod is then removed that long after the kubelet observes the deletion request. If `manages_pods`
+    is False, another program starts and stops pods.
 
-    The first of these times that is not None determines how long a pod runs: `input_duration`
-    (only for pods that end when their stdin ends, see `reads_to_the_end`), the result of
-    `run_durations`, and `job_duration` (only for pods with restartPolicy Never or OnFailure). If
-    all are None, the pod runs forever.
+    Three fields determine how long a pod runs. The first that is not None counts: `input_duration`,
+    the result of `run_durations`, `job_duration`. `input_duration` is only for pods that end when
+    their stdin ends (see `reads_to_the_end`). `job_duration` is only for pods with restartPolicy
+    Never or OnFailure. If all are None, the pod runs forever.
 
     A pod's annotations (`engine.kubelet.annotation`) take precedence over these fields, but not
     over the result of `removal_delays`.
 
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 
-    If `never_starts` returns True for a pod that does not run yet, its containers fail to start,
-    and it stays Pending. If `never_stops` returns True for a terminating pod, the kubelet cannot
-    stop its containers, and the pod stays until its machine stops.
+    If `never_starts` returns True for a pod that does not run yet, its containers fail to start. It
+    then stays Pending. If `never_stops` returns True for a terminating pod, the kubelet cannot stop
+    its containers. The pod then stays until its machine stops.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
-    the kubelet writes the lease once, with the period in an annotation, and readers of the lease
-    compute the time of the last renewal (`api/lease.py`); otherwise the kubelet writes each
+    the kubelet writes the lease once, with the period in an annotation. Readers of the lease then
+    compute the time of the last renewal (`api/lease.py`). Otherwise the kubelet writes each
     renewal. If `renews_leases` is False, nodes have no leases and post their status every
     `lease_period` instead.
 
-    If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and
-    when it observes a changed specification. If `applies_readiness_gates` is set, a pod is ready
-    only if all of its readiness gates are true. If `waits_for_claims` is set, a pod does not start
-    before its PersistentVolumeClaims are bound (`claim_mount`). `nodes` are the names of the nodes
-    that have a kubelet (None: all nodes). `eviction` configures node-pressure eviction.
+    If `accepts_pods` is set, the kubelet also writes a pod's status at two other times. These are
+    when it accepts the pod and when it observes a changed specification. If
+    `applies_readiness_gates` is set, a pod is ready only if all of its readiness gates are true. If
+    `waits_for_claims` is set, a pod does not start before its PersistentVolumeClaims are bound
+    (`claim_mount`). `nodes` are the names of the nodes that have a kubelet (None: all nodes).
+    `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

@@ -5,7 +5,7 @@
     node_pressure   node-pressure eviction
     mirror_pods     static pods, which are created again when they are deleted
 
-Nodes and pods are not polled, so the amount of work depends on the number of changes, not on the
+Nodes and pods are not polled. So the amount of work depends on the number of changes, not on the
 number of nodes and pods.
 """
 

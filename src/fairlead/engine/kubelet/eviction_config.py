@@ -62,8 +62,8 @@ class Threshold(Struct, frozen=True):
 
     If `share` is None, the limit is `amount` (in whole units). Otherwise the limit is `share` times
     the node's capacity. `grace` is the time in ns for which the threshold must be crossed before
-    pods are evicted; 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount
-    that must be available beyond the limit before a shortage ends.
+    pods are evicted. It is 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the
+    amount that must be available beyond the limit before a shortage ends.
     """
 
     signal: Signal

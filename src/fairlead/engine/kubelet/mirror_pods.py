@@ -1,13 +1,13 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
 A static pod is defined in a file on its node. Its API object is called the mirror pod. If a client
-deletes the mirror pod, the static pod goes on running, and the kubelet creates the mirror pod
-again: immediately, or when the kubelet resumes.
+deletes the mirror pod, the static pod goes on running. The kubelet creates the mirror pod again,
+immediately or when the kubelet resumes.
 
 The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). If it took none, a
-scheduler could preempt one new mirror pod after another at the same instant, without end.
-The new mirror pod tolerates all NoExecute taints, because otherwise a taint could evict one new
-mirror pod after another.
+scheduler could preempt one new mirror pod after another at the same instant, without end. The new
+mirror pod tolerates all NoExecute taints. Otherwise, a taint could evict one new mirror pod after
+another.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults

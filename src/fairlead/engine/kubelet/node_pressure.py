@@ -1,9 +1,10 @@
 """NodePressure: kubelets report pressure and evict pods when their nodes run short of a resource.
 
 A kubelet checks its node every ten seconds, if something has changed. While a threshold is crossed,
-and for some minutes after that, it reports a node condition (such as MemoryPressure). If a hard
-threshold is crossed, or a soft threshold has been crossed for its grace period, it evicts one pod.
-If a check after the end of that pod still finds too little of the resource, it evicts another pod.
+and for some minutes after that, it reports a node condition (such as MemoryPressure). It evicts one
+pod if a hard threshold is crossed, or if a soft threshold has been crossed for its grace period. A
+check after the end of that pod may still find too little of the resource. The kubelet then evicts
+another pod.
 
 The pods to evict are ordered by three criteria:
 
@@ -58,11 +59,11 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 class _NodeState(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
-    `users` are the pods that use resources, by pod key. `since` maps each threshold that is crossed
-    now to the time of the check that first found it crossed. `seen` maps each reported pressure to
-    the time at which it was last observed. `crossed` contains the pressures whose thresholds were
-    crossed at the last check. `leaving` maps the keys of evicted pods to (the end of the grace
-    period, message).
+    `users` are the pods that use resources, by pod key. `since` maps each crossed threshold to the
+    time of the check that first found it crossed. `seen` maps each reported pressure to the time at
+    which it was last observed. `crossed` contains the pressures whose thresholds were crossed at
+    the last check. `leaving` maps the keys of evicted pods to the end of the grace period and the
+    message.
     """
 
     name: str
@@ -259,7 +260,7 @@ class NodePressure:
         """Return the grace period in ns for evicting `pod`.
 
         For a hard threshold, it is one second. For a soft threshold, it is the grace period in the
-        pod's spec, at most `max_pod_grace_s` and at least one second.
+        pod's spec. It is then at most `max_pod_grace_s` and at least one second.
         """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod

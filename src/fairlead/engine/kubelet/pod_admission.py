@@ -1,17 +1,17 @@
 """Decides whether a kubelet admits a pod that was bound to its node.
 
-    pressure       a node with disk or pid pressure admits only critical pods; a node with only
-                   memory pressure also admits pods that have requests or tolerate the
-                   memory-pressure taint
+    pressure       a node with disk or pid pressure admits only critical pods; with memory pressure
+                   only, it also admits pods that have requests or tolerate the memory-pressure
+                   taint
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
 A pod can fail these checks if it was created with spec.nodeName, or bound by a scheduler with other
 rules. The kubelet then sets the pod to Failed, with the first failure as the reason. For the
 checks, only pods that the kubelet has already admitted occupy resources.
 
-If resources are the only thing that a critical pod lacks, the kubelet first ends less important
-pods to free them (`find_victims`): preferably BestEffort pods, then Burstable pods, then Guaranteed
-pods, and in each class the pods that free most of the lacking amounts (`_closest`).
+If a critical pod lacks only resources, the kubelet first ends less important pods to free them
+(`find_victims`). It prefers BestEffort pods, then Burstable pods, then Guaranteed pods. In each
+class, it prefers the pods that free most of the lacking amounts (`_closest`).
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;
@@ -216,8 +216,8 @@ def _preempt(
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
-    `lacking` contains the missing amounts. Returns None if the end of all less important pods would
-    not free these amounts.
+    `lacking` contains the missing amounts. Returns None if even the end of all less important pods
+    would not free them.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:
@@ -255,9 +255,9 @@ def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
 
     All `pods` have the same QoS class. Each step chooses the pod with the smallest distance. To
     compute the distance of a pod, assume that the pod ends. A share (0 to 1) of each amount would
-    still be lacking, and the distance is the sum of the squares of these shares. Among pods with
-    equal distance, the pod that requests less memory is chosen, then the pod that requests less
-    cpu.
+    still be lacking. The distance is the sum of the squares of these shares. Among pods with equal
+    distance, the pod with the smaller memory request is chosen, then the pod with the smaller cpu
+    request.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:
@@ -268,7 +268,7 @@ def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
                 at = i
         chosen.append(left[at])
         lacking = _without(lacking, (left[at],))
-        # The last pod takes the place of the chosen pod, as in upstream; this affects later ties.
+        # The last pod takes the place of the chosen pod, as in upstream. This affects later ties.
         left[at] = left[-1]
         left.pop()
     return chosen

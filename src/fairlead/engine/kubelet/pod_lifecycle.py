@@ -6,15 +6,15 @@
               terminating ──REMOVE──▶ gone
 
 If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT) or
-observed a changed spec (OBSERVE). A pod becomes ready some time after its start (READY), and again
-after another controller has marked it not ready. After the pod's machine was down, the containers
-start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
-`pod_admission`). A pod stays Pending if one of its containers had failed to start when the pod was
-loaded.
+observed a changed spec (OBSERVE). A pod becomes ready some time after its start (READY). It becomes
+ready again after another controller has marked it not ready. After the pod's machine was down, the
+containers start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of
+starting (REJECT, `pod_admission`). A pod stays Pending if one of its containers had failed to start
+when the pod was loaded.
 
-Each pod waits for at most one act at a time. `next_act` computes it from the pod, except REJECT,
-RESTART, STOP and the OBSERVE of a resize, which `pod_workers` adds. Containers that have ended by
-themselves are not restarted.
+Each pod waits for at most one act at a time. `next_act` computes it from the pod. `pod_workers`
+adds REJECT, RESTART, STOP and the OBSERVE of a resize. Containers that have ended by themselves are
+not restarted.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ def next_act(
     """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
     `bound_at` and `terminating_at` are the times at which the kubelet observed the binding and the
-    deletion request. `started_at` is the time at which the pod began to run, `ready_at` the time at
-    which it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
+    deletion request. `started_at` is the time at which the pod began to run. `ready_at` is the time
+    at which it becomes ready (None: never). A time that does not apply to the pod's state is
+    ignored.
     """
     if is_terminating(pod):
         return NextAct(Act.REMOVE, removal_due(pod, terminating_at, config))
@@ -135,8 +136,8 @@ def start_failure(pod: Pod) -> str:
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     """Return whether a fast test shows that the loaded `pod` needs no act of its kubelet.
 
-    The test returns False for some pods that need no act, such as running pods with an annotation
-    that kubelets read.
+    The test also returns False for some pods that need no act. Examples are running pods with an
+    annotation that kubelets read.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:
@@ -194,8 +195,8 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> NextAct | N
 def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> NextAct | None:
     """Return the act that ends `pod` at its deadline; None if it has no deadline.
 
-    The deadline is spec.activeDeadlineSeconds after status.startTime (or `accepted_at` if the start
-    time is missing). Returns None also if `config.ignores_deadline` returns True.
+    The deadline is spec.activeDeadlineSeconds after status.startTime. If the start time is missing,
+    `accepted_at` replaces it. Returns None also if `config.ignores_deadline` returns True.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:

@@ -1,8 +1,8 @@
 """Finds in-place resizes of pods, and describes the resizes that a kubelet defers.
 
 A resize changes the requests in a pod's spec. The kubelet allocates the new requests if they fit
-its node; the rules are the same as for admitting a new pod (`pod_admission`). Otherwise it defers
-the resize: the pod gets the condition PodResizePending, and the kubelet tries again when pods of
+its node. The rules are the same as for admitting a new pod (`pod_admission`). Otherwise it defers
+the resize. The pod gets the condition PodResizePending, and the kubelet tries again when pods of
 the node change. The API server refuses a resize that can never fit.
 
 upstream: pkg/kubelet/allocation/allocation_manager.go:handlePodResourcesResize, canResizePod;

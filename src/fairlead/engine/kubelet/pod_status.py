@@ -2,8 +2,8 @@
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write. In a simulation without these controllers, gates are
-ignored (`applies_readiness_gates` is False). Container statuses are written only in two cases:
-containers were lost because their machine went down, or containers stopped in a pod that a
+ignored (`applies_readiness_gates` is False). Container statuses are written only in two cases.
+Containers were lost because their machine went down, or containers stopped in a pod that a
 finalizer keeps.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
@@ -161,8 +161,8 @@ def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
 def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
     """Return the status patch of `pod` after its lost containers have started again.
 
-    `ready` are the readiness conditions to write. If the pod was not ready before, `ready` is None,
-    and the pod's conditions stay as they are.
+    `ready` are the readiness conditions to write. If the pod was not ready before, `ready` is None.
+    The pod's conditions then stay as they are.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer
     return PatchStatus(ref, _container_lists(pod, is_restarted=True), ready or ())
@@ -243,7 +243,7 @@ def _row(
     """Return the new status of `container`, whose previous status is `before`.
 
     If `is_restarted` is set, the container runs again, and its lastState is `ending`. Otherwise its
-    state is `ending`, unless it had already ended in `before`: then it keeps that state.
+    state is `ending`. A container that had already ended in `before` keeps that state.
     """
     row: Json = msgspec.to_builtins(before)
     row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}

@@ -1,21 +1,20 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-A bound pod has a worker, which waits in a timer queue for the pod's next act (`pod_lifecycle`). A
-*settled* pod, which needs no act when it is loaded, gets a worker only when something happens on
-its node. So the amount of work depends on the number of changes, not on the number of nodes or
-pods.
+A bound pod has a worker. It waits in a timer queue for the pod's next act (`pod_lifecycle`). A
+*settled* pod needs no act when it is loaded. It gets a worker only when something happens on its
+node. So the amount of work depends on the number of changes, not on the number of nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
-rejection only after the start delay of the pod; otherwise a controller that replaces failed pods
+rejection only after the start delay of the pod. Otherwise a controller that replaces failed pods
 immediately would create an endless number of pods at one instant. When pods of the node have
-changed, the kubelet decides again about deferred resizes (`pod_resize`): one pod at a time, pods of
-higher priority first.
+changed, the kubelet decides again about deferred resizes (`pod_resize`). It decides about one pod
+at a time, pods of higher priority first.
 
-The pods of a stopped or unknown node are frozen: actions that become due are postponed until the
-kubelet resumes, and then happen in the order of their due times. Actions that result from changes
-of running pods are planned only then. The resumed kubelet also observes deletions, and pods that
-were marked not ready become ready again. If the machine had been down, no container runs any more:
-terminating pods are gone, pods with restartPolicy Never have failed, and the containers of all
+The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
+kubelet resumes. They then happen in the order of their due times. Actions that result from changes
+of running pods are planned only then. The resumed kubelet also observes deletions. Pods that were
+marked not ready become ready again. If the machine had been down, no container runs any more.
+Terminating pods are then gone, and pods with restartPolicy Never have failed. The containers of all
 other pods start again.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
@@ -103,14 +102,14 @@ class _PodStop(Struct, frozen=True):
 class _PodWorker(Struct):
     """The worker of a bound pod.
 
-    `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
+    `pending` is the next act. `sent` is the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready; None if its containers were loaded as not ready.
-    `stopping` is set while the kubelet stops the pod without a deletion request: to make room for a
-    critical pod, at the deadline of the pod, or because the machine was down. `is_lost` is True if
-    the machine of the pod was down and has returned, but the pod's containers have not started
-    again. `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once
-    an event has been recorded about a volume for which the pod waits.
+    which the pod becomes or became ready. It is None if its containers were loaded as not ready.
+    `stopping` is set while the kubelet stops the pod without a deletion request. The reason is a
+    critical pod that needs room, the deadline of the pod, or a machine that was down. `is_lost` is
+    True if the machine of the pod has returned, but the pod's containers have not started again.
+    `deferral` is the condition of a deferred resize. `is_attach_error_reported` is set once an
+    event has been recorded about a volume for which the pod waits.
     """
 
     ref: ObjectRef
@@ -197,9 +196,9 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Usually a call handles one act, so that its effects are observed before the next act. But
-        acts of the kinds READY and RESTART have no effect on other pods, so one call handles all
-        such acts that follow one another.
+        Usually a call handles one act, so that its effects are observed before the next act. Acts
+        of the kinds READY and RESTART have no effect on other pods. So one call handles all such
+        acts that follow one another.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):
@@ -229,8 +228,7 @@ class PodWorkers(Struct):
         """Load the pods of `loaded` that need no action yet (`is_settled`); return the others.
 
         The caller must pass the returned pods to `observe`. If `config.manages_pods` is False, or
-        if pods were loaded or observed before, no pod is loaded here, and all pods of `loaded` are
-        returned.
+        if pods were loaded or observed before, all pods of `loaded` are returned.
         """
         if not self.config.manages_pods or self._workers or self._settled:
             return loaded.pods
@@ -278,8 +276,9 @@ class PodWorkers(Struct):
         """Apply a new version of `pod`.
 
         For a new pod, return warnings about its annotations. If the kubelet stops other pods to
-        make room for the new pod, also return events about the other pods. `terminating_at`, the
-        time at which the termination began, matters only for a new pod that is already terminating.
+        make room for the new pod, also return events about the other pods. `terminating_at` is the
+        time at which the termination began. It matters only for a new pod that is already
+        terminating.
         """
         if not pod.spec.node_name or not self.config.manages_pods:
             return []
@@ -310,8 +309,8 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decide whether to admit the pods that the kubelet has not seen; return the events of
-        pods that stop to make room for them.
+        Also decide whether to admit the pods that the kubelet has not seen. Return the events of
+        pods that stop to make room for these.
         """
         self._expired.extend(self._suspended.pop(node, ()))
         for worker in self._unplanned.pop(node, {}).values():
@@ -330,8 +329,8 @@ class PodWorkers(Struct):
         """Continue the pods on `node` after its kubelet has resumed.
 
         If the node was down (`was_down`), its containers no longer run. Otherwise the grace periods
-        of terminating pods begin now. Return the events that the method `resume` returns, and the
-        patches that set ready pods to not ready because their containers were lost.
+        of terminating pods begin now. Return the events that the method `resume` returns. Also
+        return the patches that set ready pods to not ready because their containers were lost.
         """
         if was_down:
             self._unplanned.pop(node, None)  # the loop below plans the acts of all pods
@@ -350,9 +349,9 @@ class PodWorkers(Struct):
     def _restart(self, worker: _PodWorker, now: Instant) -> list[Command]:
         """Plan how the pod continues after its machine was down.
 
-        A running pod with restartPolicy Never fails, unless it is static. The containers of any
-        other running pod start again; if it is ready, return the status patch that marks it as not
-        ready. A pod that does not run yet waits for its start delay again.
+        A running pod with restartPolicy Never fails if it is not static. The containers of any
+        other running pod start again. If such a pod is ready, return the status patch that marks it
+        as not ready. A pod that does not run yet waits for its start delay again.
         """
         pod, commands = worker.pod, list[Command]()
         if pod.status.phase != "Running":
@@ -380,7 +379,7 @@ class PodWorkers(Struct):
     def observe_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Retry a refused write, unless the pod was deleted."""
+        """Retry a refused write, if the pod still exists."""
         worker = self._find(command.target.key)
         if worker is None or worker.ref != command.target:
             return
@@ -425,7 +424,7 @@ class PodWorkers(Struct):
         return [_event(worker.ref, "Warning", FAILED_MOUNT, why)]
 
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
-        """Return whether a volume of the pod is attached to another node; if so, delay the start.
+        """Delay the start if a volume of the pod is attached to another node; return whether it is.
 
         The delay ends when the other pod, which holds the volume, has ended or is deleted. If the
         other node is lost, the delay ends when the volume is detached.
@@ -442,7 +441,7 @@ class PodWorkers(Struct):
         return free_at > now or holder is not None
 
     def _attach_errors(self, worker: _PodWorker, now: Instant) -> Iterator[RecordEvent]:
-        """Yield an event about the volume that the pod waits for, unless it was yielded before."""
+        """Yield an event about the volume that the pod waits for, but only once."""
         if self._volumes is not None and not worker.is_attach_error_reported:
             worker.is_attach_error_reported = True
             yield self._volumes.attach_error(worker.pod, now)

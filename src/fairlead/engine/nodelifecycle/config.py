@@ -33,32 +33,31 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
 
     If `node_monitor_grace_period` is None, the default of `profile` applies. If both
     `taint_based_evictions` and `enable_taint_manager` are True, the pods of a not-ready node stay
-    as long as their tolerations allow (`TaintEviction`), and `pod_eviction_timeout` has no effect.
-    Otherwise the pods are deleted after the node's timeout `pod_eviction_timeout` has expired, at
-    the zone's rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict
-    no pods.
+    as long as their tolerations allow (`TaintEviction`). `pod_eviction_timeout` then has no effect.
+    Otherwise the pods are deleted after the node's timeout `pod_eviction_timeout`, at the zone's
+    rate (`PodEvictionMode`). If `enable_taint_manager` is False, NoExecute taints evict no pods.
 
     `node_eviction_rate` is in nodes per second, for each zone. It does not apply to partially
     disrupted zones (`zone_state.eviction_rate`). If such a zone has more than
-    `large_cluster_size_threshold` nodes, its rate is `secondary_node_eviction_rate`; otherwise its
+    `large_cluster_size_threshold` nodes, its rate is `secondary_node_eviction_rate`. Otherwise its
     evictions stop.
 
     Options without an upstream flag:
 
-    `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
+    `pass_cost` is the duration of a monitor pass. The next pass starts one period after the end of
     the previous pass. Let P be the pass that noticed the last heartbeat of a node. The node becomes
     Unknown in the first pass that starts more than the grace period after P. Example: a grace
     period of 50 s and a period of 5 s. If `pass_cost` is small but positive, the tenth pass after P
-    starts slightly more than 50 s after P, so it sets the node to Unknown. If `pass_cost` is 0, the
-    tenth pass starts exactly 50 s after P, so only the eleventh sets the node to Unknown.
+    starts slightly more than 50 s after P. So it sets the node to Unknown. If `pass_cost` is 0, the
+    tenth pass starts exactly 50 s after P. So only the eleventh sets the node to Unknown.
 
-    `eviction_offset` is the delay from the start to the first processing of the eviction queues,
-    which repeats every 100 ms. `gc_offset` is the delay from the start to the first pod garbage
-    collection, which repeats every 20 s.
+    `eviction_offset` is the delay from the start to the first processing of the eviction queues.
+    The processing repeats every 100 ms. `gc_offset` is the delay from the start to the first pod
+    garbage collection. It repeats every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
-    processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace
-    period, and NoExecute taints are removed and added again at the zone's rate.
+    processed these nodes. Otherwise it behaves as after a restart. Every node gets a new grace
+    period. NoExecute taints are removed and added again at the zone's rate.
     """
 
     profile: VersionProfile = V1_36

@@ -9,7 +9,7 @@ Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`
 neither the writes nor their times.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Upstream's workers run
-concurrently, so their order within an instant is not defined; here nodes are ordered by name.
+concurrently, so their order within an instant is not defined. Here nodes are ordered by name.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. Its conditions are not written if Ready changes before the write is sent.
 After the conditions have been written, a node whose Ready was True before gets the event
-NodeNotReady, and its pods are marked not ready. The eviction mode (`eviction.mode`) adds a
-NoExecute taint to a node that is not ready or, without taint-based evictions, deletes its pods.
+NodeNotReady. Its pods are then marked not ready. The eviction mode (`eviction.mode`) adds a
+NoExecute taint to a node that is not ready. Without taint-based evictions, it deletes the pods of
+the node.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -94,8 +95,8 @@ class Monitor:
     def take_over(self, node: Node, now: Instant) -> None:
         """Register `node`, which existed before this controller started, and open its zone.
 
-        If the node already has the NoExecute taint for its Ready status, it is recorded as handled
-        in the zone's eviction queue.
+        If the node already has the NoExecute taint for its Ready status, the zone's eviction queue
+        records it as handled.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
@@ -183,7 +184,7 @@ class Monitor:
 
         The conditions in `edit` must have been written. If Ready was True before the write, return
         the event NodeNotReady and the writes that mark the node's pods as not ready. The saved
-        `probe` is kept, because a pass that resumed evictions may have set it to a newer time.
+        `probe` is kept. A pass that resumed evictions may have set it to a newer time.
         """
         record = self._shared.nodes[name]
         if record.health is not None:

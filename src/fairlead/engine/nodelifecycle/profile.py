@@ -31,17 +31,17 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
 
     Nodes and zones:
 
-    - `has_pod_eviction`: the version has the mode that deletes the pods of not-ready nodes, and the
-      flags and feature gates of this mode
-    - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first label that
-      the node has is used
+    - `has_pod_eviction`: the version has the mode that deletes the pods of not-ready nodes, with
+      its flags and feature gates
+    - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first that the
+      node has is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
     - `excludes_labelled`: nodes with the label exclude-disruption do not count toward the zone's
       state
     - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
       do not count toward the zone's state
-    - `taints_by_current`: a pass taints a node by its new Ready status, which is Unknown if the
-      heartbeat is overdue; if the field is False, by the Ready status before the pass
+    - `taints_by_current`: a pass taints a node by its new Ready status (Unknown if the heartbeat is
+      overdue), not by the status before the pass
     - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing
     - `marks_late_bound_pods`: a pod that is bound to a not-ready node is marked not ready
     - `reports_unready_pods`: a pod that is marked not ready gets an event

@@ -8,9 +8,9 @@
            write the time of the last renewal to the Lease
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
-kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
-no annotation and its Ready condition is Unknown, its kubelet counts as stopped until the node gets
-an annotation or another client posts a different Ready status. A node that is starting
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. A new node may
+have no annotation and an Unknown Ready condition. Its kubelet counts as stopped until the node gets
+an annotation, or until another client posts a different Ready status. A node that is starting
 (`api.node_readiness`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
@@ -86,7 +86,7 @@ class Heartbeats(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def observe_node(self, node: Node, now: Instant) -> list[Command]:
-        """Apply a new node or a new version of a node; return the resulting writes and events."""
+        """Apply a new node or a new version of a node. Return the resulting writes and events."""
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
             return self._add(node, now)

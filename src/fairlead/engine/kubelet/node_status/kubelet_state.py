@@ -26,8 +26,8 @@ class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
     `annotation` is the last value of the node's annotation. `base` are the conditions that the Node
-    had when its kubelet was added (`found_conditions`), or healthy ones after a restart of its
-    machine. `measured` are the pressures that node-pressure eviction has found. The annotation and
+    had when its kubelet was added (`found_conditions`). After a restart of its machine, they are
+    healthy. `measured` are the pressures that node-pressure eviction has found. The annotation and
     `measured` replace conditions in `base`.
 
     The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts

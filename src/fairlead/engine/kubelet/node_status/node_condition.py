@@ -89,7 +89,7 @@ def found_conditions(node: Node, stated: Iterable[Report]) -> Conditions:
     - the Ready condition of a starting node
     - the conditions in `stated`, because the node's annotation sets them and may be removed
     - all conditions of a node that Fairlead created, because their unhealthy values come only from
-      the annotation, or from the usage of pods, which is measured again
+      the annotation or from the measured usage of pods
     """
     conditions = dict(HEALTHY)
     if node.status.node_info.container_runtime_version == SIMULATED_RUNTIME:
@@ -126,8 +126,8 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
     """Return the commands that post `conditions` with `now` as the heartbeat time.
 
-    If the status of a condition that `node` already has changes to a status in EVENT_REASONS, an
-    event is recorded too.
+    An event is also recorded if a condition that `node` already has changes to a status in
+    EVENT_REASONS.
     """
     # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
     commands: list[Command] = []

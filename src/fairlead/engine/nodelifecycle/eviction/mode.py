@@ -1,8 +1,8 @@
 """EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
 Since 1.13, not-ready nodes get NoExecute taints, which evict pods (`NoExecuteTaintMode`). Before
-1.13, or if the gate TaintBasedEvictions or the taint manager is disabled, the pods of a node are
-deleted once it has been not ready for long enough (`PodEvictionMode`).
+1.13, the pods of a node are deleted once it has been not ready for long enough (`PodEvictionMode`).
+The same happens if the gate TaintBasedEvictions or the taint manager is disabled.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return when a pass must act on the node even if it stays the same; None if never."""
+        """Return when a pass must act on the node even if it stays the same, or None."""
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

@@ -5,9 +5,9 @@
     ready again       the next pass removes both taints
 
 The not-ready taint and the unreachable taint are opposites: a node should have only one of them. If
-`requeues` is set, each pass gives every not-ready node that has no taint yet a new entry in the
-queue. So the node's place in the queue depends on the time of the last pass, not on the time at
-which the node failed.
+`requeues` is set, each pass gives every not-ready node without a taint a new entry in the queue. So
+the node's place in the queue depends on the time of the last pass, not on the time of the node's
+failure.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass

@@ -6,9 +6,9 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-These evictions have no rate limit (the tainting of nodes has one), and ignore
-PodDisruptionBudgets. A terminating pod is evaluated like any other pod, so it may be deleted again
-when the taints of its node change.
+These evictions have no rate limit and ignore PodDisruptionBudgets. The tainting of nodes has a rate
+limit. A terminating pod is evaluated like any other pod. So it may be deleted again when the taints
+of its node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
@@ -169,8 +169,8 @@ class TaintEviction:
     def _observe_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        The pods of a new node are evaluated even if it has no taints, because they may have timers
-        from an earlier node of the same name.
+        The pods of a new node are evaluated even if it has no taints. They may have timers from an
+        earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
@@ -219,7 +219,7 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer that evicts the pod in `limit_s` seconds; evict it now if `limit_s` is 0.
+        """Start a timer that evicts the pod in `limit_s` seconds; evict it now if that is 0.
 
         If the pod already has a timer that was started before `now`, nothing changes.
         """

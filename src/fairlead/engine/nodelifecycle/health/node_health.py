@@ -1,8 +1,8 @@
 """Node health: the last heartbeat of a node, and the consequences of an overdue heartbeat.
 
 A heartbeat is a new `lastHeartbeatTime` in the Ready condition, or a renewal of the node's lease.
-The grace period runs from the *probe*: the time of the monitor pass that observed the heartbeat. It
-does not run from the timestamp that the node wrote, so clock skew of nodes does not matter.
+The grace period runs from the *probe*: the time of the monitor pass that observed the heartbeat.
+The timestamp that the node wrote is not used. So clock skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
@@ -43,11 +43,11 @@ KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE
 class NodeHealth(Struct, frozen=True):
     """The saved health of a node (upstream: nodeHealthData).
 
-    `probe` is the time of the pass that noticed the last heartbeat, `ready_since` the time of the
-    pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are `status`,
-    `lastHeartbeatTime` and `lastTransitionTime` of the saved Ready condition ("" if there was
-    none). `lease` is the time of the last known renewal of the node's lease. If `lease` is None,
-    the next pass treats any renewal as a new heartbeat.
+    `probe` is the time of the pass that noticed the last heartbeat. `ready_since` is the time of
+    the pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are
+    `status`, `lastHeartbeatTime` and `lastTransitionTime` of the saved Ready condition ("" if there
+    was none). `lease` is the time of the last known renewal of the node's lease. If `lease` is
+    None, the next pass treats any renewal as a new heartbeat.
     """
 
     probe: Instant
@@ -61,9 +61,10 @@ class NodeHealth(Struct, frozen=True):
 class Examination(Struct, frozen=True):
     """The result of examining a node.
 
-    `health` is the new saved health. `observed` is the Ready status before the pass, `current` the
-    status after the pass (None: no Ready condition). `unknown_conditions` are the conditions to set
-    to Unknown. After they have been written, `health_if_unknown` becomes the saved health.
+    `health` is the new saved health. `observed` is the Ready status before the pass. `current` is
+    the status after the pass. None means that there is no Ready condition. `unknown_conditions` are
+    the conditions to set to Unknown. After they have been written, `health_if_unknown` becomes the
+    saved health.
     """
 
     health: NodeHealth
@@ -112,8 +113,8 @@ def _with_status(
             text = node.metadata.creation_timestamp
             created = parse_timestamp(text) if text else 0
             return NodeHealth(created, created)
-        # A node that loses the condition has sent no heartbeat: the probe stays, even if it is from
-        # an earlier Node object of the same name.
+        # A node that loses the condition has sent no heartbeat. So the probe stays, even if it is
+        # from an earlier Node object of the same name.
         return replace(health, ready="", heartbeat="", transition="")
     fresh = NodeHealth(
         now, now, ready.status, ready.last_heartbeat_time, ready.last_transition_time
@@ -167,9 +168,9 @@ def next_examination(
 ) -> Instant | None:
     """Return the time of the first pass that could find the heartbeat of `node` overdue.
 
-    `health` is the saved health after the last pass. Returns None in two cases: the node is already
-    Unknown, or its lease is renewed regularly and the renewal interval plus the period of the
-    passes is at most the grace period.
+    `health` is the saved health after the last pass. Returns None in two cases. The first is a node
+    that is already Unknown. The second is a lease that is renewed regularly, if the renewal
+    interval plus the period of the passes is at most the grace period.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:

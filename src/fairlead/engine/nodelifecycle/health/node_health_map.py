@@ -1,6 +1,6 @@
 """NodeHealthMap: the state of every node, from API objects and from earlier passes.
 
-The saved health outlives the Node object, as in upstream's map: a new node inherits the time of the
+The saved health outlives the Node object, as in upstream's map. A new node inherits the time of the
 last heartbeat of an earlier node with its name.
 """
 

@@ -68,8 +68,8 @@ class NotReadyMarker:
         """Handle the outcome of a command of `mark`; return the NodeNotReady event of its pod.
 
         Returns [] if `outcome` belongs to another command, if the pod no longer exists, or if the
-        constructor's `reports` is False. If the command failed although the pod exists, the pod's
-        node is added to `nodes_to_retry`, and the event is returned as after a success.
+        constructor's `reports` is False. If the command failed although the pod exists, the event
+        is returned as well. The pod's node is then added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):
@@ -111,7 +111,7 @@ class LateBoundPods:
         self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
 
     def observe(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
-        """Mark `pod` as not ready if its node, to which it was just bound, is not ready.
+        """Mark `pod`, which was just bound, as not ready if its node is not ready.
 
         If the Node object is missing, the pod is checked again later. `retries` is the number of
         earlier checks of the pod.

@@ -3,8 +3,8 @@
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
 and all other numbers are float64. As a float32, the rate 0.1 is slightly too high, and the rate
 0.01 is slightly too low. The controller asks for a token every 100 ms. At a rate of 0.1, the next
-token is ready after slightly less than 10 s, so the controller gets it after 10.0 s. At a rate of
-0.01, the next token is ready after slightly more than 100 s, so the controller gets it only with
+token is ready after slightly less than 10 s. So the controller gets it after 10.0 s. At a rate of
+0.01, the next token is ready after slightly more than 100 s. So the controller gets it only with
 the following request, after 100.1 s.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance

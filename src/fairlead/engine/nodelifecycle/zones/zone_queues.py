@@ -2,12 +2,12 @@
 
 Evicting a node means to taint it or, in the older mode, to delete its pods. When `ZoneStates` drops
 a zone, the zone keeps its queue. When `ZoneStates` tracks the zone again, `ZoneQueues.open`
-replaces this queue with an empty queue that has a new limiter.
+replaces this queue. The new queue is empty and has a new limiter.
 
 `DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
-reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the limiter is
-not replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary
-bucket, whose initial token allows one eviction although evictions are stopped.
+reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged. So the limiter is
+not replaced, and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary
+bucket. Its initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -16,20 +16,20 @@ The life of a name in a `RateLimitedQueue`:
        ▲                             │ remove                            │ remove
        └─────────────────────────────┴───────────────────────────────────┘
 
-A waiting or handled name is *known*, and cannot be added again before it is removed.
+A waiting or handled name is *known*. It must be removed before it can be added again.
 
 For every not-ready node whose taint is missing, upstream's monitor pass removes the queue entry and
 adds a new one. So the node's entry always has the time of the last pass. Here, the entries of these
-nodes are *requeued* entries, which store no time: they implicitly have the time of the last pass,
+nodes are *requeued* entries, which store no time. They implicitly have the time of the last pass,
 and are ordered by name. When a node is no longer requeued, its entry becomes a *timed* entry with
 the time of the last pass that requeued it.
 
 Example: pass 1 (at 5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (at 10 s), the
-Ready condition of a is removed, so pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
+Ready condition of a is removed. So pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
 The head is a, because 5 s is before 10 s, the implicit time of b.
 
-upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go; entries with equal times
-are ordered by name here, but in heap order in upstream
+upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go (orders entries with equal
+times in heap order, not by name)
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class ZoneQueues:
         """Return the first time at which a nonempty queue's rate limiter has a token.
 
         The result is one of the constructor's `ticks`. It is not before `now`, and it is later than
-        the last time at which the queues were processed. Returns None if all queues are empty, or
-        if the rate limiters of the nonempty queues will never have a token.
+        the last processing of the queues. Returns None if all queues are empty, or if the rate
+        limiters of the nonempty queues will never have a token.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -99,10 +99,10 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield (zone, name) for each due entry, while the rate limiter of its zone has tokens.
 
-        `last_pass` is the time of the last monitor pass; requeued entries are due at this time.
+        `last_pass` is the time of the last monitor pass. Requeued entries are due at this time.
         After each entry, the caller must call `finish` or `retry` before it continues the
-        iteration. If the head of a queue is not due yet, it uses up a token but is not yielded,
-        and the iteration goes on with the next zone.
+        iteration. If the head of a queue is not due yet, it uses up a token but is not yielded. The
+        iteration then goes on with the next zone.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -147,12 +147,12 @@ class RateLimitedQueue:
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Queue `name` as a timed entry with the time `now`, unless the name is known."""
+        """Queue `name` as a timed entry with the time `now`. A known name stays as it is."""
         if name not in self._due:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Record `name` as handled, unless it is waiting."""
+        """Record `name` as handled. A waiting name stays waiting."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
@@ -164,7 +164,7 @@ class RateLimitedQueue:
     def head(self, last_pass: Instant) -> str | None:
         """Return the waiting name with the earliest time; None if no name is waiting.
 
-        Requeued entries have no time of their own; `last_pass` is used as their time.
+        Requeued entries have no time of their own. `last_pass` is used as their time.
         """
         if not self._timed:
             return self._requeued[0] if self._requeued else None

@@ -9,14 +9,13 @@
 If every zone is fully disrupted, the likely cause is the control plane's own network. So evictions
 stop, and the NoExecute taints of all nodes are removed. When a zone has a ready node again, every
 node gets a new grace period. At the end of each pass, zones without counted nodes are dropped.
-(Upstream visits the zones in the random order of a Go map. It stops at the first zone that has
-counted nodes and was not fully disrupted before, and does not drop the zones that it has not
-visited.)
+Upstream visits the zones in the random order of a Go map. It stops at the first zone that has
+counted nodes and was not fully disrupted before. It does not drop the zones after that one.
 
-`DefectPolicy.UPSTREAM` reproduces an upstream defect: the check whether all zones were fully
-disrupted before the pass ignores zones that the pass drops. Suppose that the pass drops the only
-zone with a ready node. Then all zones seem to have been fully disrupted before the pass, as they
-are after it. The pass sees no change and does not stop evictions.
+`DefectPolicy.UPSTREAM` reproduces an upstream defect. A pass checks whether all zones were fully
+disrupted before it. This check ignores the zones that the pass drops. Suppose that the pass drops
+the only zone with a ready node. Then all zones seem to have been fully disrupted before the pass,
+as they are after it. The pass sees no change and does not stop evictions.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,
