@@ -1,9 +1,9 @@
 """EqualPods: recognises pods for which the uncached plugins read equal data.
 
 Plans (`ShapePlan`) cache the plugin results that depend only on a node and its pods. All other
-plugins are uncached. They skip most pods, because most pods have neither constraints nor claims,
-and match no affinity term of another pod. If the uncached plugins skip a pod, they also skip all
-pods with an equal `key`, until `version` changes.
+plugins are uncached. They skip most pods. Most pods have neither constraints nor claims, and match
+no affinity term of another pod. If the uncached plugins skip a pod, they also skip all pods with an
+equal `key`, until `version` changes.
 
     key       if two pods have an equal key, the uncached plugins read equal data for both
     version   while it stays equal, the cluster data that the uncached plugins read is unchanged
@@ -60,7 +60,7 @@ def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
 
     The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. The
     function also returns False if a score depends on the set of feasible nodes (normalisation). It
-    does not consider uncached Filters; the caller must check those that are not skipped for `pod`.
+    does not consider uncached Filters. The caller must check those that run for `pod`.
     """
     return (
         not plan.static.live

@@ -1,8 +1,8 @@
 """NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity).
 
 The plugin argument addedAffinity adds requirements and preferences to every pod of the profile. A
-preferred term that cannot be parsed fails the scheduling cycle only if nodes are scored, because
-upstream parses preferences in PreScore.
+preferred term that cannot be parsed fails the scheduling cycle only if nodes are scored. The reason
+is that upstream parses preferences in PreScore.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ class NodeAffinity:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
         After the change, the node must match both the pod's own affinity and addedAffinity. As in
-        upstream, a node that matched the pod's own affinity before the change does not count, even
-        if the node did not match addedAffinity then.
+        upstream, a node that matched the pod's own affinity before the change does not count. This
+        holds even if the node did not match addedAffinity then.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

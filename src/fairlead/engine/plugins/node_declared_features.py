@@ -1,7 +1,7 @@
 """NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs.
 
 The status.declaredFeatures of a node lists the new features that its kubelet supports. In
-Kubernetes 1.36, two of these features affect scheduling; the others affect only updates of running
+Kubernetes 1.36, two of these features affect scheduling. The others affect only updates of running
 pods.
 
 upstream: plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features

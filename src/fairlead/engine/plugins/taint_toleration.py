@@ -1,6 +1,6 @@
 """TaintToleration: rejects nodes with untolerated taints (plugins/tainttoleration).
 
-NoSchedule and NoExecute taints reject the node; PreferNoSchedule taints only lower its score.
+NoSchedule and NoExecute taints reject the node. PreferNoSchedule taints only lower its score.
 tolerationSeconds has no effect here.
 """
 

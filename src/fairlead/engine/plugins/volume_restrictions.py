@@ -1,8 +1,8 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
-PreFilter counts the pod's ReadWriteOncePod claims that other pods use, and Filter rejects every
-node while this count is above 0. When a dry run removes another pod, the claims that the removed
-pod uses are subtracted from the count, so preemption can help.
+PreFilter counts the pod's ReadWriteOncePod claims that other pods use. Filter rejects every node
+while this count is above 0. When a dry run removes another pod, the claims of the removed pod are
+subtracted from the count. So preemption can help.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 

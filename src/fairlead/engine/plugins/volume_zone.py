@@ -1,7 +1,7 @@
 """VolumeZone: a bound volume with zone or region labels needs a node with matching labels.
 
-As in upstream, the claims of ephemeral volumes are not checked here; VolumeBinding checks the node
-affinity of their volumes. Nodes that have neither a zone nor a region label are not rejected.
+As in upstream, the claims of ephemeral volumes are not checked here. VolumeBinding checks the node
+affinity of their volumes. Nodes without a zone or region label are not rejected.
 upstream: plugins/volumezone/volume_zone.go
 """
 

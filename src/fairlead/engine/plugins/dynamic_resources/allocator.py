@@ -1,7 +1,8 @@
 """Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
 
 Claims with equal requests share results. A cached result is dropped when the change logs show that
-the node's labels, the node's devices or their allocations changed, or when a DeviceClass changes.
+the node's labels, its devices or their allocations changed. All results are dropped when a
+DeviceClass changes.
 
 `allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
@@ -65,8 +66,9 @@ PENDING_SHARE: Final = "pending"
 class _CachedResults:
     """The cached allocation results of one set of requests on each node.
 
-    `codes[row]` is the result for the node at `row`: _OPEN if no result is cached, 0 if
-    `allocations[row]` holds the allocations, otherwise the index of the failure in `statuses`.
+    `codes[row]` is the result for the node at `row`. It is _OPEN if no result is cached, and 0 if
+    `allocations[row]` holds the allocations. Otherwise it is the index of the failure in
+    `statuses`.
     """
 
     def __init__(self) -> None:
@@ -162,8 +164,8 @@ class Allocator:
 
         The result is cached unless it is an error.
 
-        Errors are not cached, because their messages can name the claim, and claims with equal
-        requests share cached results.
+        Claims with equal requests share cached results. Errors are not cached, because their
+        messages can name the claim.
         """
         try:
             found = self._search(demand, node)
@@ -208,8 +210,8 @@ class Allocator:
     def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
         """Return `allocation` with a unique share ID for each allocated share of a device.
 
-        Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion,
-        and from the index of the share in the allocation results.
+        Upstream uses random IDs. Fairlead derives each ID from the claim's UID, its
+        resourceVersion, and the index of the share in the allocation results.
         """
         results = allocation.devices.results
         if not any(one.share_id for one in results):
@@ -297,7 +299,7 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
     """Return one entry of `allocation.devices.config`.
 
-    `names` are the requests to which `config` applies; if `names` is empty, `config` applies to all
+    `names` are the requests to which `config` applies. If `names` is empty, `config` applies to all
     requests. `requests` is the number of requests of the claim. If `config` applies to all of them,
     the entry has no field `requests`.
     """

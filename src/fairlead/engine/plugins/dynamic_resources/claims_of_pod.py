@@ -32,7 +32,7 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 
 
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
-    """Yield (claim name, whether the pod must own the claim) for each of spec.resourceClaims.
+    """Yield each claim name in spec.resourceClaims, and whether the pod must own the claim.
 
     The name is "" if the pod's status says that the entry needs no claim. Raises ClaimError if an
     entry is invalid or its claim was not created yet.

@@ -3,7 +3,7 @@
 Several requests can share a device that has `allowMultipleAllocations`. Each allocation consumes a
 part of each of the device's capacities. The request policy of a capacity rounds requested amounts
 up and rejects invalid amounts. A request that does not mention a capacity consumes the policy's
-default, or the whole capacity if there is no default.
+default. Without a default, it consumes the whole capacity.
 
 Example: a network card has 10G of `bandwidth`, whose policy has a minimum of 1G and steps of 500M.
 A request for 1200M consumes 1500M, so six such requests fit and leave 1G.
@@ -33,9 +33,9 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return the amount that a request consumes of each of the device's capacities, by name.
 
-    `wanted` are the capacities that the request states, None if it states none. Returns None if the
-    request names a capacity that the device does not have, or if the policy of a capacity does not
-    allow the amount.
+    `wanted` are the capacities that the request states, or None. Returns None if the request names
+    a capacity that the device lacks. Also returns None if the policy of a capacity forbids the
+    amount.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """
@@ -60,8 +60,8 @@ def has_capacity(
 ) -> bool:
     """Return whether the device has enough capacity left for `consumption`.
 
-    `allocated` are the amounts that allocated claims consume, and `allocating` the amounts that the
-    current search consumes, both in units of 10^-9.
+    `allocated` are the amounts that allocated claims consume. `allocating` are the amounts that the
+    current search consumes. Both are in units of 10^-9.
 
     upstream: CmpRequestOverCapacity
     """

@@ -2,11 +2,11 @@
 
 The search is depth-first, over claims, then over their requests, then over devices. The result is
 the first solution. The order in which a request takes its devices does not matter. So the search
-tries each combination only once, in ascending order. Upstream tries all permutations, and finds the
+tries each combination only once, in ascending order. Upstream tries all permutations. It finds the
 same first solution.
 
-Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c. A
-constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
+Example: a claim has requests r1 (count 2) and r2 (count 1). The candidates of both are a, b, c. A
+constraint requires r1 and r2 to have the same `numa` attribute. It is 0 for a and 1 for b and c.
 
     r1: a          taken
     r1: a, b       rejected by the constraint
@@ -18,8 +18,8 @@ constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for 
 
 Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints reflect exactly the
 devices on the current path of the search. `_take` records a device in them, and `_give_back`
-reverts `_take` exactly. (When upstream gives back a shared device, it does not release the device's
-counters.)
+reverts `_take` exactly. Upstream differs here: when it gives back a shared device, it does not
+release the device's counters.
 
 A device with `allowMultipleAllocations` is recorded in `_capacity` instead of `_taking`, because
 other requests may take further shares of it. Its counters are consumed once, with the first share.
@@ -121,10 +121,10 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError if a claim needs more than DEVICES_MAX devices or a selector fails.
-        A request with allocationMode All also raises AllocationError if a pool is incomplete or
-        invalid, or if a device violates a constraint. Raises SearchTooLongError after STEPS_MAX
-        steps.
+        Raises AllocationError if a claim needs more than DEVICES_MAX devices or a selector fails. A
+        request with allocationMode All also raises AllocationError if a pool is incomplete or
+        invalid. The same holds if a device violates a constraint. Raises SearchTooLongError after
+        STEPS_MAX steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
@@ -219,9 +219,9 @@ class DeviceSearch:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
         With allocationMode All, only the candidate at `start` is yielded. `lacking` is the number
-        of devices that `request` still needs. If fewer candidates remain, and no selector failed
-        for any of them, nothing is yielded. If a selector failed for a candidate, the candidates
-        before it are yielded, then the selector's error is raised.
+        of devices that `request` still needs. If a selector failed for a candidate, the candidates
+        before it are yielded, then the selector's error is raised. Otherwise, nothing is yielded if
+        fewer than `lacking` candidates remain.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -431,8 +431,8 @@ class SharedCapacity:
         """Return, for each capacity of the device, the amount that the request consumes.
 
         Returns {} if the device cannot be shared and the request states no capacity. Returns None
-        if the device lacks a requested capacity, does not allow a requested amount, or has too
-        little left.
+        if the device lacks a requested capacity, forbids a requested amount, or has too little
+        left.
         """
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(device):
@@ -547,8 +547,8 @@ Constraint = AttributeMatch | DistinctAttribute
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
     """Return the device's value of attribute `name`; None if the device lacks the attribute.
 
-    If the domain in `name` is the name of the device's driver, the device may list the attribute
-    without the domain.
+    The device may list the attribute without the domain, if the domain in `name` is the name of its
+    driver.
     """
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")

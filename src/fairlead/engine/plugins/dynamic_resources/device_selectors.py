@@ -43,8 +43,8 @@ class DeviceSelectors:
         key = (expression, device.selector_input)
         result = self._results.get(key)
         if result is None:
-            # Imported only when needed: few pods have devices, and the import of CEL takes as long
-            # as the simulation of a small cluster.
+            # Imported only when needed, because few pods have devices. The import of CEL takes as
+            # long as the simulation of a small cluster.
             from fairlead.engine.plugins.dynamic_resources.device_expression import (  # noqa: PLC0415
                 evaluated,
             )

@@ -2,18 +2,18 @@
 
 A DeviceClass can be mapped to an extended resource (`engine.state.devices.extended_resources`). A
 pod can then request devices as an amount of this resource, such as `example.com/gpu: 2`. If a
-node's status.allocatable does not list the resource, or lists 0 of it, DynamicResources allocates
-devices of the class to a special ResourceClaim. PreBind creates this claim in the API and writes
-its name into the pod's status.
+node's status.allocatable has none of the resource, DynamicResources allocates devices of the class
+to a special ResourceClaim. PreBind creates this claim in the API and writes its name into the pod's
+status.
 
 Each restartable init container and each app container gets its own request. Any other init
-container terminates before later containers start, so it can use the devices that are requested for
+container terminates before later containers start. So it can use the devices that are requested for
 them. If these devices are too few, one further request covers the rest. All init containers that
 are not restartable share this further request.
 
-Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
+Example: init container i needs 3 GPUs. Containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
-for i), and i is mapped to all three.
+for i). Container i is mapped to all three.
 
 upstream: plugins/dynamicresources/extendeddynamicresources.go
 """
@@ -224,7 +224,7 @@ class _ResourceRequests:
         """Return the largest request in `passing`, and use it in place of the others.
 
         `passing` are the requests of the init containers that terminate before later containers
-        start. `self.mappings[first:]` are the mappings of these containers; a mapping to a request
+        start. `self.mappings[first:]` are the mappings of these containers. A mapping to a request
         in `passing` becomes a mapping to the largest. Returns None if `passing` is empty.
         """
         if not passing:

@@ -1,10 +1,10 @@
 """DynamicResources: the plugin's arguments, extension points and QueueingHints.
 
 The plugin's PostFilter runs before preemption. If PreFilter did not run, PostFilter fails with
-upstream's error "not found", and preemption is not attempted (dynamicresources.go: getStateData).
+upstream's error "not found". Preemption is then not attempted (dynamicresources.go: getStateData).
 
-Fairlead differs from upstream 1.36 if the spec of a pod has claims, the pod also requests extended
-resources, and the node lists all of these resources. Upstream creates an empty special claim and
+Fairlead differs from upstream 1.36 for a pod that has claims in its spec and also requests extended
+resources. If the node lists all of these resources, upstream creates an empty special claim and
 then fails to bind the pod. Fairlead creates no special claim.
 """
 
@@ -151,12 +151,12 @@ class _Claims:
     """One pod's claims in one scheduling cycle.
 
     `all` are the claims of the pod's spec, and `pending` are those without an allocation.
-    `extended` are the pod's extended resources; None if no DeviceClass is mapped to any of them.
-    A special claim is the claim that the scheduler creates for a pod's extended resources; `stale`
-    is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
+    `extended` are the pod's extended resources. It is None if no DeviceClass is mapped to any of
+    them. A special claim is the claim that the scheduler creates for a pod's extended resources.
+    `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
     `unready` are the indexes in `all` of the claims whose binding conditions failed or timed out.
     `unavailable` are the indexes in `all` of the claims that made Filter reject a node. `shared`
-    are the keys of the claims whose allocation another pod of the same PodGroup assumed; `all`
+    are the keys of the claims whose allocation another pod of the same PodGroup assumed. `all`
     contains these claims with that allocation.
 
     Reserve sets the other fields. `special` is the special claim for the chosen node. `placed` are
@@ -368,10 +368,9 @@ class DynamicResources:
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
         """Return the resolved requests of the pending claims, or an error status.
 
-        The status means that a claim is invalid. The result includes the requests of `special`,
-        the claim for the extended resources that a node provides as devices. The result is cached
-        by the identity of `special`, so nodes that need the same special claim must share one
-        object.
+        The status means that a claim is invalid. The result includes the requests of `special`, the
+        claim for the extended resources that a node provides as devices. The result is cached by
+        the identity of `special`. So nodes that need the same special claim must share one object.
         """
         found = claims.demands.get(id(special))
         if found is None:
@@ -394,9 +393,9 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
-        The claim is the first that no other pod uses (upstream picks at random). If there is no
-        such claim, but an earlier attempt has created a claim for the pod's extended resources, the
-        commands delete that claim.
+        The claim is the first that no other pod uses. Upstream picks at random. If there is no such
+        claim, the commands delete the claim that an earlier attempt created for the pod's extended
+        resources, if any.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -422,10 +421,10 @@ class DynamicResources:
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the node's score, which is higher if earlier entries of firstAvailable are chosen.
+        """Return the node's score; it is higher if earlier entries of firstAvailable are chosen.
 
         upstream: computeScore. If some claims are already allocated, upstream 1.36 reads the
-        alternatives of the wrong claim; Fairlead does not.
+        alternatives of the wrong claim. Fairlead does not.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -511,8 +510,8 @@ class DynamicResources:
         """Return the commands that write the pod's allocations and reservations.
 
         If devices have binding conditions, the pod waits until these are True. Returns None if
-        there is nothing to write, and an ERROR status if a claim was deleted or allocated elsewhere
-        in the meantime.
+        there is nothing to write. Returns an ERROR status if a claim was deleted or allocated
+        elsewhere in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:

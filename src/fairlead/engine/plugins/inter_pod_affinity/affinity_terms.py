@@ -154,8 +154,8 @@ class NamespaceLabels:
 class _Match(Struct):
     """The placed pods' terms that match one PodClass, and the counts of the pods that have them.
 
-    `terms` was computed when the pod index's terms had the version `term_version`, and the
-    namespace labels had the version `namespace_version`.
+    `terms` belongs to the version `term_version` of the pod index's terms, and to the version
+    `namespace_version` of the namespace labels.
     """
 
     term_version: int
@@ -165,7 +165,7 @@ class _Match(Struct):
 
 
 class ExistingTerms:
-    """Finds the terms of placed pods that match an incoming pod; counts the pods with these terms.
+    """Finds the terms of placed pods that match an incoming pod, and counts their pods.
 
     Only terms of the `kinds` passed to the constructor are considered, such as required
     anti-affinity.

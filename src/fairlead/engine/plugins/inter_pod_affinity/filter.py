@@ -2,16 +2,16 @@
 
 A node is rejected in the following cases, which are checked in this order:
 1. The pod's required affinity is not met: the node lacks a topology key, or one of its domains has
-   no pod that matches all terms. Exception: the domains are not checked if the incoming pod matches
-   its own terms and no domain in the cluster has a pod that matches all terms.
+   no pod that matches all terms. Exception: the incoming pod matches its own terms, and no domain
+   in the cluster has a pod that matches all terms. The domains are then not checked.
 2. A pod in one of the node's domains matches a required anti-affinity term of the incoming pod.
 3. A pod in one of the node's domains has a required anti-affinity term that matches the incoming
    pod.
 upstream: interpodaffinity/filtering.go: Filter
 
-The result depends only on whether the count of each domain is positive, so most placements do not
-change it. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse
-nearly all of them.
+The result depends only on whether the count of each domain is positive. So most placements do not
+change it. `CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly
+all of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _RECOMPUTE_ALL_FROM: Final = 16
 class IncomingPodTerms:
     """The incoming pod: its own terms, its PodClass and the labels of its namespace.
 
-    A `PodClass` is the set of pods with the same namespace and labels; terms match all pods of a
+    A `PodClass` is the set of pods with the same namespace and labels. Terms match all pods of a
     class or none. `matches_own_affinity` is True if the pod matches its own required affinity.
     Matches with other classes are cached for one scheduling cycle.
     """
@@ -74,8 +74,8 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The result is (keys of affinity terms, keys of anti-affinity terms). If not all affinity
-        terms match, the first part is empty.
+        The first part contains the keys of affinity terms, the second the keys of anti-affinity
+        terms. If an affinity term does not match, the first part is empty.
         """
         known = self._known.get(others)
         if known is None:
@@ -262,8 +262,7 @@ class CachedCodes:
 
         These are the rows in the domains that have changed since the last call of `codes`.
 
-        Returns None if computing all rows is faster, or if a change log does not contain all
-        changes.
+        Returns None if computing all rows is faster, or if a change log has dropped changes.
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):

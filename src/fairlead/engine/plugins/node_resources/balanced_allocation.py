@@ -29,8 +29,8 @@ from fairlead.engine.state.shape_columns import ShapeColumns
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
 CPU_AND_MEMORY_ROWS = slice(CPU, MEMORY + 1)
-# If at most this many rows changed, computing them one by one is faster than computing all rows
-# (measured with 5,000 rows).
+# If at most this many rows changed, computing them one by one is faster than computing all rows.
+# Measured with 5,000 rows.
 _ROWS_FEW: Final = 12
 
 

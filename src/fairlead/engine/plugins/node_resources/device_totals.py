@@ -1,7 +1,7 @@
 """DeviceTotals: the devices of a node that provide an extended resource, and how many are in use.
 
-If a node does not list an extended resource, or lists 0 of it, a scoring strategy counts the node's
-devices of the DeviceClass that is mapped to the resource.
+A node may list none of an extended resource. A scoring strategy then counts the node's devices of
+the DeviceClass that is mapped to the resource.
 
 upstream: plugins/noderesources/resource_allocation.go: calculateDRAResourceTotals
 """
@@ -30,7 +30,7 @@ class DeviceTotals:
         self._ledger.pools.subscribe(self._note)
 
     def of(self, resource: str, node: NodeInfo) -> tuple[int, int]:
-        """Return (number of devices that provide `resource`, number of these devices in use).
+        """Return the number of devices that provide `resource`, and how many of them are in use.
 
         A device is in use if a claim holds it or a share of it. Devices of incomplete pools count,
         too. Returns (0, 0) if no DeviceClass is mapped to the resource, or if a selector fails.

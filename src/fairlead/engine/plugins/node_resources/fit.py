@@ -1,9 +1,9 @@
 """NodeResourcesFit: a node needs free resources for the pod (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable. If a DeviceClass is mapped to an extended resource, this
-plugin ignores the resource on nodes that do not list it, or list 0 of it; there, DynamicResources
-allocates devices (shouldDelegateResourceToDRA).
+rejection is UnschedulableAndUnresolvable. An extended resource can be mapped to a DeviceClass. This
+plugin then ignores the resource on nodes that list none of it. There, DynamicResources allocates
+devices (shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ class NodeResourcesFit:
 
         `wanted` are the (column, amount) pairs of the requested resources. A code is an index into
         the statuses. Index 0 is SUCCESS, which the caller uses for other nodes. A bit mask records
-        why a node is rejected, and nodes with equal masks get the same code. Bit 0 is set if the
-        node would have too many pods, bit 1 if a request exceeds the allocatable amount, and bit
-        (2 + i) if the i-th requested resource is insufficient.
+        why a node is rejected. Nodes with equal masks get the same code. Bit 0 is set if the node
+        would have too many pods. Bit 1 is set if a request exceeds the allocatable amount. Bit (2 +
+        i) is set if the i-th requested resource is insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         for i, (column, amount) in enumerate(wanted):
@@ -185,8 +185,8 @@ class NodeResourcesFit:
         `removed` is the number of pods that leave, by `Shape` (the part of the spec that scheduling
         reads). `pod` and the pods in `added` arrive.
 
-        Returns (columns of the requested resources to check, amount left of each). If an amount is
-        negative, `pod` does not fit. The number of pods is not checked.
+        Returns the columns of the requested resources to check, and the amount left of each. If an
+        amount is negative, `pod` does not fit. The number of pods is not checked.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:
@@ -217,7 +217,7 @@ class NodeResourcesFit:
     ) -> Status:
         """Return the rejection of a node that lacks resources or would have too many pods.
 
-        `columns` and `spare` are the result of `spare_after`; the node lacks the resources whose
+        `columns` and `spare` are the result of `spare_after`. The node lacks the resources whose
         amount is negative. `crowded` is True if the node would have too many pods.
         """
         short = tuple([c for c, amount in zip(columns, spare, strict=True) if amount < 0])
@@ -230,7 +230,7 @@ class NodeResourcesFit:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
         Returns None if a DeviceClass is mapped to one of these resources. This resource is checked
-        only on nodes that list more than 0 of it, so the resources to check differ between nodes.
+        only on nodes that list some of it. So the resources to check differ between nodes.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -241,9 +241,8 @@ class NodeResourcesFit:
         """Return (codes, statuses) for the nodes at `rows`; code 0 means that the pod fits.
 
         A code is an index into the statuses. `wanted` contains the requested resources, as
-        `counted_requests` returns them. For each of them, `spare` contains the amount that would
-        be left on each node if the pod were placed there. `crowded` marks the nodes that would have
-        too many pods.
+        `counted_requests` returns them. For each of them, `spare` contains the amount left on each
+        node if the pod were placed there. `crowded` marks the nodes that would have too many pods.
         """
         bits = crowded.astype(np.int64)
         for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):
@@ -310,8 +309,8 @@ class NodeResourcesFit:
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
         """Return whether `new` can have more pods than `old`, or has more of a requested resource.
 
-        If a DeviceClass provides a requested resource and `new` does not list this resource, or
-        lists 0 of it, the result is always True: new devices do not appear in the Node object.
+        The result is always True if a DeviceClass provides a requested resource and `new` lists
+        none of it. The reason is that new devices do not appear in the Node object.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(
@@ -359,8 +358,8 @@ def rejection(
 ) -> Status:
     """Return the rejection that names all insufficient resources in upstream's order.
 
-    `fixed` are the insufficient resources among cpu, memory and ephemeral-storage; `scalars` are
-    the other insufficient resources. `crowded` is True if the node would have too many pods, and
+    `fixed` are the insufficient resources among cpu, memory and ephemeral-storage. `scalars` are
+    the other insufficient resources. `crowded` is True if the node would have too many pods.
     `beyond` is True if the pod would not even fit the empty node.
     """
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()

@@ -4,9 +4,9 @@ LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource b
 amount and its requested amount, including the pod's requests. The node's score is the weighted mean
 of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead, and
 leaves out resources that score 0. As in upstream, a container without a request counts as
-requesting 100m cpu and 200 MiB memory. Scalar resources, such as extended resources, are not scored
-if the pod does not request them. If a node does not list an extended resource, or lists 0 of it,
-the devices of the node that provide the resource are counted.
+requesting 100m cpu and 200 MiB memory. Scalar resources, such as extended resources, are scored
+only if the pod requests them. If a node lists none of an extended resource, the node's devices that
+provide the resource are counted.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
@@ -128,8 +128,8 @@ class ByNode:
     ) -> None:
         """Create the scorer; it calls `rate(used, offered)` for the score of each resource.
 
-        If `skip_zero` is set, resources that score 0 are left out, and the node's score is rounded
-        to the nearest integer. Otherwise, the node's score is rounded down.
+        If `skip_zero` is set, resources that score 0 are left out. The node's score is then rounded
+        to the nearest integer. Otherwise, it is rounded down.
         """
         self._columns = columns = handle.cluster.table.resources
         self._resources = [
@@ -245,8 +245,8 @@ def _sum_of_least(free: Ints, offered: Floats) -> Scores:
 
     Dividing floats is five times faster than dividing integers. The quotient, rounded down, is
     exact for two reasons. A float holds the numerator, 100 × `free`, exactly. A quotient up to 100
-    that is not whole is at least 2^-45 below the next whole number, and float rounding adds less
-    than 2^-47.
+    that is not whole is at least 2^-45 below the next whole number. Float rounding adds less than
+    2^-47.
     """
     free *= SCORE_MAX
     quotients = free.astype(np.float64)

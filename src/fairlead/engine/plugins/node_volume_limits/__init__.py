@@ -1,6 +1,6 @@
 """NodeVolumeLimits: limits the number of attached volumes per CSI driver and node.
 
-A volume is identified by driver and handle, and counts once per node, even if several pods on the
+A volume is identified by driver and handle. It counts once per node, even if several pods on the
 node use it.
 upstream: plugins/nodevolumelimits/csi.go
 """

@@ -1,8 +1,9 @@
 """AttachedVolumes: live counts of attached volumes by driver and node.
 
-The count of a node includes the volumes of its pods, and volumes that are attached although no pod
-on the node uses them. The count is computed again when the node, its pods, or an object that
-affects the count changes. Such objects are claims, volumes, storage classes and VolumeAttachments.
+The count of a node includes the volumes of its pods. It also includes volumes that are attached
+although no pod on the node uses them. The count is computed again when the node, its pods, or an
+object that affects the count changes. Such objects are claims, volumes, storage classes and
+VolumeAttachments.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _Key = TypeVar("_Key")
 class NodeAttachedVolumes:
     """The attached volumes of one node.
 
-    `used` are the volumes of the node's pods, and `left` are volumes that are attached although no
-    pod uses them. Both map unique names to drivers. `failure` is set if the volumes cannot be
+    `used` are the volumes of the node's pods. `left` are volumes that are attached although no pod
+    uses them. Both map unique names to drivers. `failure` is set if the volumes cannot be
     determined.
     """
 

@@ -39,7 +39,7 @@ class Constraint(Struct, frozen=True, eq=False):
     The number of matching pods in a domain may exceed the lowest number of all domains by at most
     `max_skew`. If there are fewer than `min_domains` domains, the lowest number counts as 0. If
     `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
-    `honors_taints` is set, nodes with taints that the pod does not tolerate do not count.
+    `honors_taints` is set, nodes with untolerated taints do not count.
     """
 
     max_skew: int
@@ -92,9 +92,9 @@ def with_label_keys(
     """Return the constraint's selector plus one requirement for each key in matchLabelKeys.
 
     The requirement demands the value that the key has in `labels`, the labels of the incoming pod.
-    A key that `labels` lacks adds no requirement. (Newer API servers have already added the
-    requirements to the selector. Adding them again does not change which pods the selector
-    matches.) A selector of None, which matches no pods, is returned unchanged (common.go:
+    A key that `labels` lacks adds no requirement. Newer API servers have already added the
+    requirements to the selector. Adding them again does not change which pods the selector matches.
+    A selector of None matches no pods. It is returned unchanged (common.go:
     mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys

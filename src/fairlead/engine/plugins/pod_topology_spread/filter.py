@@ -1,6 +1,6 @@
 """Filters nodes by the DoNotSchedule constraints (PodTopologySpread).
 
-A node fits if count(domain) + self - lowest count <= maxSkew, where self is 1 if the pod matches
+A node fits if count(domain) + self - lowest count <= maxSkew. Here, self is 1 if the pod matches
 its own selector, otherwise 0. Constraints are evaluated in order, and the first violated constraint
 is reported. A node without the topology key never fits (podtopologyspread/filtering.go: Filter).
 """
@@ -86,8 +86,8 @@ class SpreadState:
     """The data that PreFilter computes for hard constraints.
 
     The initial counts exclude terminating pods. For a constraint with an empty selector, the
-    initial counts are 0. But a pod that a dry run adds or removes changes the counts if its
-    namespace and labels match, even if the pod is terminating or the selector is empty. As in
+    initial counts are 0. A pod that a dry run adds or removes changes the counts if its namespace
+    and labels match. This holds even if the pod is terminating or the selector is empty. As in
     upstream, a count can therefore become negative (filtering.go: updateWithPod).
     """
 
@@ -101,8 +101,8 @@ class SpreadState:
     ) -> None:
         """Use `spread_state` to create instances.
 
-        `known` caches, for each PodClass (the pods with the same namespace and labels), whether
-        each constraint selects its pods.
+        A PodClass is the set of pods with the same namespace and labels. `known` caches for each
+        PodClass whether each constraint selects its pods.
         """
         self._namespace = namespace
         self._constraints = constraints

@@ -180,11 +180,11 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return how the removal of pods can change the verdicts.
 
-        If no constraint selects a removed pod, its removal does not change the verdict on its node.
-        Otherwise, the removal can change this verdict from rejection to acceptance, but not from
-        acceptance to rejection. The reason: the removal lowers the count of the node's own domain
-        by at least as much as it lowers the lowest count of all domains. So the difference of the
-        two counts, which is compared with maxSkew, never grows.
+        The removal of a pod changes the verdict on its node only if a constraint selects the pod.
+        It can change the verdict from rejection to acceptance, but not the other way round. The
+        reason: the removal lowers the count of the node's own domain at least as much as the lowest
+        count of all domains. So the difference of the two counts never grows. This difference is
+        compared with maxSkew.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index)]
@@ -266,8 +266,8 @@ def _changes_counting(constraints: Sequence[Constraint], before: Node, after: No
     """Return whether the change of a node from `before` to `after` may change a verdict.
 
     A verdict may change if only one of `before` and `after` has the topology keys of all
-    constraints. If both have all these keys, a verdict may change if the taints have changed, or if
-    the value of one of the keys has changed.
+    constraints. If both have all these keys, a verdict may change if the taints or the value of one
+    of the keys have changed.
     """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

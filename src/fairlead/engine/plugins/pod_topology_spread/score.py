@@ -1,13 +1,13 @@
 """The Score of PodTopologySpread, for soft constraints.
 
 The raw score of a node is a rounded sum over the constraints; lower is better. Each constraint adds
-`count × ln(domains + 2) + (maxSkew - 1)`, where `count` is the number of matching pods in the
-node's domain, and `domains` is the number of domains that contain feasible nodes. For
+`count × ln(domains + 2) + (maxSkew - 1)`. Here, `count` is the number of matching pods in the
+node's domain. `domains` is the number of domains that contain feasible nodes. For
 kubernetes.io/hostname, every feasible node is its own domain.
 
-A node that lacks a topology key is left out, and its final score is 0, the worst. But if the
-constraints are the system's defaults, a key that the node lacks merely adds nothing to its raw
-score (podtopologyspread/scoring.go).
+A node that lacks a topology key is left out, and its final score is 0, the worst. If the
+constraints are the system's defaults, the node is not left out. The missing key then adds nothing
+to its raw score (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class SpreadScoreState:
 
     `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
     amount, 0.0, is for rows without the topology key (ABSENT). `_ignored` marks the feasible rows
-    that lack a required topology key; None if there are no such rows.
+    that lack a required topology key. It is None if there are no such rows.
 
     If there is only one constraint and `_ignored` is None, `scores` computes one score per domain.
-    It then sets `_single` to (the returned scores, domain of each row, score of each domain).
+    It then sets `_single` to three arrays: the returned scores, the domain of each row, and the
+    score of each domain.
     """
 
     __slots__ = ("_by_domain", "_ignored", "_single")

@@ -40,8 +40,7 @@ class ConstraintCounts:
     - `included`: the same as `ids` for nodes that count; ABSENT for all other nodes.
 
     If the topology key is the `node_key` of `SpreadCounts`, the domain of each row is the number of
-    the row. In this case, `ids` and `included` hold a domain for every row, even for the rows of
-    nodes that do not count.
+    the row. `ids` and `included` then hold a domain for every row, even if its node does not count.
     """
 
     __slots__ = (
@@ -76,7 +75,7 @@ class ConstraintCounts:
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return (domains that the labels of the nodes at `rows` name, whether a label is missing).
+        """Return the domains in the labels of the nodes at `rows`, and whether a label is missing.
 
         The result is cached if `rows` is a read-only array.
         """

@@ -1,9 +1,9 @@
 """SelectorSpread of 1.19: spreads the pods of a Service, ReplicaSet or StatefulSet.
 
 A node's count is the number of pods on it that match the default selector of the incoming pod
-(`DefaultSelectors`); fewer is better. If a node has a zone, one third of its score comes from the
-node's count, and two thirds come from the zone's count. If the incoming pod has topology spread
-constraints of its own, all nodes score 0.
+(`DefaultSelectors`). Fewer is better. If a node has a zone, its own count makes up one third of its
+score, and the zone's count two thirds. If the incoming pod has topology spread constraints of its
+own, all nodes score 0.
 upstream: v1.19 selectorspread/selector_spread.go: Score, NormalizeScore
 """
 

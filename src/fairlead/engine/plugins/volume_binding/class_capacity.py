@@ -2,7 +2,8 @@
 
 Each CSIStorageCapacity object limits the size of a volume on the nodes of one topology, usually a
 single node or zone. If the topology is a single label, the largest limit for each label value is
-stored. Neither the capacities of several objects nor the sizes of a pod's claims are added up.
+stored. The capacities of several objects are not added up. The sizes of a pod's claims are not
+added up either.
 upstream: binder.go: hasEnoughCapacity
 """
 
@@ -26,10 +27,10 @@ class _Limits(Struct, frozen=True):
     """The capacity limits of one storage class.
 
     `by_value` covers the CSIStorageCapacity objects whose topology is a single label.
-    `by_value[key]` has one entry for each value of the label `key`; the index is the value's id in
+    `by_value[key]` has one entry for each value of the label `key`. The index is the value's id in
     the `LabelColumn` of `key`. The entry is the largest limit in bytes of the objects with this
     label and value, or -1 if there are none. One more entry, the last one, is for nodes without the
-    label. `others` holds (node mask, limit in bytes) for each object with any other topology.
+    label. `others` holds a node mask and a limit in bytes for each object with any other topology.
     """
 
     by_value: dict[str, npt.NDArray[np.int64]]

@@ -57,8 +57,8 @@ class _Reach(Struct, frozen=True):
 class ClassVolumes:
     """The volumes of one class.
 
-    If a volume is added or removed, or its capacity, node affinity or `Traits` change, a new object
-    is built. For other changes, `FreeVolumes` updates `volumes` and `is_free`.
+    A new object is built if a volume is added or removed, or if its capacity, node affinity or
+    `Traits` change. For other changes, `FreeVolumes` updates `volumes` and `is_free`.
     """
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
@@ -82,7 +82,7 @@ class ClassVolumes:
         """Return, for each row, the position of the smallest free volume that fits `claim`.
 
         The position is an index into `volumes`, or NONE if no volume fits. `taken` contains the
-        results for other claims of the pod; their volumes are not chosen again on the same row.
+        results for other claims of the pod. Their volumes are not chosen again on the same row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)

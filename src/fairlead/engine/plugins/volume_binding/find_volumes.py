@@ -110,7 +110,7 @@ class VolumeFinder:
     def _reach(self, volume: PersistentVolume) -> Mask | None:
         """Return, for the node at each row, whether it can reach `volume`; None if every node can.
 
-        On nodes where the plugin of an in-tree volume is migrated to CSI, the volume's node
+        On some nodes, the plugin of an in-tree volume is migrated to CSI. There, the volume's node
         affinity is translated to the topology labels of the CSI driver.
         """
         own = self._mask(selector_of(volume))
@@ -250,8 +250,8 @@ class FreeVolumes:
         """Return the volumes that are reserved for `claim`, smallest first.
 
         A reserved volume is pre-bound to the claim or assumed for it. It must have the claim's
-        class, volume mode and attributes class, and at least the requested size, and must not be
-        terminating. Its phase and access modes, and the claim's selector, are not checked.
+        class, volume mode and attributes class, and at least the requested size. It must not be
+        terminating. Its phase, its access modes and the claim's selector are not checked.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]

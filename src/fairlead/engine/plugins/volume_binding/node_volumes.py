@@ -4,8 +4,8 @@ The volumes are determined in these steps:
 
     1 bound claims      their volumes must be reachable
     2 selected nodes    a claim that is being provisioned for a node fits only that node
-    3 matching          each other claim, smallest first, takes a volume that is reserved for it; if
-                        there is none, the smallest free volume that fits
+    3 matching          each other claim, smallest first, takes a volume that is reserved for it,
+                        else the smallest free volume that fits
     4 provisioning      a claim without a match is provisioned if its class permits this on the node
                         and has enough capacity there
 
@@ -43,7 +43,7 @@ def _status(flags: int) -> Status:
     return unresolvable(*reasons).by(NAME)
 
 
-# The status for each combination of bit flags; each flag is a reason why a node does not fit.
+# The status for each combination of bit flags. Each flag is a reason why a node does not fit.
 STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 
@@ -61,8 +61,8 @@ class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each node.
 
     `chosen[row]` is for the node at `row` of the node table. It is a position in `volumes`, or NONE
-    if the claim takes no volume on this node, or `RESERVED - i` for `reserved[i]`, a volume that is
-    reserved for the claim.
+    if the claim takes no volume on this node. For a volume that is reserved for the claim,
+    `reserved[i]`, it is `RESERVED - i`.
     """
 
     claim: PersistentVolumeClaim
@@ -86,7 +86,7 @@ RESERVED: Final = NONE - 1
 class NodeVolumes(Struct, frozen=True):
     """Which nodes satisfy a pod's claims, and with which volumes.
 
-    `flags[row]` holds the reasons for which the node at `row` is rejected, as bits; `flags` is None
+    `flags[row]` holds the reasons for which the node at `row` is rejected, as bits. `flags` is None
     if all nodes fit. `matches` are in the order in which claims were matched. `with_selected_node`
     are the claims that are being provisioned.
     """

@@ -1,6 +1,6 @@
 """PodClaims: a pod's bound claims, and its claims that still need a volume.
 
-A pod with an unbound claim is rejected, unless the claim's class has the volumeBindingMode
+A pod with an unbound claim is rejected. It is not if the claim's class has the volumeBindingMode
 WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
 """

@@ -1,7 +1,7 @@
 """Writes planned volume bindings, and checks whether they are complete.
 
-The scheduler writes one side of a binding: the claimRef of a free volume, or the annotation
-selected-node of a claim whose volume must be provisioned. Then the pod waits until the PV
+The scheduler writes one side of a binding. For a free volume, this is its claimRef. If a volume
+must be provisioned, this is the claim's annotation selected-node. Then the pod waits until the PV
 controller or the provisioner has completed the binding.
 upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 """
@@ -96,7 +96,7 @@ class VolumeBinder:
         """Return normally if all bindings of `decision` are complete.
 
         `node_name` is the node on which `pod` is placed. Raises BindingIncompleteError if a binding
-        is not complete yet, and BindingFailedError if it cannot complete.
+        is incomplete, and BindingFailedError if it cannot complete.
         """
         node = self._cluster.table.find(node_name)
         if node is None:
