@@ -15,8 +15,8 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
 
     The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
     affects machines of the node group or NodePool `group` ("" for any) if the labels of their Nodes
-    include all `labels`. If `stops_machines` is set, machines that are being created do not become
-    Nodes before the end of the outage.
+    include all `labels`. If `stops_machines` is set, machines that are being created become Nodes
+    only after the outage.
     """
 
     begin: DurationNs = 0

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class ClusterAutoscalerConfig(Struct, frozen=True):
     """The configuration of a Cluster Autoscaler with a simulated provider.
 
-    `groups` and `outages` configure the provider, `options` the autoscaler. `priorities` is the
-    value of `data.priorities` in the ConfigMap of the priority expander; None if there is no
-    ConfigMap.
+    `groups` and `outages` configure the provider. `options` configures the autoscaler. `priorities`
+    is the value of `data.priorities` in the ConfigMap of the priority expander. It is None if there
+    is no ConfigMap.
     """
 
     groups: tuple[NodeGroupSpec, ...]

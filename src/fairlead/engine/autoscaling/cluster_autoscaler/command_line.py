@@ -1,6 +1,7 @@
 """The options in the command line of a Cluster Autoscaler.
 
-Flags that are not simulated, such as --leader-elect, and flags with invalid values are ignored.
+Flags with invalid values are ignored, and so are flags that are not simulated, such as
+--leader-elect.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 def flags_of_command_line(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield (name, value) for each flag in `words`.
 
-    A flag and its value are written as --name=value or, unless the flag is boolean, as two words.
-    If no value is written, the value is "true".
+    A flag and its value are written as --name=value. If the flag is not boolean, they can also be
+    two words. If no value is written, the value is "true".
     """
     name = ""  # the last flag, if its value may be the next word
     for word in words:

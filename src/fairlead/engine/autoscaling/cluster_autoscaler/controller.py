@@ -1,9 +1,10 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. If a loop has the same result as the loop before it, and no
-object changed between the two, the next loops are skipped. Loops resume when an object changes, or
-when the passage of time alone can change the result: for example, when a backoff ends. If no such
-time is known, the next loop runs after an hour. Thus idle hours cost almost nothing.
+A loop runs every --scan-interval. Suppose that a loop has the same result as the loop before it,
+and no object changed between the two. Then the next loops are skipped. Loops resume when an object
+changes, or when the passage of time alone can change the result. An example is the end of a
+backoff. If no such time is known, the next loop runs after an hour. Thus idle hours cost almost
+nothing.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule a loop at the next scan time, unless an earlier change has scheduled one."""
+        """Schedule a loop at the next scan time, if no earlier change has scheduled one."""
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = max(self._on_grid(now), self._earliest)
@@ -314,8 +315,9 @@ class ClusterAutoscaler:
     def pods_without_scale_up(self) -> dict[str, str]:
         """Return the pods for which no group grows, each with the reason.
 
-        The result also contains the pods that upstream ignores without an event: expendable pods,
-        pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names does not list.
+        The result also contains the pods that upstream ignores without an event. These are
+        expendable pods, pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names
+        does not list.
         """
         found = dict(self.history.without_scale_up)
         listers = self.autoscaler.context.listers
@@ -336,8 +338,8 @@ class ClusterAutoscaler:
     def nodes_without_scale_down(self) -> dict[str, str]:
         """Return the nodes that the autoscaler does not remove, each with the reason.
 
-        The result also contains the nodes that upstream leaves out before it looks for a reason:
-        the nodes of groups at their minimum size, and the nodes that belong to no group.
+        The result also contains the nodes that upstream leaves out before it looks for a reason.
+        These are the nodes of groups at their minimum size, and the nodes without a group.
         upstream: processors/nodes/pre_filtering_processor.go: GetScaleDownCandidates
         """
         found = dict(self.history.staying)

@@ -58,9 +58,9 @@ class NodeDeparture(Struct, frozen=True):
 class AutoscalerHistory:
     """The actions of the cluster autoscaler in a run, and its reasons for not acting.
 
-    `without_scale_up` maps each pod to the reason why no group grew for it; the reasons are from
+    `without_scale_up` maps each pod to the reason why no group grew for it. The reasons are from
     the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
-    was kept; the reasons are from the last loop that looked for nodes to remove.
+    was kept. The reasons are from the last loop that looked for nodes to remove.
     """
 
     def __init__(self, provider: CloudProvider) -> None:

@@ -34,7 +34,7 @@ class Listers:
 
     `nodes` are indexed by name, `pods` by key, and all other objects by kind and key. With
     --allowed-scheduler-names, the pods of all other schedulers are in `other_pods` instead of
-    `pods`: loops ignore these pods, but drains evict them.
+    `pods`. Loops ignore these pods, but drains evict them.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:
@@ -56,8 +56,8 @@ class Listers:
         """Store a new or changed object.
 
         Objects of kinds that the autoscaler does not read are ignored. A finished pod is removed
-        instead of stored. A changed object keeps its position in the order of creation, but a pod
-        that was created again gets a new position.
+        instead of stored. A changed object keeps its position in the order of creation. A pod that
+        was created again gets a new position.
         """
         if isinstance(changed, Pod):
             self._put_pod(changed)

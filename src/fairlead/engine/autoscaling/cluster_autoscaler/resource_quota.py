@@ -117,7 +117,7 @@ class QuotaTracker:
     ) -> None:
         """Subtract the resources of `nodes` from the maximums in `limits`.
 
-        `nodes` are pairs (node, group id); the group id is None for a node that already exists.
+        `nodes` are pairs (node, group id). The group id is None for a node that already exists.
         Virtual kubelets are ignored.
         """
         self._resources = resources
@@ -171,7 +171,7 @@ class MinimumLeft:
     ) -> None:
         """Use the minimums in `limits`.
 
-        `nodes` is not called before the first `try_take`. It returns pairs (node, group id); the
+        `nodes` is not called before the first `try_take`. It returns pairs (node, group id). The
         group id is None for a node that already exists. Nodes that are being deleted at `now` are
         ignored.
         """

@@ -67,10 +67,10 @@ _CALLED: Final = frozenset(
 class LoopRecord(Struct):
     """The input and the decisions of one autoscaler loop.
 
-    `unschedulable` are the pending pods of the loop; None if the loop ended before scale-up.
-    `to_help` are the pods that need a new node: pending pods, and pods that will be evicted from
-    nodes that are being drained. `sleep_time` is the time in ns that upstream would have slept in
-    the loop. `error` is the text of the error that ended the loop, "" if there is none.
+    `unschedulable` are the pending pods of the loop. It is None if the loop ended before scale-up.
+    `to_help` are the pods that need a new node. These are pending pods, and pods that a drain in
+    progress will evict. `sleep_time` is the time in ns that upstream would have slept in the loop.
+    `error` is the text of the error that ended the loop, or "".
     """
 
     at: Instant
@@ -305,7 +305,8 @@ class StaticAutoscaler:
         """Try to scale up for `pods`.
 
         By default, there is one attempt. With --salvo-scale-up, attempts are repeated until an
-        attempt fails, no pods remain, or a pod does not fit the nodes that an attempt added for it.
+        attempt fails or no pods remain. They also end if a pod does not fit the nodes that an
+        attempt added for it.
         upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:
@@ -319,7 +320,7 @@ class StaticAutoscaler:
             by_key = {pod.key: pod for pod in pods}
             helped = [by_key.pop(pod.key) for pod in status.triggered]
             pods = list(by_key.values())
-            # If no pods are left, no later attempt needs the new nodes, and upstream does not add
+            # If no pods are left, no later attempt needs the new nodes. Upstream then does not add
             # them to the snapshot.
             if pods and not self._add_scale_up(helped, status, templates):
                 return

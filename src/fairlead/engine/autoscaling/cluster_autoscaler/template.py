@@ -1,8 +1,13 @@
 """Templates: a node as each node group would create it, with the pods that would run on it.
 
-The template of a group comes from the first of these sources that exists: a good node of the group
-(ready for over a minute, not cordoned, not being deleted); a good node of an earlier loop of the
-autoscaler; the provider's template; any node of the group.
+The template of a group comes from the first of these sources that exists:
+
+    1. a good node of the group
+    2. a good node of the group in an earlier loop of the autoscaler
+    3. the provider's template
+    4. any node of the group
+
+A node is good if it has been ready for over a minute, and is neither cordoned nor being deleted.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """
@@ -99,7 +104,7 @@ class TemplateProvider:
     """Builds the template of each node group.
 
     The docstring of the module lists the sources of a template. A template that was built from a
-    good node (`_is_good`) is kept for later loops, in which the group may have no good node.
+    good node (`_is_good`) is kept for later loops. The group may have no good node then.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Karpenter core 1.13: decides which nodes to create for pending pods, and which nodes to disrupt.
 
-Decisions depend only on the cluster's objects, the instance types, the options and `now`. Where
-upstream's choice depends on the order of Go maps, the first key in alphabetical order is used.
+Decisions depend only on the cluster's objects, the instance types, the options and `now`. If
+upstream's choice depends on the order of a Go map, the first key in alphabetical order is used.
 
 apis, labels, options    custom resources, names, settings
 scheduling/              the algebra of requirements; taints

@@ -23,13 +23,13 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 class KarpenterConfig(Struct, frozen=True, kw_only=True):
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
-    `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
+    `provision_time` is the usual time in ns from a NodeClaim to its Ready node. `provision_times`
     overrides it for some NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
     are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
-    is set, NodePools and NodeClaims are custom resources of the API server. Serial numbers, from
-    which the names of new NodeClaims are generated, begin after `first_serial`. A process that
-    continues with stored objects must set it to a larger number than before, because otherwise
-    names repeat.
+    is set, NodePools and NodeClaims are custom resources of the API server. The names of new
+    NodeClaims are generated from serial numbers. These begin after `first_serial`. A process that
+    continues with stored objects must set it to a larger number than before. Otherwise, names
+    repeat.
     """
 
     pools: tuple[NodePool, ...]

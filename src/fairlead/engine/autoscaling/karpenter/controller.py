@@ -242,10 +242,10 @@ class Karpenter:
     def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
         """Return `pool`, the new version of `old`, with the hash that its NodeClaims must match.
 
-        If the templates of both versions are equal, the result has the hash of `old`: the real
+        If the templates of both versions are equal, the result has the hash of `old`. The real
         Karpenter may have written that hash, and Fairlead would compute a different one. If the
-        template has changed, `pool` is returned unchanged. In this case, each NodeClaim of the pool
-        that has no hash gets the hash of the old template, so that it counts as drifted.
+        template has changed, `pool` is returned unchanged. Each NodeClaim of the pool without a
+        hash then gets the hash of the old template. So it counts as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))
@@ -367,7 +367,7 @@ class Karpenter:
     # --- deadlines -----------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which a part of Karpenter next has work; None if no part has work."""
+        """Return the time at which a part of Karpenter next has work, or None."""
         due = (
             self._claims.next_due(),
             self._batcher.due(),
@@ -381,8 +381,8 @@ class Karpenter:
     def is_waiting(self) -> bool:
         """Return whether work in progress will change the cluster.
 
-        Pods that wait for an unavailable offering count as work in progress if the provider will be
-        able to deliver the offering later.
+        A pod that waits for an unavailable offering counts as work in progress if the provider will
+        be able to deliver the offering later.
         """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (
@@ -443,7 +443,7 @@ class Karpenter:
 
 
 def _with_creation_time(claim: NodeClaim, start: Instant) -> NodeClaim:
-    """Return `claim`; if it has no creation time, as in a file written by hand, it gets `start`."""
+    """Return `claim`, with the creation time `start` if it has none (in a handwritten file)."""
     if claim.metadata.creation_timestamp:
         return claim
     created = format_timestamp(start)

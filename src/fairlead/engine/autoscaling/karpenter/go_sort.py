@@ -86,7 +86,7 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """Return (the index of a pivot for [a, b), the order of the samples).
+        """Return the index of a pivot for [a, b), and the order of the samples.
 
         The samples are the elements that are compared to choose the pivot. Their order is
         _INCREASING, _DECREASING or _UNKNOWN.
@@ -171,7 +171,7 @@ class _Sort:
     def _partition(self, a: int, b: int, pivot: int) -> tuple[int, bool]:
         """Split [a, b) at the pivot.
 
-        Return (index of the pivot, whether no element had to move).
+        Return the index of the pivot, and whether no element had to move.
         """
         keys = self.keys
         self.swap(a, pivot)
@@ -243,8 +243,8 @@ def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
     Go sorts most such lists by insertion. Insertion is stable, so Python's sort gives the same
-    result. Two kinds of lists are passed to `go_sorted` instead: lists of 13 to 49 elements, and
-    longer lists whose pivot samples (see `choose_pivot`) are not in increasing order.
+    result. `go_sorted` sorts the others. These are lists of 13 to 49 elements, and longer lists
+    whose pivot samples (see `choose_pivot`) are not in increasing order.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

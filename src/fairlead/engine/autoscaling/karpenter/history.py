@@ -10,9 +10,9 @@ from fairlead.engine.core.instant import Instant
 class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
     """A node that Karpenter created (`added`) or removed; `price` is per hour.
 
-    The `reason` of a creation is `Provisioned`, `Created by a user`, or the reason of the
-    disruption for which the node is a replacement. The `reason` of a removal is a disruption
-    reason, `Expired`, `Deleted`, or `RegistrationFailed` with the API server's message.
+    The `reason` of a creation is `Provisioned` or `Created by a user`. For a replacement, it is the
+    reason of the disruption. The `reason` of a removal is a disruption reason, `Expired`,
+    `Deleted`, or `RegistrationFailed` with the API server's message.
     """
 
     at: Instant

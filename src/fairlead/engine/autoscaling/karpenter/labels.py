@@ -55,7 +55,7 @@ _ALIASES: Final = {
 CORE_WELL_KNOWN_LABELS: Final = frozenset(
     (NODE_POOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD)
 )
-"""Labels that a node may get although neither pool nor pod states a value for them."""
+"""Labels that a node may get even if pool and pod state no value for them."""
 
 
 def normalized_label(key: str) -> str:

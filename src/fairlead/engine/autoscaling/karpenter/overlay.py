@@ -1,9 +1,9 @@
 """NodeOverlays: changes of the prices and capacity of a provider's instance types.
 
 Overlays are applied by descending weight. An overlay changes the offerings and resources that it
-selects, unless an overlay with a higher weight has already changed them. If two overlays of the
-same weight change the same value, they conflict. Of the two, the overlay whose name comes first in
-alphabetical order is ignored for all pools.
+selects. It leaves those that an overlay with a higher weight has already changed. If two overlays
+of the same weight change the same value, they conflict. Of the two, the overlay whose name comes
+first in alphabetical order is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """
@@ -50,7 +50,7 @@ Target = tuple[str, str, str]
 
 
 class _Changes(Struct):
-    """The overlays that change each `Target` (an offering or a resource of an instance type).
+    """The overlays that change each `Target`: an offering or a resource of an instance type.
 
     `first` maps a target to the overlay that was applied to it first. `latest_weight` maps a
     target to the weight of the overlay that was applied to it last.

@@ -9,7 +9,7 @@ A failed patch or deletion is repeated every RETRY_NS until it succeeds or the o
 repeated patch of a status contains the current status, not the status of the failed patch.
 
 The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template differs from
-upstream's; only the equality of two hashes has a meaning.
+upstream's. Only the equality of two hashes has a meaning.
 
 upstream: pkg/controllers/nodepool/{counter,hash,readiness,validation}/controller.go,
 pkg/controllers/nodeclaim/lifecycle/controller.go
@@ -77,7 +77,7 @@ def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
     """Return the typed view of a custom resource of Karpenter.
 
     If the object is a NodePool, the annotations of the view include the hash of its template.
-    Returns None if the object is not one of Karpenter's, or if its fields are invalid.
+    Returns None if the object is not Karpenter's or its fields are invalid.
     """
     view = _VIEWS.get(obj.kind)
     if view is None or not obj.api_version.startswith(f"{GROUP}/"):
@@ -89,8 +89,8 @@ def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
         for text in _durations(found):
             parse_duration(text)
     except (DecodeError, ValueError):
-        # A schema without validation can hold anything, and Karpenter's schemas do not limit the
-        # digits of a duration. Such an object is ignored.
+        # A schema without validation can hold anything. Karpenter's schemas do not limit the digits
+        # of a duration. An object that cannot be read is ignored.
         return None
     found = replace(found, metadata=obj.metadata)
     return with_hash(found, template_hash(found)) if isinstance(found, NodePool) else found
@@ -154,7 +154,7 @@ class ServedResources:
         return min((due for due, _ in self._failed.values()), default=None)
 
     def repeated(self, now: Instant) -> Iterator[Command]:
-        """Yield the failed writes that are due, unless they are no longer needed."""
+        """Yield the failed writes that are due and still needed."""
         for key in [key for key, (due, _) in self._failed.items() if due <= now]:
             _, command = self._failed.pop(key)
             yield from self._repeated(command)
@@ -240,8 +240,8 @@ class ServedResources:
     def _pool_status(self, pool: NodePool) -> Iterator[Command]:
         """Yield a write of the pool's status if its resources or conditions have changed.
 
-        The first call for a pool, and the first call after `pool_changed`, also yield a write of
-        the hash of the pool's template.
+        Some calls also yield a write of the hash of the pool's template. These are the first call
+        for a pool, and the first call after `pool_changed`.
         """
         claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
         resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])

@@ -6,8 +6,8 @@
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The seed, the
 group and the machine's number in the group determine the exact time.
 
-A new machine is created in a zone that has capacity. If several zones have capacity, the one with
-the fewest machines of the group is chosen, as in AWS Auto Scaling groups and Azure scale sets. New
+A new machine is created in a zone that has capacity. Of several such zones, the one with the fewest
+machines of the group is chosen. AWS Auto Scaling groups and Azure scale sets do the same. New
 machines fail while the group is out of capacity or CapacityOutages affect all of its zones.
 """
 
@@ -68,15 +68,15 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
     A Node belongs to the group if it has all `labels` and `annotations`. `annotations` contains the
-    possible values of each annotation; a Node must have one of them, and new nodes have the first.
-    At least one label or annotation must be given.
-    `template` is a Node of the group's first zone as JSON; it is None if nothing is known about the
-    group's nodes. `other_zones` contains one Node as JSON for each further zone of the group.
-    `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
-    provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
-    `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
-    the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
-    name for the group, or "" if that name is the same as `id`.
+    possible values of each annotation. A Node must have one of them. New nodes have the first. At
+    least one label or annotation must be given. `template` is a Node of the group's first zone as
+    JSON. It is None if nothing is known about the group's nodes. `other_zones` contains one Node as
+    JSON for each further zone of the group. `price` is the hourly price of one node.
+    `out_of_capacity` contains the periods in which the provider cannot create nodes of the group.
+    Each is (begin, end) in ns since the start of the run. `overrides` are autoscaling options of
+    this group by flag name. `dependents` are the CSINode and the ResourceSlices that are created
+    with a new node. `provider_name` is the cloud provider's name for the group, or "" if that name
+    is the same as `id`.
     """
 
     id: str
@@ -196,7 +196,8 @@ class SimulatedNodeGroup:
     ) -> None:
         """Delete the machines `provider_ids` and lower the target size; ignore unknown ids.
 
-        Raises ProviderError if the group would fall below its minimum size, unless `force` is set.
+        Raises ProviderError if the group would fall below its minimum size. If `force` is set, this
+        is allowed.
         """
         known = [one for one in provider_ids if one in self.machines]
         if not force and self.target - len(known) < self.min_size:
@@ -263,7 +264,7 @@ class SimulatedProvider:
         return provider_id not in self._deleted_instances
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of nodes in the group of `node`; None if no price is known."""
+        """Return the hourly price of nodes in the group of `node`, or None if it is unknown."""
         found = next((one.spec for one in self._groups.values() if one.spec.owns(node)), None)
         return None if found is None else found.price
 
@@ -385,7 +386,7 @@ class SimulatedProvider:
         template: Json,
         now: Instant,
     ) -> None:
-        """Create the Node of a machine, unless the machine was deleted in the meantime."""
+        """Create the Node of a machine, if the machine was not deleted in the meantime."""
         if provider_id not in group.machines or group.spec.template is None:
             return
         labels, elapsed = group.spec.labels_of(template), now - self._start

@@ -32,8 +32,8 @@ class NodeReadiness(Struct, frozen=True):
     """Whether the autoscaler treats a node as ready, and since when.
 
     `last_transition` is the latest transition time of the conditions and taints that determine
-    `is_ready`; 0 if the node has no Ready condition. `is_suspended` is set if the node's condition
-    Suspended is True.
+    `is_ready`. It is 0 if the node has no Ready condition. `is_suspended` is set if the node's
+    condition Suspended is True.
     """
 
     is_ready: bool
@@ -90,8 +90,8 @@ def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str)
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
     A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The copy has the
-    condition Ready=False; its last transition time is the creation time of the node. A node that is
-    unready or cordoned is always returned unchanged.
+    condition Ready=False. The last transition time of this condition is the creation time of the
+    node. A node that is unready or cordoned is always returned unchanged.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

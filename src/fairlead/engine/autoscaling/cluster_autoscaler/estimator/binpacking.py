@@ -6,9 +6,9 @@ For each equivalence group of pods, the largest pods first:
        fits none of them
     b) place the remaining pods on the last added node; whenever it is full, add one more node
 
-If a pod does not fit even an empty new node, the rest of its equivalence group is skipped, because
-all pods of the group are equal, and so are all new nodes. The rest is also skipped when the limit
-of nodes is reached.
+If a pod does not fit even an empty new node, the rest of its equivalence group is skipped. All pods
+of the group are equal, and so are all new nodes. The rest is also skipped when the limit of nodes
+is reached.
 
 As long as the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). At
 the first equivalence group with other needs, the rows become nodes of the snapshot. This group and
@@ -229,8 +229,8 @@ def estimate(
     """Return how many nodes like `template` the pods in `groups` need, and the placed pods.
 
     At most `limit` nodes are added (None: any number). `fast_path` is the flag
-    --fastpath-binpacking-enabled. If it is set, the group that the function `fast_path_group`
-    chooses is packed after all other groups, and only the first of its new nodes is simulated.
+    --fastpath-binpacking-enabled. If it is set, the function `fast_path_group` chooses a group.
+    This group is packed after all other groups, and only the first of its new nodes is simulated.
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None
@@ -254,8 +254,8 @@ def _leading_by_resources(
 ) -> tuple[AddedNodes, int]:
     """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
 
-    The leading groups are those before the first group with a need other than free resources, such
-    as a host port. Their number is 0 if the node of `template` is cordoned.
+    The leading groups come before the first group with a need other than free resources, such as a
+    host port. Their number is 0 if the node of `template` is cordoned.
     """
     with snapshot.fork():
         template.add_to(snapshot)

@@ -24,8 +24,9 @@ Pods = Sequence[PodInfo]
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
     """Return `groups`, sorted by the size of their pods, largest first.
 
-    The size of a pod is its cpu request divided by the allocatable cpu of `node`, plus the same
-    ratio for memory. Groups whose pods have equal sizes keep their order.
+    The size of a pod is the sum of two ratios. One is its cpu request divided by the allocatable
+    cpu of `node`. The other is the same for memory. Groups whose pods have equal sizes keep their
+    order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
@@ -46,7 +47,7 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which upstream's fast path saves the most steps.
 
-    The fast path simulates only the first new node of the group, and assumes that each further node
+    The fast path simulates only the first new node of the group. It assumes that each further node
     takes as many pods. If several groups save equally many steps, the last of them is chosen.
     Returns None if no group can take the fast path. As in upstream, only the requests of a pod's
     first container are read.
@@ -81,7 +82,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
     for name in ("cpu", "memory"):
         offered = approximate_value(node.status.capacity.get(name, 0))
         if name in requests and offered > 0:
-            # Upstream computes with floats, so a rounding error can add a node: for 20 pods of 700m
+            # Upstream computes with floats. So a rounding error can add a node. For 20 pods of 700m
             # on nodes with 2 cores, the result is 8 nodes, not 7.
             found = max(found, math.ceil(len(pods) * approximate_value(requests[name]) / offered))
     return found

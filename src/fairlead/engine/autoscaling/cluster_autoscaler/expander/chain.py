@@ -29,8 +29,8 @@ _BY_SIZE: Mapping[str, Filter] = {
 class Choice(Struct, frozen=True):
     """The result of a chain of expanders.
 
-    `options` are the options before filtering, `equals` are the options that passed all filters,
-    and `best` is the option chosen from `equals` (None if no option passed).
+    `options` are the options before filtering. `equals` are the options that passed all filters.
+    `best` is the option chosen from `equals`, or None if no option passed.
     """
 
     options: tuple[Option, ...]

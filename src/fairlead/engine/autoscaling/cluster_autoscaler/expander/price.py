@@ -1,10 +1,10 @@
 """The price expander: keeps the options with the lowest score.
 
 The score of an option is its unfitness times its price ratio. The price ratio is the price of the
-new nodes divided by the price of the pods that fit these nodes; the price of a fixed small pod is
-added to both prices. The unfitness is 1 for nodes with the preferred number of cores, larger for
-other nodes, and 1000 for nodes with a GPU. The more nodes an option adds, the closer its unfitness
-is to 1, except for nodes with a GPU.
+new nodes divided by the price of the pods that fit these nodes. The price of a fixed small pod is
+added to both prices. The unfitness is 1 for nodes with the preferred number of cores, and larger
+for other nodes. The more nodes an option adds, the closer its unfitness is to 1. For nodes with a
+GPU, it is always 1000.
 
 upstream: expander/price/{price,preferred}.go
 """

@@ -42,7 +42,7 @@ class HighestPriority:
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
         `events`. `names` maps group ids to names. `best_options` matches the patterns against the
-        name of a group, or against its id if `names` does not contain the id.
+        name of a group. If `names` does not contain the group's id, it matches the id.
         """
         self._names = names or {}
         self._text = text

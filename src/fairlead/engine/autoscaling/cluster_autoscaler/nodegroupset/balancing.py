@@ -29,8 +29,8 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the groups that grow and their new sizes, in order of execution.
 
     The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment.
-    Of several equally small groups, this is normally the one that was smallest before the scale-up,
-    or, if they were equal then, the first in the list. No group grows beyond its maximum size.
+    Of several equally small groups, this is normally the one that was smallest before the scale-up.
+    If they were equal then, it is the first in the list. No group grows beyond its maximum size.
 
     Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
     new nodes, and 4, 3 and 5 after four new nodes.
@@ -43,7 +43,7 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     room = sum(groups[index].max_size - size for size, index in sizes)
     left = min(new_nodes, room)
     sizes.sort(key=lambda entry: entry[0])
-    # `sizes` is sorted. Groups before `start` have their maximum size; groups from `start` up to
+    # `sizes` is sorted. Groups before `start` have their maximum size. Groups from `start` up to
     # `at` have grown in this round.
     start = at = 0
     while left > 0:

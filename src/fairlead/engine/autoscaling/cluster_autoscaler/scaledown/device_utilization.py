@@ -21,7 +21,7 @@ def device_utilization(
     """Return ("driver/pool", utilization) for the pool with the highest utilization.
 
     `slices` are the slices of the node, and `claims` are the claims of its pods. If several pools
-    have the highest utilization, upstream picks one at random; Fairlead picks the last one in
+    have the highest utilization, upstream picks one at random. Fairlead picks the last one in
     alphabetical order. Raises UtilizationError if a claim has no allocation, or if a slice of a
     pool is missing.
 
@@ -67,14 +67,14 @@ def _newest(pool: Pool, slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
 def _pool_utilization(slices: Sequence[ResourceSlice], used: set[str]) -> float:
     """Return the average utilization of the pool's devices, between 0 and 1.
 
-    A device that consumes shared counters is a partition; all others are whole devices. Each
+    A device that consumes shared counters is a partition. All others are whole devices. Each
     counter set that partitions consume counts as one partitioned device. If only whole devices are
     in use, partitioned devices are left out of the average. If only partitions are in use, whole
     devices are left out.
 
-    Example: a pool of three whole devices, of which one is in use, and one partitioned device, of
-    which half is in use. Three quarters of the devices are whole, so the result is
-    1/3 * 3/4 + 1/2 * 1/4 = 3/8.
+    Example: a pool has three whole devices and one partitioned device. One whole device and half of
+    the partitioned device are in use. Three quarters of the devices are whole. So the result is 1/3
+    * 3/4 + 1/2 * 1/4 = 3/8.
 
     upstream: calculatePoolUtil
     """

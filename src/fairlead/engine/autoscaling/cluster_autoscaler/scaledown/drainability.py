@@ -85,7 +85,7 @@ class PodsToMove(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod blocks the removal, and no pods except DaemonSet pods are evicted."""
+        """Whether no pod blocks the removal, and only DaemonSet pods are evicted."""
         return self.blocking is None and not self.pods
 
 
@@ -124,7 +124,7 @@ class DrainRules:
 
         The node is empty if all pods that have to move are DaemonSet pods, and no pod blocks the
         removal. An empty node must wait if some pods must complete first. If `is lasting` is true,
-        the first two values stay the same until `pods` change; otherwise, they may also change with
+        the first two values stay the same until `pods` change. Otherwise, they may also change with
         time. Controllers and budgets are not looked up.
         """
         context = _DrainContext(self._options, now, None, RemainingBudgets())

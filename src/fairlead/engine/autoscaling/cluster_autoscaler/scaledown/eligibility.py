@@ -129,7 +129,7 @@ class EligibilityChecker:
         if has_gpu(info.node, context.provider.gpu_label):
             threshold = group.scale_down_gpu_utilization_threshold
         reason = UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
-        # If the node has a deletion taint or terminating pods, the result depends on the time, so
+        # If the node has a deletion taint or terminating pods, the result depends on the time. So
         # it is computed again in each loop.
         known = self._known.get(name)
         is_known = known is not None and known[0][1] == revision

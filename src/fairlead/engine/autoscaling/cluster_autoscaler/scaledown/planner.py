@@ -181,8 +181,8 @@ class ScaleDownPlanner:
         """Return `nodes` without the nodes of incomplete atomic groups.
 
         An atomic group must be deleted as a whole. It is complete if the number of its nodes in
-        `nodes` equals its target size or the number that `_registered` returns. In the result, the
-        nodes of atomic groups come last, by group id.
+        `nodes` equals its target size or the result of `_registered`. In the result, the nodes of
+        atomic groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

@@ -108,10 +108,10 @@ class RemovalSimulator:
     def _move(
         self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
     ) -> bool:
-        """Move the pods to other nodes and remove the node; return False if some pod fits no node.
+        """Move the pods to other nodes and remove the node. Return False if some pod fits no node.
 
-        While the pods are placed, the empty node stays in the snapshot with the deletion taint, so
-        that its topology domains still count.
+        While the pods are placed, the empty node stays in the snapshot with the deletion taint. So
+        its topology domains still count.
         """
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)

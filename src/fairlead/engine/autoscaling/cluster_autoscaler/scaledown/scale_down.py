@@ -114,8 +114,8 @@ class ScaleDown:
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
         """Record the new outcomes of the actuator, and return the delays of the node groups.
 
-        Each outcome is recorded as the start of a delay. The result contains pairs ({node group:
-        start of the delay}, length of the delay in ns).
+        Each outcome is recorded as the start of a delay. Each entry of the result has the delays of
+        one kind: a mapping {node group: start}, and the length in ns.
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:

@@ -62,10 +62,10 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return (the nodes to delete now, {node name: reason} for the nodes to keep).
+        """Return the nodes to delete now, and {node name: reason} for the nodes to keep.
 
         Empty nodes come first. `left` counts the resources that may still be removed from the
-        cluster; the resources of the returned nodes are subtracted from it. `deletions` is the
+        cluster. The resources of the returned nodes are subtracted from it. `deletions` is the
         number of deletions in progress, by group. No group falls below its minimum size.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}

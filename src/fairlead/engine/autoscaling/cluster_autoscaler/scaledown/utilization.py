@@ -36,7 +36,7 @@ class Utilization(Struct, frozen=True, kw_only=True):
     """The shares of a node's allocatable resources that its pods request.
 
     `devices` is the utilization of the node's most utilized device pool. `value` is the share that
-    scale-down compares with its threshold, and `resource` names the resource of this share
+    scale-down compares with its threshold. `resource` names the resource of this share
     ("driver/pool" for devices).
     """
 
@@ -94,7 +94,7 @@ def _share(
 ) -> float:
     """Return the requested amount of `resource` divided by the node's allocatable amount.
 
-    The requests of pods that `rules` ignore are not counted; they are subtracted from the
+    The requests of pods that `rules` ignore are not counted. They are subtracted from the
     allocatable amount. The requests of pods that have been terminating for too long are neither
     counted nor subtracted. Raises UtilizationError if the node has no allocatable amount of
     `resource`.

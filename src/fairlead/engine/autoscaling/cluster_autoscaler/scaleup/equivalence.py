@@ -41,8 +41,8 @@ def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
     Each DaemonSet pod and each pod without a controller gets a group of its own. Of the groups of
-    one controller, only the first ten can have several pods. If a pod of the controller belongs to
-    none of these ten, it also gets a group of its own.
+    one controller, only the first ten can have several pods. A pod of the controller that belongs
+    to none of these ten also gets a group of its own.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

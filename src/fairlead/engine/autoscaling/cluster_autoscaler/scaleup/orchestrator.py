@@ -115,7 +115,7 @@ class ScaleUpOrchestrator:
         exceed a limit.
 
         `nodes` are all existing and upcoming nodes, which count towards the cluster-wide limits.
-        They are pairs (node, group id); the group id is None for a node that already exists.
+        They are pairs (node, group id). The group id is None for a node that already exists.
 
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
@@ -159,7 +159,7 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return how many of the `wanted` nodes --max-nodes-total allows; None if it allows none.
+    """Return how many of the `wanted` nodes --max-nodes-total allows, or None instead of 0.
 
     `present` is the number of existing nodes that count towards the limit.
     """
@@ -203,7 +203,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return an option for each node group that may grow and on whose new nodes a pod fits."""
+        """Return an option for each node group that may grow, if a pod fits its new nodes."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -217,8 +217,8 @@ class _Attempt:
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """Return the pod groups whose first pod fits a new node of the node group `group`.
 
-        Each pod group records the result: the id of the node group in `accepted`, or the reasons of
-        the rejection in `rejected`.
+        Each pod group records the result. This is the id of the node group in `accepted`, or the
+        reasons of the rejection in `rejected`.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -376,8 +376,8 @@ class _Attempt:
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """Return the reasons why `pods` do not fit new nodes of skipped groups, by group id.
 
-        If `pods` fit new nodes of a skipped group, the id of that node group is left out of the
-        result, and `pods.fits_skipped` is set. As in upstream, `pods` then await a later scale-up
+        If `pods` fit new nodes of a skipped group, the id of that group is left out of the result.
+        `pods.fits_skipped` is then set. As in upstream, `pods` then await a later scale-up
         (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}

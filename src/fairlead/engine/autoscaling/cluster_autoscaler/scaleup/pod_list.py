@@ -45,9 +45,9 @@ class PodList:
     def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
         """Return the pods that need a new node, by descending priority.
 
-        `pods` are the pending pods; pods that will be evicted from the `drained` nodes are added.
-        Expendable pods and DaemonSet pods are not returned. Pods that fit a node of the snapshot
-        are placed on it for the rest of the loop.
+        `pods` are the pending pods. The function adds pods that will be evicted from the `drained`
+        nodes. Expendable pods and DaemonSet pods are not returned. Pods that fit a node of the
+        snapshot are placed on it for the rest of the loop.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff
@@ -94,8 +94,8 @@ def scale_up_delay(pod: Pod, delay: DurationNs) -> DurationNs:
 def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
     """Return whether more pods are probably about to arrive, so that scale-up should wait.
 
-    This is the case if all pods are less than 2 s old, or if there are pods that request a GPU and
-    all of these are less than 30 s old.
+    This is the case if all pods are less than 2 s old. It is also the case if some pods request a
+    GPU and all of these are less than 30 s old.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

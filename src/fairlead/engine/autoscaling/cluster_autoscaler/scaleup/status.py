@@ -46,7 +46,7 @@ class ScaleUpStatus(Struct):
     """The result of one scale-up attempt.
 
     Pods are in the order in which they were considered. `triggered` are the pods for which groups
-    grow, and `await_evaluation` are the pods for which a later scale-up may grow groups.
+    grow. `await_evaluation` are the pods for which a later scale-up may grow groups.
     `failed_resize` are the ids of the groups that could not grow.
     """
 

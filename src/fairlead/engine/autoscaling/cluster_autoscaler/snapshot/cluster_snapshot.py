@@ -198,7 +198,7 @@ class ClusterSnapshot:
     def fork(self) -> Iterator[SnapshotFork]:
         """Start a simulation, which lasts until the end of the `with` block.
 
-        The end of the block reverts all changes, unless `commit` was called on the result.
+        The end of the block reverts all changes. A call of `commit` on the result prevents this.
         """
         fork = SnapshotFork(len(self._undo))
         try:
@@ -362,8 +362,8 @@ class ClusterSnapshot:
         """Return whether free resources alone decide which of several equal nodes `pod` fits.
 
         Nodes are equal here if they differ only in their names and pods. Returns False if a filter
-        might also check something else for `pod`, such as spread, pod affinity, volumes, host ports
-        or node names.
+        might also check something else for `pod`. Examples are spread, pod affinity, volumes, host
+        ports and node names.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:
@@ -379,8 +379,8 @@ class ClusterSnapshot:
     ) -> str | None:
         """Return the name of the next node that fits `pod`; None if no node fits.
 
-        The search starts after the node that was found last. It tries only nodes whose names are
-        in `among` (None: all names), and whose index in `node_names` is at least `first`. Cordoned
+        The search starts after the node that was found last. It tries only nodes whose names are in
+        `among` (None: all names). Their index in `node_names` must be at least `first`. Cordoned
         nodes are never chosen, even if the pod tolerates the cordon.
 
         upstream: plugin_runner.go: RunFiltersUntilPassingNode

@@ -20,7 +20,7 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """Places pods; the hint of a pod is the name of the node that the pod fitted last time."""
+    """Places pods. The hint of a pod is the name of the node that the pod fitted last time."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         """Create a simulator that places pods in `snapshot`.

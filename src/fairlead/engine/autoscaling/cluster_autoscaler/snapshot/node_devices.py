@@ -54,8 +54,9 @@ NO_DEVICES: Final = NodeDevices()
 def node_devices(slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim]) -> NodeDevices:
     """Return the devices of a node that has `slices`, and whose DaemonSet pods use `claims`.
 
-    Claims without an allocation and claims with devices of other nodes are left out. If a claim has
-    devices of another node, upstream instead skips the whole iteration of the autoscaler loop.
+    The result leaves out claims without an allocation and claims with devices of other nodes. If a
+    claim has devices of another node, upstream instead skips the whole iteration of the autoscaler
+    loop.
     """
     slices = tuple(slices)
     pools = {(one.spec.driver, one.spec.pool.name) for one in slices}

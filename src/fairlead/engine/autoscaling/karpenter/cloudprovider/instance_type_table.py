@@ -1,8 +1,9 @@
 """InstanceTypeTable: a NodePool's instance types as columns; each query returns a mask.
 
-A mask is a boolean array over the types. Requirements are compared once per distinct value: all
-types with `arch In [amd64]` have the same code (a small integer) in the column of the label `arch`.
-So a query over 400 types needs only a few comparisons and one array lookup.
+A mask is a boolean array over the types. Requirements are compared once per distinct value. For
+example, all types with `arch In [amd64]` have the same code in the column of the label `arch`. A
+code is a small integer. So a query over 400 types needs only a few comparisons and one array
+lookup.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class _Column:
     ) -> Mask:
         """Return a mask of the subjects (types or offerings) that agree with `requirement`.
 
-        A subject agrees if it has no requirement on the label, or if `agrees` returns True for the
-        subject's requirement and `requirement`.
+        A subject without a requirement on the label agrees. Any other subject agrees if `agrees`
+        returns True for its requirement and `requirement`.
         """
         found = self._masks.get(requirement)
         if found is None:

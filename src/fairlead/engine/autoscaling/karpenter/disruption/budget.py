@@ -28,9 +28,9 @@ UNLIMITED: Final = 2**31 - 1
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    A node counts as already disrupted if it is not ready or is being removed. Nodes without a
-    NodeClaim, nodes that are not initialized, and nodes whose instance is terminating count neither
-    as disrupted nor as nodes of the pool.
+    A node counts as already disrupted if it is not ready or is being removed. Some nodes count
+    neither as disrupted nor as nodes of the pool. These are nodes without a NodeClaim,
+    uninitialized nodes, and nodes whose instance is terminating.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}
@@ -70,8 +70,8 @@ def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
     """Return whether the budget is active at `now`.
 
     A budget whose schedule never occurs (30 February) is always active. Raises ScheduleError or
-    ValueError if the schedule or the duration is invalid, or if there is a duration without a
-    schedule.
+    ValueError if the schedule or the duration is invalid. A duration without a schedule is also
+    invalid.
     """
     # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:

@@ -45,8 +45,8 @@ class DisruptionCandidate(Struct, frozen=True):
     """A node that may be disrupted, its pool and instance type, and the cost of the disruption.
 
     `pods` are the pods that would be rescheduled. `instance_type` is None if the provider no longer
-    has the node's type. `price` is the hourly price of the node, None if no offering matches the
-    node's labels.
+    has the node's type. `price` is the hourly price of the node. It is None if no offering matches
+    the node's labels.
     """
 
     node: StateNode
@@ -99,7 +99,7 @@ class Candidates:
         self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
     def all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
-        """Return (the candidates sorted by name, {node: the reason why it is not a candidate})."""
+        """Return the candidates sorted by name, and why each other node is not a candidate."""
         pools = self._cluster.node_pools.values()
         inputs = (
             self._cluster.version,

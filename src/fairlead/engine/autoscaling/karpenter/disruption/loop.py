@@ -105,8 +105,8 @@ class DisruptionLoop:
         self.drift = Drift(self.context)
         self.multi = MultiNodeConsolidation(self.context, memory)
         self.single = SingleNodeConsolidation(self.context, memory)
-        # Whether the last loop skipped a method, because the method had found nothing earlier and
-        # the cluster has not changed since then.
+        # Whether the last loop skipped a method. A method is skipped if it found nothing earlier
+        # and the cluster has not changed since.
         self.has_skipped = False
 
     @property
@@ -117,8 +117,8 @@ class DisruptionLoop:
     def undisruptable(self, now: Instant) -> dict[str, str]:
         """Return the nodes that neither emptiness nor consolidation examines now.
 
-        The result maps each node to upstream's reason. Nodes without a NodeClaim and nodes that are
-        being removed are left out.
+        The result maps each node to upstream's reason. The result leaves out nodes without a
+        NodeClaim and nodes that are being removed.
         """
         # upstream: types.go:NewCandidate, consolidation.go:ShouldDisrupt,
         # helpers.go:BuildDisruptionBudgetMapping; each publishes the reason as an event
@@ -144,7 +144,8 @@ class DisruptionLoop:
     def current_reasons(self, names: Collection[str], now: Instant) -> dict[str, KeepReason]:
         """Return the reasons why consolidation does not remove the nodes `names` now.
 
-        Nodes that consolidation could remove, and nodes that it would not examine, are left out.
+        The result leaves out nodes that consolidation could remove, and nodes that it would not
+        examine.
         """
         candidates = self.context.candidates.all(DisruptionClass.GRACEFUL, now)[0]
         return self.single.reasons([one for one in candidates if one.name in names], now)
@@ -168,7 +169,7 @@ class DisruptionLoop:
     ) -> Generator[DurationNs, Instant, LoopResult]:
         """Run one loop, beginning at `now`; return its result.
 
-        The generator yields a time in ns to wait; after this time, the caller sends it the current
+        The generator yields a time in ns to wait. After this time, the caller sends it the current
         time. The loop calls `start` with each command and the current time.
         """
         if not self._cluster.is_synced():
@@ -288,8 +289,8 @@ class DisruptionController:
         """Return the nodes whose disruption a budget forbids, and the next change of a budget.
 
         The nodes are sorted by name. The change is the next time at which a budget of their
-        NodePools starts or ends. Returns None if there are no such nodes, or if no budget of their
-        NodePools ever changes.
+        NodePools starts or ends. Returns None if there are no such nodes, or if their budgets never
+        change.
         """
         waiting = self._loop.over_budget(now)
         pools = self._context.cluster.node_pools

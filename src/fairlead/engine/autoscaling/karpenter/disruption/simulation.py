@@ -52,10 +52,10 @@ KeepReason = str | SchedulingErrors
 class SimulationResult(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
-    `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
-    has an entry for each running pod that found no node, or only a node that is not initialized. It
-    maps the pod's key to the reason. If `stopped` is True, the pass ended when a running pod was
-    placed on a node that is not initialized, and the result contains only the error of this pod.
+    `requests` are new NodeClaims. `placed` are existing nodes on which pods were placed. `errors`
+    maps the key of a running pod to the reason why it found no usable node. A node that is not
+    initialized is not usable. If `stopped` is True, the pass ended when a running pod was placed on
+    such a node. The result then contains only the error of this pod.
     """
 
     requests: tuple[NodeClaimRequest, ...]
@@ -124,8 +124,8 @@ class _Known(Struct, frozen=True):
 class Simulator:
     """Simulates provisioning passes in which some nodes are gone.
 
-    Results are kept until the cluster changes, because several methods simulate the same
-    candidates, and successive loops often see the same cluster.
+    Results are kept until the cluster changes. Several methods simulate the same candidates, and
+    successive loops often see the same cluster.
     """
 
     def __init__(self, cluster: KarpenterCluster, provisioner: Provisioner) -> None:
@@ -150,7 +150,7 @@ class Simulator:
         capacity.
 
         If a running pod is placed on a node that is not initialized, the candidates cannot be
-        removed. With `stops_early`, the pass may end at the first such pod of the candidates; the
+        removed. With `stops_early`, the pass may end at the first such pod of the candidates. The
         result then contains only the error of this pod.
 
         Raises NoNodePoolsError if no NodePool can create nodes for pods.
@@ -173,10 +173,9 @@ class Simulator:
         """Return upstream's whole text for `reason`; None if `reason` no longer holds.
 
         If `reason` is a text, it is returned unchanged. If `reason` is a SchedulingErrors, its
-        candidates are simulated at `now`, and the result is the text of the errors that this
-        simulation finds. The result is None if the simulation finds no errors, or if a candidate is
-        already being removed. If no NodePool is usable, no simulation is possible, and the result
-        is `reason.first`.
+        candidates are simulated at `now`. The result is the text of the errors that this simulation
+        finds. It is None if there are no errors, or if a candidate is already being removed. If no
+        NodePool is usable, no simulation is possible. The result is then `reason.first`.
         """
         if isinstance(reason, str):
             return reason

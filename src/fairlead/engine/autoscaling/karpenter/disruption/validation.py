@@ -33,10 +33,10 @@ def validate(
 ) -> str | None:
     """Return the reason why a consolidation is no longer valid; None if it is still valid.
 
-    A consolidation is valid if all its candidates are still candidates within the budgets, and a
-    new simulation places all their pods and needs as many new nodes as the command has
-    replacements. If the command has a replacement, all instance types of the replacement must also
-    be possible for the new node of the simulation.
+    A consolidation is valid if all its candidates are still candidates within the budgets. In
+    addition, a new simulation must place all their pods, and need as many new nodes as the command
+    has replacements. All instance types of a replacement must also be possible for the new node of
+    the simulation.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)
     if problem is not None:

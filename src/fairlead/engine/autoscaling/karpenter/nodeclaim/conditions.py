@@ -57,15 +57,14 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    Once a check has found that the provider still offers the instance type of a NodeClaim, the
+    A check finds out whether the provider still offers the instance type of a NodeClaim. If so, the
     check is not repeated for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
         """`types_of` returns the instance types of a NodePool.
 
-        `cloud_drift` returns the provider's reason for the drift of a NodeClaim; "" if it has not
-        drifted.
+        `cloud_drift` returns the provider's reason for the drift of a NodeClaim, or "".
         """
         self._types_of = types_of
         self._cloud_drift = cloud_drift
@@ -76,7 +75,7 @@ class ClaimConditions:
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:
-        """Return (the NodeClaim with its current conditions, the ns until the next check).
+        """Return the NodeClaim with its current conditions, and the ns until the next check.
 
         The number of ns is None if no check is needed. A NodeClaim that is being deleted, or whose
         NodePool was deleted, is returned unchanged.
@@ -196,10 +195,10 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Return (the NodeClaim with its current Consolidatable condition, the ns until it is True).
+    """Return the NodeClaim with its current Consolidatable condition, and the ns until it is True.
 
     An initialized NodeClaim is Consolidatable if its last pod event is at least `consolidateAfter`
-    ago; without a pod event, the time of its initialization counts. The number of ns is None if the
+    ago. Without a pod event, the time of its initialization counts. The number of ns is None if the
     NodeClaim already is Consolidatable, is not initialized, or never becomes Consolidatable.
     NodeClaims of static pools are returned unchanged.
     """

@@ -234,9 +234,9 @@ class NodeClaimLifecycle:
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage prevents the creation of the Node of `claim` at `now`.
 
-        If so, the Node is postponed to the end of the outage, or to the registration timeout of the
-        NodeClaim if the timeout is earlier. If the timeout has already been reached, the NodeClaim
-        is removed instead.
+        If so, the Node is postponed to the end of the outage, or to the NodeClaim's registration
+        timeout if that is earlier. If the timeout has already been reached, the NodeClaim is
+        removed instead.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:
@@ -318,8 +318,8 @@ class NodeClaimLifecycle:
     def observe_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
         """Apply a NodeClaim that was read from the API server.
 
-        Adopts a NodeClaim of an earlier process, launches a NodeClaim that a user created, and
-        starts a deletion that a user requested.
+        Adopts a NodeClaim of an earlier process. Launches a NodeClaim that a user created. Starts a
+        deletion that a user requested.
         """
         if served.is_removed(claim.name):
             served.delete_again(claim.name, now)
@@ -399,8 +399,8 @@ class NodeClaimLifecycle:
     def observe_refused_eviction(self, pod: Pod, now: Instant) -> None:
         """Record that the eviction of `pod` was refused, so that it is not repeated in vain.
 
-        Nothing is recorded if a budget has changed since the refusal and no budget blocks the
-        eviction any more.
+        Nothing is recorded if the budgets have changed since the refusal and now allow the
+        eviction.
         """
         if self._context.cluster.pod_budgets.blocking(pod, now) is not None:
             self.refused_evictions.add(pod)

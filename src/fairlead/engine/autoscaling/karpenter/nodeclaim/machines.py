@@ -5,7 +5,7 @@
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
                   (`api.node_readiness`)
 
-The Node has no startup taints. It has the label of an initialized Node from the start, but its
+The Node has no startup taints. It has the label of an initialized Node from the start. Its
 NodeClaim is initialized only when the Node is Ready.
 """
 
@@ -93,7 +93,7 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, taken: Container[str], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | str:
-        """Launch a NodeClaim; return (the NodeClaim, its instance type, its offering).
+        """Launch a NodeClaim; return the NodeClaim, its instance type and its offering.
 
         If the launch fails for lack of capacity, return only the name of the NodeClaim. Names in
         `taken` are not used.
@@ -113,7 +113,7 @@ class Machines:
     def launch_standalone(
         self, claim: NodeClaim, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Launch a user's NodeClaim; return (the NodeClaim, its instance type, its offering).
+        """Launch a user's NodeClaim; return the NodeClaim, its instance type and its offering.
 
         Returns None if the launch fails for lack of capacity.
         """
@@ -174,10 +174,9 @@ class Machines:
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
         """Return the time until which outages keep the Node of `claim` from appearing.
 
-        Returns None if no outage does so at `now`. Outages that begin later are not considered, so
-        the caller must ask again at the returned time. The result is never later than the
-        registration timeout: the time at which Karpenter deletes `claim` if its Node has not
-        appeared.
+        Returns None if no outage does so at `now`. Outages that begin later are not considered. So
+        the caller must ask again at the returned time. The result is at the latest the registration
+        timeout. At this time, Karpenter deletes `claim` if its Node has not appeared.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

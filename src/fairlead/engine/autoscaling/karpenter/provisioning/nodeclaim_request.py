@@ -42,9 +42,9 @@ class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
     `requirements` are those that the scheduling of the pods found. `stored_requirements` adds
-    requirements on the instance type and the capacity type. `pods` are the keys of the pods for
-    the node, in the order in which they were placed. A request for a static NodePool has the
-    requirements of the NodePool's template, and neither types nor pods.
+    requirements on the instance type and the capacity type. `pods` are the keys of the pods for the
+    node, in the order in which they were placed. A request for a static NodePool has only the
+    requirements of the NodePool's template. It has no types and no pods.
     """
 
     pool: NodePool
@@ -171,10 +171,10 @@ def ordered_by_price(
 
 
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
-    """Return the request that creates `claim`, or upstream's reason why it is impossible.
+    """Return the request that creates `claim`, or upstream's reason against it.
 
     The request keeps only the `max_instance_types` cheapest types. It is impossible if the kept
-    types have fewer values than `minValues` demands, unless the policy is `BestEffort`.
+    types have fewer values than `minValues` demands. With the policy `BestEffort`, this is allowed.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -27,7 +27,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 class NodeClaimTemplate(Struct, frozen=True, eq=False):
     """The template of a NodePool's nodes.
 
-    `table` contains the instance types of the NodePool; `options` is a mask of the types that its
+    `table` contains the instance types of the NodePool. `options` is a mask of the types that its
     nodes can have.
     """
 

@@ -94,7 +94,7 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class ProvisioningResult(Struct):
     """The result of a provisioning pass.
 
-    `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
+    `requests` are NodeClaims to create. `existing` are existing nodes on which pods were placed.
     `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
     them. `has_pools` is False if no NodePool is usable. `misplaced` is set if the pass ended early
@@ -145,7 +145,7 @@ class _DaemonPod(Struct, frozen=True):
     """The pod that represents a DaemonSet in passes.
 
     It was built from `spec`, the spec of the DaemonSet, and `newest`, the newest pod of the
-    DaemonSet (None if there is none).
+    DaemonSet or None.
     """
 
     spec: WorkloadSpec
@@ -202,7 +202,7 @@ class Provisioner:
         return found
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
-        """Return (the pods to place, {key of an ignored pod: the reason}).
+        """Return the pods to place, and {key of an ignored pod: the reason}.
 
         The pods are sorted by namespace and name. The reason is "" if the pod avoids Karpenter's
         nodes (`avoids_karpenter`).
@@ -233,12 +233,11 @@ class Provisioner:
     ) -> ProvisioningResult:
         """Place `pods` on `nodes` or on new nodes.
 
-        Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
-        `pods` share work. `strict_reservations` decides what happens to a pod when all
-        reservations that it could use are used up: if set, the pod gets no node; otherwise it uses
-        other capacity. If `only_new` is set, `nodes` count only for limits and topology, and take
-        no pods. The pass ends early if a pod whose key is in `running` is placed on a node that is
-        not initialized.
+        Nodes whose keys are in `leaving` are ignored. Passes that differ only in `leaving` and
+        `pods` share work. A pod may find all reservations that it could use used up. If
+        `strict_reservations` is set, the pod then gets no node. Otherwise it uses other capacity.
+        If `only_new` is set, `nodes` count only for limits and topology, and take no pods. The pass
+        ends early if a pod whose key is in `running` is placed on a node that is not initialized.
         """
         if not pods:
             return ProvisioningResult()
@@ -406,7 +405,7 @@ class Provisioner:
         """Return one pod for each DaemonSet, with the changes that a pass makes to the pod.
 
         As in upstream, a pass compares the pods of `daemons()` with the NodePools. The comparison
-        gives a pod a toleration of PreferNoSchedule taints, and removes the terms of its node
+        gives a pod a toleration of PreferNoSchedule taints. It also removes the terms of its node
         affinity that do not allow the NodePool. `daemons_on` finds those of the pods that run on a
         node. The result is the same list object until its pods change.
         """
@@ -420,8 +419,8 @@ class Provisioner:
         As in upstream, each comparison changes the pod, and later comparisons use the changed pod.
         The pod gets a toleration of PreferNoSchedule taints, and loses the terms of its node
         affinity that do not allow the pool. The pods are compared with all pools twice. The first
-        round determines which of the pods run on each pool's nodes and what resources they request.
-        The second round determines the host ports that the pods use on each pool's nodes.
+        round determines which of the pods run on each pool's nodes, and their requests. The second
+        round determines the host ports that the pods use on each pool's nodes.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]
@@ -519,7 +518,7 @@ def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[
 
 
 def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
-    """Return (`daemon` after the comparison with the pool, whether it runs on the pool's nodes).
+    """Return `daemon` after the comparison with the pool, and whether it runs on the pool's nodes.
 
     `_compared_daemons` explains how the comparison changes the pod.
     """
@@ -541,8 +540,8 @@ def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
 def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
     """Return the pods of `node` that would be rescheduled if the node were removed now.
 
-    Pods with the annotation `do-not-disrupt`, and pods whose budget never allows a disruption, are
-    left out.
+    The result leaves out pods with the annotation `do-not-disrupt`, and pods whose budget never
+    allows a disruption.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
     on_node = cluster.pods_on(node.node_name)

@@ -1,9 +1,9 @@
 """A requirement on one label: the values that a node's label may have.
 
 A requirement is a set of values or the complement of a set, and may have integer bounds. `In a b`
-is the set {a, b}; `NotIn a` is the complement of {a}; `Exists` is the complement of the empty set;
-`DoesNotExist` is the empty set; `Gt 4` is Exists with the lower bound 5. Two requirements combine
-by intersection.
+is the set {a, b}, and `NotIn a` is the complement of {a}. `Exists` is the complement of the empty
+set, and `DoesNotExist` is the empty set. `Gt 4` is Exists with the lower bound 5. Two requirements
+combine by intersection.
 
     In [a b] ∩ NotIn [b]     = In [a]
     Gt 4     ∩ In [3 5 x]    = In [5]         only integers within the bounds are kept
@@ -99,7 +99,7 @@ class LabelRequirement(Struct, frozen=True):
     def has_intersection(self, other: LabelRequirement) -> bool:
         """Return whether some value satisfies both requirements.
 
-        Two requirements with forbidden values (`complement`) always intersect, unless their integer
+        Two requirements with forbidden values (`complement`) intersect, except if their integer
         bounds exclude each other.
         """
         gte, lte = _largest(self.gte, other.gte), _smallest(self.lte, other.lte)

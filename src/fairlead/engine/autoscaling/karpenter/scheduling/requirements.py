@@ -1,10 +1,10 @@
 """Requirements on the labels of a node, one per label, and their compatibility.
 
-A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` returns
-whether a node that A describes can satisfy the requirements B. If B mentions a label that A does
-not mention, the result is False, with two exceptions: the label is in `allow_undefined` (callers
-pass the well-known labels), or a missing label satisfies the requirement (NotIn, DoesNotExist).
-Methods that explain a conflict return upstream's text, or None if there is no conflict.
+A set of requirements never changes. `with_added` returns a new set. `A.compatible(B)` returns
+whether a node that A describes can satisfy the requirements B. If B mentions a label that A lacks,
+the result is False, with two exceptions. The label is in `allow_undefined` (callers pass the
+well-known labels), or a missing label satisfies the requirement (NotIn, DoesNotExist). Methods that
+explain a conflict return upstream's text, or None if there is no conflict.
 
 upstream: pkg/scheduling/requirements.go
 """

@@ -1,7 +1,7 @@
 """KarpenterCluster: the objects that Karpenter reads, and the state that it keeps about nodes.
 
 Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts all
-changes. `pass_version` counts only the changes that can change the result of a provisioning pass; a
+changes. `pass_version` counts only the changes that can change the result of a provisioning pass. A
 nomination, for example, does not count.
 
 upstream: pkg/controllers/state/cluster.go
@@ -189,8 +189,8 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        Consolidation runs again if the NodeClaim has a new provider id, or if its deletion has
-        begun and Karpenter had not marked its node for deletion.
+        Consolidation runs again if the NodeClaim has a new provider id. It also runs again if its
+        deletion has begun and Karpenter had not marked its node for deletion.
         """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim

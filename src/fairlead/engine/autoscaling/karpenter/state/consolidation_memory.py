@@ -31,7 +31,7 @@ class ConsolidationMemory:
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """Return (the number of changes, the time of the last change).
+        """Return the number of changes, and the time of the last change.
 
         Five minutes without a change count as a change.
         """

@@ -8,7 +8,7 @@ Few changes require a new list. After most changes, only one node is joined agai
     a node has been marked for deletion or unmarked                      -> this node
 
 Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
-entry is the same object as before unless a part of it has changed.
+entry stays the same object until a part of it changes.
 
 upstream: pkg/controllers/state/cluster.go
 """

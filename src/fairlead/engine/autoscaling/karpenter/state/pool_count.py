@@ -39,7 +39,7 @@ def pool_count(
 
 
 def node_limit(pool: NodePool) -> int | None:
-    """Return the pool's limit on the number of nodes; None if the pool does not limit it."""
+    """Return the pool's limit on the number of nodes, or None."""
     return amounts(pool.spec.limits).get(NODES)
 
 

@@ -14,7 +14,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 
 
 class RunningPods:
-    """The pods that have a node, have not terminated and are not terminating."""
+    """The pods that have a node and are neither terminated nor terminating."""
 
     def __init__(self, nodes: Iterable[PodsOnNode]) -> None:
         """Group the pods on `nodes` by namespace. The pods must not change afterwards."""

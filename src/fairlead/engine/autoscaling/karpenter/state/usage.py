@@ -99,7 +99,7 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def conflicting_port(
     requested: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """Return (the first conflicting port in `requested`, the conflicting port in `used`).
+    """Return the first conflicting port in `requested`, and the conflicting port in `used`.
 
     Returns None if no ports conflict.
     """

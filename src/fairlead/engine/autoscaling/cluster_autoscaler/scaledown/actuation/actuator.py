@@ -1,6 +1,6 @@
 """Actuator: carries out the deletion of nodes.
 
-    start        taint and cordon all chosen nodes; check each node again after
+    start        taint and cordon all chosen nodes; check each again after
                  --node-delete-delay-after-taint
     empty        evict DaemonSet pods if configured ──┐
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
@@ -11,10 +11,10 @@ becomes ready when these annotations are gone, or after a timeout. If a batch in
 configured, the first ready node of a group opens a batch. The nodes of a batch are deleted at the
 end of the interval. Without an interval, each ready node is deleted immediately.
 
-The nodes of an *atomic* group are deleted together: a ready node waits until all nodes of the group
+The nodes of an *atomic* group are deleted together. A ready node waits until all nodes of the group
 are ready. If one node fails to become ready, the deletions of the waiting nodes are cancelled
 immediately. The deletion of each other node is cancelled when the node becomes ready. As in
-upstream, the failure is forgotten at the next scale-down: nodes that become ready later wait again.
+upstream, the failure is forgotten at the next scale-down. Nodes that become ready later wait again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -68,7 +68,7 @@ class _Deletion(Struct, frozen=True):
     """A node whose deletion has started.
 
     `drain` is set if pods must be evicted. `batch_size` is the number of nodes of an atomic group
-    that are deleted together; 0 if the node can be deleted alone.
+    that are deleted together. It is 0 if the node can be deleted alone.
     """
 
     node: Node
@@ -274,8 +274,8 @@ class Actuator:
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
         """Delete the node, or make it wait for the other nodes of its atomic group.
 
-        As in upstream, all nodes of an atomic group are reported as drained if the node that
-        became ready last was drained; otherwise, all are reported as empty
+        As in upstream, the node that became ready last decides how an atomic group is reported. If
+        it was drained, all nodes are reported as drained. Otherwise, all are reported as empty
         (group_deletion_scheduler.go: addToBatcher).
         """
         if not one.batch_size:

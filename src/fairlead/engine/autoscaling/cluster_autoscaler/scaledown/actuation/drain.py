@@ -3,14 +3,14 @@
     1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
-Each priority range in --drain-priority-config is a priority group with its own grace period; the
+Each priority range in --drain-priority-config is a priority group with its own grace period. The
 group with the lowest priorities is evicted first. Without the flag, all pods are in one group.
 
 An eviction fails if it is still refused when --max-pod-eviction-time has passed. If an eviction
 fails, the drain fails, too, as soon as all evictions of the priority group have ended. The drain
-also fails if pods of the group are still on the node when the group's grace period and another 30 s
-have passed. Without the flag, the drain does not wait until DaemonSet pods have left the node, and
-ignores failures to evict them.
+also fails if pods of the group stay on the node for too long. The limit is the group's grace period
+plus 30 s. Without the flag, the drain does not wait for DaemonSet pods, and ignores failures to
+evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """

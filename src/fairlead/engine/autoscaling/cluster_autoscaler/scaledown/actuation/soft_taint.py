@@ -1,9 +1,9 @@
-"""Decides which soft taints to add to nodes or remove from them; each loop writes only a few.
+"""Decides which soft taints to add to nodes or remove; each loop writes only a few.
 
 To write a soft taint, upstream first uses the version of the node that it read at the start of the
 loop. If the loop has tainted the node for deletion since then, that version is out of date and the
-write conflicts. Upstream then sleeps 0.75 s before it retries, which also delays the later writes
-of the loop. After --max-bulk-soft-taint-time, no further write starts.
+write conflicts. Upstream then sleeps 0.75 s before it retries. This also delays the later writes of
+the loop. After --max-bulk-soft-taint-time, no further write starts.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
@@ -43,7 +43,7 @@ def soft_taint_writes(
 ) -> list[SoftTaintWrite]:
     """Return the soft taint writes of one loop, in order: taints to remove, then taints to add.
 
-    `nodes` are the nodes of autoscaled groups. `unneeded` are the names of the unneeded nodes, and
+    `nodes` are the nodes of autoscaled groups. `unneeded` are the names of the unneeded nodes.
     `written` are the names of the nodes that the loop has just tainted for deletion. `options`
     limit the number of writes and the time that the loop sleeps after conflicts.
     """

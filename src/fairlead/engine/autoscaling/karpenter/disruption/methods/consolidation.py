@@ -5,10 +5,11 @@
     one new node would be needed            -> replace, if the new node is certainly cheaper
     more than one new node would be needed  -> nothing
 
-A new node is certainly cheaper if even the most expensive offering that its launch may choose costs
-less than the removed nodes together. Spot nodes are replaced by spot nodes only if a feature gate
-is set. If a command removes a single spot node, a spot node may replace it only if at least 15
-instance types are cheaper. This limit prevents an endless series of replacements.
+The launch of a new node chooses one of several offerings. The new node is certainly cheaper if even
+the most expensive of them costs less than the removed nodes together. Spot nodes are replaced by
+spot nodes only if a feature gate is set. If a command removes a single spot node, a spot node may
+replace it only if at least 15 instance types are cheaper. This limit prevents an endless series of
+replacements.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """
@@ -126,9 +127,9 @@ class Consolidation:
     ) -> DelayedCommands:
         """Call `search`, yield the validation delay, return the command if it is still valid.
 
-        `search` returns (the command or None, whether a budget excluded a candidate). If `search`
-        finds no command, and no budget excluded a candidate, `search` is not called again until the
-        cluster changes or five minutes have passed. If the command is no longer valid,
+        `search` returns the command or None, and whether a budget excluded a candidate. If there is
+        no command and no budget excluded a candidate, the next call of `search` waits. It waits for
+        a change of the cluster, at most five minutes. If the command is no longer valid,
         `reject(command, reason)` is called.
         """
         if self._memory.is_consolidated(self._method, now):
@@ -156,8 +157,9 @@ class Consolidation:
     ) -> dict[str, KeepReason]:
         """Return upstream's reason to keep each of `candidates` now, by the name of the node.
 
-        Candidates that could be deleted or replaced without other candidates, or are already being
-        removed, are left out. Raises NoNodePoolsError if no NodePool can create nodes for pods.
+        The result leaves out candidates that could be deleted or replaced without other candidates.
+        It also leaves out candidates that are already being removed. Raises NoNodePoolsError if no
+        NodePool can create nodes for pods.
         """
         self._search = self._new_search(now)
         try:

@@ -42,8 +42,8 @@ class Drift:
         """Return a list with the command for the first node that can be replaced, or [].
 
         A node can be replaced if the budgets allow its disruption and its pods fit existing or new
-        nodes. Empty nodes are tried before nodes with pods. Among the empty nodes, the node that
-        drifted first is tried first; the same applies to the nodes with pods.
+        nodes. Empty nodes are tried before nodes with pods. In both groups, the node that drifted
+        first is tried first.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

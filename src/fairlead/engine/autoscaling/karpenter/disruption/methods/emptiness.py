@@ -54,7 +54,7 @@ class Emptiness:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (the command or None, whether a budget excluded an empty node).
+        """Return the command or None, and whether a budget excluded an empty node.
 
         The command is None if no empty node may be removed.
         """

@@ -58,7 +58,7 @@ class MultiNodeConsolidation:
     def batch(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[list[DisruptionCandidate], bool]:
-        """Return (the candidates to search, whether a budget excluded a candidate).
+        """Return the candidates to search, and whether a budget excluded a candidate.
 
         The candidates to search have pods, are within the budgets, and are sorted by cost.
         """
@@ -118,7 +118,7 @@ class MultiNodeConsolidation:
     def find(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (the command found or None, whether a budget excluded a candidate)."""
+        """Return the command found or None, and whether a budget excluded a candidate."""
         batch, is_constrained = self.batch(candidates, allowed)
         return self.search(batch, now), is_constrained
 

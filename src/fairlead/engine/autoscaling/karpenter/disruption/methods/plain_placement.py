@@ -1,29 +1,30 @@
 """PlainPlacement: computes on which existing nodes Karpenter places plain pods, by counting them.
 
-Karpenter simulates the scheduling of the pods of nodes that it may remove; one simulation is a
+Karpenter simulates the scheduling of the pods of nodes that it may remove. One simulation is a
 *pass*. The pods cannot be placed on the nodes that are removed.
 
-A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
+A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences. So only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
-places each on the first node with room for it. Pods with equal specs share one `PodFacts` object,
-which contains what the pass reads from the spec; they "have the same facts". Such pods are
+places each on the first node with room for it. A `PodFacts` object contains what the pass reads
+from a spec. Pods with equal specs share one such object: they "have the same facts". Such pods are
 interchangeable, so they are placed by count:
 
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left
 
-The result is the same as if the pods were placed one by one, because free resources only shrink: a
+The result is the same as if the pods were placed one by one, because free resources only shrink. A
 node without room for a pod has no room for later pods with the same requests. The queue orders pods
-of one size by age, then uid. If such pods have different facts, they can alternate in the queue, so
-all pods are placed one by one.
+of one size by age, then uid. If such pods have different facts, they can alternate in the queue.
+All pods are then placed one by one.
 
     free: 1 core on node-3, 2 cores on node-7; five pods of 1 core
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-The result of a placement by count is stored until the cluster changes. It is used again for a pass
-with the same number of pods of each size and the same facts, if the same removed nodes would have
-had room for one of the pods. So hundreds of candidates with equal pods share one result.
+The result of a placement by count is stored until the cluster changes. A later pass uses it again
+if it has the same number of pods of each size and the same facts. In both passes, the same nodes
+with room for one of the pods must be removed. So hundreds of candidates with equal pods share one
+result.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class PlainPod(Struct, frozen=True):
 class PlainPods(Struct, frozen=True):
     """Plain pods in the order of the queue.
 
-    `sizes` maps each size to (facts, number of pods). There is no mapping (`sizes` is None) if any
-    two pods of the same size have different facts.
+    `sizes` maps each size to (facts, number of pods). `sizes` is None if any two pods of the same
+    size have different facts.
     """
 
     pods: tuple[PlainPod, ...]

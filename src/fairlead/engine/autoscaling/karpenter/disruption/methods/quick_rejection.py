@@ -1,8 +1,8 @@
 """QuickRejection: rejects, without a simulation, removals that a simulation would reject.
 
-A search rejects most candidates, because their pods need a new node that is not cheaper. If all
-pods of a pass are plain (no spread constraints, affinity to pods, volumes, ports or preferences),
-the pass consists of two independent parts:
+A search rejects most candidates, because their pods need a new node that is not cheaper. A pod is
+plain if it has no spread constraints, affinity to pods, volumes, ports or preferences. If all pods
+of a pass are plain, the pass consists of two independent parts:
 
     1. each pod, in the order of the queue, goes to the first existing node with room for it
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
@@ -10,7 +10,7 @@ the pass consists of two independent parts:
 Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
 all candidates that leave the same sequence. If a candidate's pod would go to a node that is not
 initialized, the removal is rejected. A removal is simulated if it might be accepted, or if a pod
-fits neither an existing node nor a new one.
+fits no existing or new node.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -80,12 +80,12 @@ class _KnownPod(Struct):
 class RejectionMemory(Struct):
     """Partial results of searches for removals. Later searches use them again.
 
-    `own` contains, for each node, the pods that the node's removal moves, or None if one of these
-    pods is not plain (see the module's docstring). The keys of `requests` are sequences of pods
-    that fit no existing node. Its values are the NodeClaims for these pods, or None if one of the
-    pods cannot be placed. Each key of `compared` is such a sequence together with the price
-    and the capacity types of the candidates. Its values are the reason against a replacement, or
-    None if there is no reason.
+    `own` contains, for each node, the pods that the node's removal moves. The entry is None if one
+    of these pods is not plain (see the module's docstring). The keys of `requests` are sequences of
+    pods that fit no existing node. Its values are the NodeClaims for these pods, or None if one of
+    the pods cannot be placed. Each key of `compared` is such a sequence together with the price and
+    the capacity types of the candidates. Its values are the reason against a replacement, or None
+    if there is no reason.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -196,7 +196,7 @@ class QuickRejection:
         return known.plain
 
     def _own_pods(self, node: StateNode) -> PlainPods | None:
-        """Return the pods that the removal of the node moves; None if one of these is not plain."""
+        """Return the pods that the removal of the node moves; None if one is not plain."""
         on_node = self._cluster.pods_on(node.node_name)
         known = self._memory.own.get(node.key)
         if known is not None and known[0] is on_node:
@@ -266,8 +266,8 @@ class QuickRejection:
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
         """Simulate a pass without `candidates`, and place its pods on existing nodes.
 
-        Returns None in three cases: one of the pods is not plain (see `plain_placement`), no
-        NodePool is usable, or a candidate is already being removed.
+        Returns None if one of the pods is not plain (see `plain_placement`), or if no NodePool is
+        usable. Also returns None if a candidate is already being removed.
         """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)
@@ -309,7 +309,7 @@ class QuickRejection:
         """Return the NodeClaims for the pods that fit no existing node.
 
         Returns None if one of these pods cannot be placed. Results are not cached if a NodePool has
-        limits, because what the limits still allow depends on the nodes that stay.
+        limits. What the limits still allow depends on the nodes that stay.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:
@@ -337,8 +337,8 @@ class _Outcome(Struct, frozen=True):
     def sequence(self) -> Sequenced:
         """The pods that fit no existing node, in the order of the queue.
 
-        Consecutive pods that share one PodFacts object are one entry: (Python id of this object,
-        number of pods).
+        Consecutive pods that share one PodFacts object are one entry: the Python id of this object,
+        and the number of pods.
         """
         return tuple((id(facts), count) for facts, count in self.placed.left)
 

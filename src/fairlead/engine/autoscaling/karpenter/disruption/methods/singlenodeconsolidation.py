@@ -90,7 +90,7 @@ class SingleNodeConsolidation:
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (the first command found or None, whether a budget excluded a candidate)."""
+        """Return the first command found or None, and whether a budget excluded a candidate."""
         is_constrained = False
         for one in self.order(candidates):
             if allowed[one.pool.name] == 0:

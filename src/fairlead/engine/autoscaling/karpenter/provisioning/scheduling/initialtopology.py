@@ -2,7 +2,7 @@
 
 A search for a disruption simulates one pass for each candidate. The passes differ only in the pods
 that they move and the nodes that they remove. So the counts of all pods and nodes are computed
-once, and each pass subtracts what it moves.
+once. Each pass subtracts what it moves.
 
     all pods of `web` by zone      a: 3, b: 1
     pass that moves the pod in b   a: 3, b: 0
@@ -68,8 +68,9 @@ class PodTerms(Struct, frozen=True):
 class _Start(Struct, frozen=True):
     """The `counts` of a topology group before a pass moves pods and removes nodes.
 
-    The keys of all four fields are domains. `possible` contains the domains that NodePools provide,
-    `registered` the number of nodes in each domain, and `occupied` the domains with pods.
+    The keys of all four fields are domains. `possible` contains the domains that NodePools provide.
+    `registered` contains the number of nodes in each domain. `occupied` contains the domains with
+    pods.
     """
 
     possible: Mapping[str, int]
@@ -81,8 +82,8 @@ class _Start(Struct, frozen=True):
 class _Member(Struct, frozen=True):
     """One required anti-affinity term of a running pod.
 
-    `key` is the key of the pod, and `number` is the position of the term in the pod's list of
-    terms. `domain` is None if the pod's node has no domain.
+    `key` is the key of the pod. `number` is the position of the term in the pod's list of terms.
+    `domain` is None if the pod's node has no domain.
     """
 
     key: str
@@ -236,8 +237,8 @@ class InitialTopology:
         """Return the inverse groups of running pods, by identity of the group.
 
         The module `topology` explains inverse groups. Pods with keys in `moved` are left out. The
-        groups are sorted by the key of their first pod. Each group contains the domains of the
-        NodePools whose taints its first pod tolerates, and the domains of its pods.
+        groups are sorted by the key of their first pod. Each group contains the domains of its
+        pods. It also contains the domains of the NodePools whose taints its first pod tolerates.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
         for one in self._inverse:
@@ -292,7 +293,8 @@ def term_group(
 def _namespaces(cluster: KarpenterCluster, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
     """Return the namespaces in which a term selects pods.
 
-    This is the pod's own namespace, unless the term lists or selects namespaces.
+    These are the namespaces that the term lists or selects. Without them, it is the pod's own
+    namespace.
     """
     if term.namespace_selector is None:
         return frozenset(term.namespaces or (pod.metadata.namespace,))

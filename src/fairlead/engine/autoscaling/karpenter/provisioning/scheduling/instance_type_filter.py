@@ -51,8 +51,7 @@ def filter_instance_types(
 
     The result is (mask of the types, {label: number of values left}), or a FilterFailure if no type
     remains. The mapping contains each label for which the remaining types have fewer values than
-    `minValues`. If the mapping is not empty, and `relaxes_min_values` is not set, the result is a
-    FilterFailure as well.
+    `minValues`. Without `relaxes_min_values`, such labels also lead to a FilterFailure.
     """
     met, fits, offered = (
         table.compatible(requirements),

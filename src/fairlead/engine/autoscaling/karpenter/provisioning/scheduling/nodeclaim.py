@@ -245,9 +245,9 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        If `strict_reservations` is set for the pass, the result is a refusal in two cases: all
-        compatible reservations are used up, or the NodeClaim holds a reservation and no reservation
-        is compatible any more.
+        If `strict_reservations` is set for the pass, the result is a refusal in two cases. Either
+        all compatible reservations are used up, or the NodeClaim holds a reservation and none is
+        compatible any more.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table

@@ -36,7 +36,7 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """Return (the pod after the next relaxation, upstream's text); None if nothing can be relaxed.
+    """Return the pod after the next relaxation and upstream's text; None if nothing can be relaxed.
 
     If `tolerates_prefer_no_schedule` is set, the last step adds a toleration of PreferNoSchedule
     taints.
@@ -56,7 +56,7 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """Return (the pod without its first required node affinity term, upstream's text).
+    """Return the pod without its first required node affinity term, and upstream's text.
 
     Returns None if the pod has at most one such term.
     """
@@ -119,7 +119,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return (the pod without its first ScheduleAnyway constraint, upstream's text).
+    """Return the pod without its first ScheduleAnyway constraint, and upstream's text.
 
     As in upstream, the last constraint of the list moves to the position of the removed one.
     """
@@ -148,7 +148,7 @@ def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
 
 
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return (the term with the highest weight, the other terms by descending weight)."""
+    """Return the term with the highest weight, and the other terms by descending weight."""
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])
 

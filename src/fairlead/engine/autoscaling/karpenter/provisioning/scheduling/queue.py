@@ -1,4 +1,4 @@
-"""The queue of a pass: returns the largest pods first; ends when a full round has placed no pod.
+"""The queue of a pass: returns the largest pods first, and ends when a full round has placed none.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """
@@ -24,8 +24,8 @@ class PendingPodQueue:
     def pop(self) -> PendingPod | None:
         """Return the next pod.
 
-        Returns None if the queue is empty, or if no pod has been placed since the pod at the front
-        of the queue was pushed back.
+        Returns None if the queue is empty. Also returns None if no pod has been placed since the
+        pod at the front was pushed back.
         """
         if not self._pods:
             return None

@@ -179,8 +179,8 @@ class ProvisioningScheduler:
             for pool in pools
             for taint in pool.spec.template.spec.taints
         )
-        # In upstream, the NodeClaims of a NodePool share one map of annotations, so all of them
-        # get the value that the last NodeClaim sets.
+        # In upstream, the NodeClaims of a NodePool share one map of annotations. So all of them get
+        # the value that the last NodeClaim sets.
         self._relaxed_min_values: dict[str, bool] = {}
         self._hosts = 0
         self._refusals: dict[str, list[AddRefusal]] = {}
@@ -285,7 +285,7 @@ class ProvisioningScheduler:
         return self._add_to_new(pod)
 
     def _add_to_existing(self, pod: PendingPod) -> bool:
-        # Free resources only shrink during a pass: a node without room for a pod never gets room
+        # Free resources only shrink during a pass. A node without room for a pod never gets room
         # for a pod with the same requests. Nodes after the node that takes the pod are not checked.
         key = id(pod.facts)
         known = self._with_room.get(key)

@@ -34,8 +34,8 @@ _SHOWN_DOMAINS: Final = 25
 class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
-    `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
-    number of pods that have the term. In the methods, the parameter `selects` tells whether the
+    `counts` maps domains to the number of pods that the term selects. In an inverse group, it
+    counts the pods that have the term. In the methods, the parameter `selects` tells whether the
     term selects the pod to place.
     """
 
@@ -187,9 +187,9 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the occupied domains that both the pod to place and the node allow.
 
-        A domain is occupied if it contains a pod that the term selects. If the pod to place allows
-        no occupied domain and is itself selected by the term, it may be the first such pod in a
-        domain. In this case, the result contains domains that are not occupied.
+        A domain is occupied if it contains a pod that the term selects. The term may select the pod
+        to place itself. If this pod allows no occupied domain, it may be the first such pod in a
+        domain. The result then contains unoccupied domains.
         """
         found = [
             domain

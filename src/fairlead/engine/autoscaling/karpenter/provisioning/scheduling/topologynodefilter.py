@@ -42,7 +42,7 @@ class TopologyNodeFilter:
         """Compute `matches_all` and `identity`.
 
         `identity` imitates upstream's hash. For each of `alternatives`, it has an entry with the
-        label keys and their minValues, but without the allowed values. As in the hash, two equal
+        label keys and their minValues. The allowed values are left out. As in the hash, two equal
         entries cancel each other out, and so do two equal `tolerations`.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)

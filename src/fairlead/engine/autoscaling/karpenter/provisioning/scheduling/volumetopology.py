@@ -37,8 +37,8 @@ def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | Non
 
     The result contains alternatives, of which a node must meet one. For two volumes, each
     alternative of the first is combined with each alternative of the second. Contradictory pairs
-    are left out, unless all pairs are contradictory. Each further volume is combined with the
-    result in the same way.
+    are left out. If all pairs are contradictory, they are kept. Each further volume is combined
+    with the result in the same way.
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
@@ -93,7 +93,7 @@ def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noq
 
 
 def volume_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Return upstream's text about the first volume that no node can use; None if there is none."""
+    """Return upstream's text about the first volume that no node can use, or None."""
     # upstream: volumetopology.go:ValidatePersistentVolumeClaims
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
