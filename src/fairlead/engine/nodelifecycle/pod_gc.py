@@ -8,8 +8,7 @@ Each pass (every 20 s) collects, in this order:
     orphaned        pods whose node has been missing for the quarantine period
     unscheduled     terminating pods that were never bound
 
-Each of these pods that has not finished is set to Failed. Then the pod is deleted with grace period
-0.
+Each of these pods is deleted with grace period 0. Before that, an unfinished pod is set to Failed.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
