@@ -1,7 +1,7 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-The backend answers three questions about one pod: which of the given nodes fit, how they score, and
-whether the pod would fit a node without certain other pods. The backend does not store this pod. In
+The backend answers three questions about one pod. Which of the given nodes fit? How do they score?
+Would the pod fit a node if certain other pods were removed? The backend does not store this pod. In
 the backend's scheduler configuration, `percentageOfNodesToScore` and `extenders` have no effect.
 """
 

@@ -8,7 +8,7 @@ of workloads, with edges from the workload that gained to the workload that lost
 wasted work. For example, a pod of A displaces a pod of B. The replacement of this pod displaces a
 pod of A, and so on. A breadth-first search finds the smallest cycle that a new displacement closes.
 A displacement within one workload closes no cycle. It can happen after the value of a PriorityClass
-was raised, because new pods of the workload then have a higher priority than old ones.
+was raised. New pods of the workload then have a higher priority than old ones.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*).
 It reports pods that were nominated WASTED_AFTER times in a row without using the nomination

@@ -61,12 +61,11 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     renewal. If `renews_leases` is False, nodes have no leases and post their status every
     `lease_period` instead.
 
-    If `accepts_pods` is set, the kubelet also writes a pod's status at two other times. These are
-    when it accepts the pod and when it observes a changed specification. If
-    `applies_readiness_gates` is set, a pod is ready only if all of its readiness gates are true. If
-    `waits_for_claims` is set, a pod does not start before its PersistentVolumeClaims are bound
-    (`claim_mount`). `nodes` are the names of the nodes that have a kubelet (None: all nodes).
-    `eviction` configures node-pressure eviction.
+    If `accepts_pods` is set, the kubelet also writes the status of accepted pods and of pods with a
+    changed specification. If `applies_readiness_gates` is set, a pod is ready only if all of its
+    readiness gates are true. If `waits_for_claims` is set, a pod does not start before its
+    PersistentVolumeClaims are bound (`claim_mount`). `nodes` are the names of the nodes that have a
+    kubelet (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

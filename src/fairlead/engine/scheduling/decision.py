@@ -84,7 +84,7 @@ def refusal(status: Status) -> Failure:
     """Return the failure of a pod whose placement a plugin refused with `status`.
 
     If the plugin rejected the pod, the message begins with "0/1 nodes are available", as in
-    upstream. If the plugin failed with an error, the message is the message of `status`.
+    upstream. If the plugin failed with an error, the message is that of `status`.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)

@@ -206,7 +206,7 @@ class Workloads:
                 yield self._pod_sets.sets[key].ref, frozenset(rule.progress.failed_indexes)
 
     def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:
-        """Yield (reference, number of pods that should run now) of each Job."""
+        """Yield the reference of each Job, and the number of pods that should run now."""
         for key, rule in self._pod_sets.rules.items():
             if isinstance(rule, JobRule):
                 pods = self._pod_sets.sets[key]
@@ -310,7 +310,7 @@ class Workloads:
         return commands
 
     def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
-        """Store the newest version of `owner`; return (pod set key, whether its rule changed)."""
+        """Store the newest version of `owner`; return its key, and whether its rule changed."""
         pods = self._pod_set_of(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None

@@ -102,9 +102,10 @@ def _place_tasks(
 ) -> tuple[bool, list[TaskInfo]]:
     """Place `tasks` in order until `job` is ready or no task is left.
 
-    Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the job
-    gets no further turn. In this case, the result is (False, []), even if a task was placed.
+    Returns whether a task was placed, and the skipped tasks. Under Fairlead's rules, a task that
+    fits on no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and
+    the job gets no further turn. In this case, the result is (False, []), even if a task was
+    placed.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:

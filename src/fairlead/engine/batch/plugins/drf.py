@@ -48,9 +48,9 @@ class Drf:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction is fair according to dominant shares.
 
-        After the eviction and the placement of the preemptor, the share of the candidate's job must
-        be at least the share of the preemptor's job. Members of the candidate's job that come
-        earlier in `candidates` count as evicted, too.
+        Suppose that the candidate is evicted and the preemptor is placed. Then the share of the
+        candidate's job must be at least the share of the preemptor's job. Members of the
+        candidate's job that come earlier in `candidates` count as evicted, too.
         """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)

@@ -43,9 +43,9 @@ class Overcommit:
     def on_session_open(self, session: Session) -> None:
         """Compute how much of each resource is left for groups that this session will admit.
 
-        The amount is the cluster's capacity times the resource's `overcommit-factor`. The requests
-        of pods and the outstanding minResources of the groups that are already admitted are
-        subtracted.
+        The amount is the cluster's capacity times the resource's `overcommit-factor`, minus two
+        amounts. These are the requests of pods, and the outstanding minResources of admitted
+        groups.
         """
         table = session.table
         self._columns = table.resources

@@ -180,7 +180,7 @@ def group_note(report: JobReport) -> str:
 
 
 def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple[Condition, ...]]:
-    """Return (changed fields of the group's status, changed conditions)."""
+    """Return the changed fields of the group's status, and the changed conditions."""
     assert report.job.group is not None
     before = report.job.group.status
     wanted = {

@@ -14,7 +14,7 @@ reclaim the reserved resources immediately. The reservation is computed again in
     3  Hide these resources from all other jobs. Count them as held by the gang's queue, so that
        other jobs of this queue do not use up its limits.
 
-There is one exception to step 3: the action `backfill` may place tasks on the hidden resources if
+There is one exception to step 3. The action `backfill` may place tasks on the hidden resources if
 they end before the gang can start.
 """
 

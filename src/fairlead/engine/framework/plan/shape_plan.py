@@ -362,8 +362,9 @@ class ShapePlan:
         """The cached results of ROW plugins; nodes with equal sums share them (`SumsCache`).
 
         The sums of a node are its number of pods and the total requests of its pods. Each result is
-        (code, weighted sum of the scores). This property is None in two cases: a ROW plugin reads
-        more than the capacity and the sums of a node, or the plan is limited to some node names.
+        (code, weighted sum of the scores). This property is None if a ROW plugin reads more than
+        the capacity and the sums of a node. It is also None if the plan is limited to some node
+        names.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)

@@ -20,7 +20,7 @@ Victim = TypeVar("Victim")
 def split_by_budget(
     pods: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Split `pods` into (pods whose removal violates a budget, other pods).
+    """Split `pods` into pods whose removal violates a budget, and other pods.
 
     `pods` are sorted by importance, and both lists keep the order. The removal of a pod counts
     against all budgets that match the pod. This holds even if the removal violates one of them.

@@ -68,7 +68,7 @@ class KubeletState(Struct, eq=False):
 def read_behaviour(
     node: Node, otherwise: KubeletBehaviour
 ) -> tuple[KubeletBehaviour, list[Command]]:
-    """Return (the behaviour that the annotation of `node` specifies, warning events).
+    """Return the behaviour that the annotation of `node` specifies, and warning events.
 
     If the annotation is invalid, the result is `otherwise` and one warning.
     """

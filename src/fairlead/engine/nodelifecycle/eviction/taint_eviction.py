@@ -102,8 +102,8 @@ class TaintEviction:
     ) -> None:
         """If `is_taking_over` is set, the first list of objects counts as already processed.
 
-        In this case, the timer of a pod in the list begins when the pod and all NoExecute taints
-        of its node first existed together. Terminating pods in the list get no timer.
+        The timer of a pod in the list then begins when the pod and all NoExecute taints of its node
+        first existed together. Terminating pods in the list get no timer.
         """
         self._profile = profile
         self._reporter = reporter

@@ -6,9 +6,9 @@ The timestamp that the node wrote is not used. So clock skew of nodes does not m
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
-Example with a grace period of 50 s and passes exactly every 5 s: a lease renewed at 12 s is noticed
-by the pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the
-first pass after 65 s, at 70 s.
+Example: the grace period is 50 s, and there is a pass exactly every 5 s. The pass at 15 s notices
+that a lease was renewed at 12 s (probe = 15 s). Without further renewals the conditions become
+Unknown in the first pass after 65 s, at 70 s.
 
 The startup grace period applies to a node without a Ready condition. The saved health of a node
 (`NodeHealth`) outlives the Node object.
@@ -169,8 +169,8 @@ def next_examination(
     """Return the time of the first pass that could find the heartbeat of `node` overdue.
 
     `health` is the saved health after the last pass. Returns None in two cases. The first is a node
-    that is already Unknown. The second is a lease that is renewed regularly, if the renewal
-    interval plus the period of the passes is at most the grace period.
+    that is already Unknown. The second is a regularly renewed lease, if the renewal interval plus
+    the period of the passes is at most the grace period.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:

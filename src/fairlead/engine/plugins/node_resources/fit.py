@@ -182,8 +182,8 @@ class NodeResourcesFit:
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return what is left on `node` after some pods leave and others, including `pod`, arrive.
 
-        `removed` is the number of pods that leave, by `Shape` (the part of the spec that scheduling
-        reads). `pod` and the pods in `added` arrive.
+        `removed` is the number of pods that leave, by `Shape`, the part of the spec that scheduling
+        reads. `pod` and the pods in `added` arrive.
 
         Returns the columns of the requested resources to check, and the amount left of each. If an
         amount is negative, `pod` does not fit. The number of pods is not checked.

@@ -49,8 +49,8 @@ from fairlead.engine.state.topology_counts import CountsCache
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _SCOPES_MAX: Final = 1 << 14
-# A part of the cache key that distinguishes pods with equal specs: the values of the pod's
-# matchLabelKeys labels, or the key of its default selector.
+# A part of the cache key that distinguishes pods with equal specs. It contains the values of the
+# pod's matchLabelKeys labels, or the key of its default selector.
 Variant = tuple[str | None, ...] | bytes
 EVENTS: Final = frozenset(
     {

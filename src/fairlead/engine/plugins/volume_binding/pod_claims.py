@@ -1,7 +1,7 @@
 """PodClaims: a pod's bound claims, and its claims that still need a volume.
 
-A pod with an unbound claim is rejected. It is not if the claim's class has the volumeBindingMode
-WaitForFirstConsumer.
+A pod with an unbound claim is rejected. Claims whose class has the volumeBindingMode
+WaitForFirstConsumer are an exception.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
 """
 

@@ -213,7 +213,7 @@ def _victims_below(
 def _split_victims_by_budget(
     victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
-    """Split `victims` into (victims whose removal violates a budget, other victims).
+    """Split `victims` into victims whose removal violates a budget, and other victims.
 
     Both lists keep the order of `victims`.
 

@@ -10,7 +10,7 @@ reference to the deleted owner. The uids of deleted owners are stored, so that d
 after the deletion are found.
 
 Objects that own each other in a circle would wait for each other forever if all are deleted in the
-foreground. This rule breaks the circle: a dependent no longer blocks its owners if one of its own
+foreground. One rule breaks the circle. A dependent no longer blocks its owners if one of its own
 dependents is already being deleted in the foreground.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up. If it does not exist,

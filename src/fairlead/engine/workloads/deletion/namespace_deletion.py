@@ -129,7 +129,7 @@ class NamespaceDeletion(Struct):
         return [] if is_emptied else [DeleteCollection(name)]
 
     def _schedule(self, name: str, due: Instant) -> None:
-        """Schedule the deletion of the content of `name` at `due`, unless it is due earlier."""
+        """Schedule the deletion of the content of `name` at `due`, if it is not due earlier."""
         if due < self._due.get(name, due + 1):
             self._due[name] = due
             self._timers.add(due, name)

@@ -35,7 +35,7 @@ class ReplicaSetView(Protocol):
         ...
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets)."""
+        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets."""
         ...
 
     def has_old_pods(self, rollout: Rollout) -> bool:

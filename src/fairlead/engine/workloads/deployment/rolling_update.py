@@ -223,11 +223,10 @@ def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int)
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left or not parts:
         return {one.key: one.replicas for one in parts}
-    # Example: replicas 10 -> 20 in a rollout with maxSurge 2, sizes old 8 and new 4 (max_pods was
-    # 12, is 22): old gets round(8 * 22 / 12) - 8 = 7, new gets min(round(4 * 22 / 12) - 4, rest)
-    # = min(3, 3). The first ReplicaSet gets the pods that remain because of rounding.
-    # Order: larger ReplicaSets first. Of equal size, the newer is first when growing, otherwise the
-    # older.
+    # Example: replicas 10 -> 20 in a rollout with maxSurge 2, sizes old 8 and new 4. max_pods was
+    # 12 and is 22. So old gets round(8 * 22 / 12) - 8 = 7, new gets min(round(4 * 22 / 12) - 4,
+    # rest) = min(3, 3). The first ReplicaSet gets the pods that remain because of rounding. Order:
+    # larger ReplicaSets first. Of equal size, the newer is first when growing, otherwise the older.
     ordered = sorted(parts, key=_age, reverse=left > 0)
     ordered.sort(key=lambda one: one.replicas, reverse=True)
     sizes = {one.key: one.replicas for one in ordered}

@@ -139,7 +139,7 @@ class Rollout(Struct):
     def counted_states(
         self, sets: dict[str, PodSet], now: Instant
     ) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets).
+        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets.
 
         The numbers of available pods are counted from the pod sets `sets`.
         """
@@ -174,7 +174,7 @@ class Rollout(Struct):
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets).
+        """Return the state of the current ReplicaSet (or None) and those of the old ReplicaSets.
 
         The numbers of available pods come from the status of the ReplicaSets.
         """

@@ -71,8 +71,7 @@ class BudgetLimit(Struct, frozen=True):
         """Whether the number of wanted replicas is 0 or unknown, so that no disruption is allowed.
 
         There are three causes:
-        - the limit is a percentage or maxUnavailable, and the pods have no controller with a scale;
-          only a number in minAvailable would work for them
+        - the limit is a percentage or maxUnavailable, and the pods have no controller with a scale
         - the budget selects no pods
         - the status cannot be computed (`problem`), for example because the limit is invalid
         """

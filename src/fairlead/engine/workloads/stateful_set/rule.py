@@ -138,8 +138,8 @@ class StatefulSetRule:
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
         """Return the plan for the pods of the wanted ordinals, and whether the plan is complete.
 
-        The plan is not complete in two cases: podManagementPolicy is OrderedReady and a pod is not
-        available, or not all missing pods can be created now.
+        The plan is incomplete if podManagementPolicy is OrderedReady and a pod is not available. It
+        is also incomplete if not all missing pods can be created now.
         """
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []

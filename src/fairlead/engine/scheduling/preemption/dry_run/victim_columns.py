@@ -15,7 +15,7 @@ costs are computed here. The victims are determined later, for the chosen node o
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without
 these pods, each node would have 1 core left beside the preemptor. Slot 0: the pod of 1 core stays
-on node 0, which has 0 cores left; the pod of 2 cores on node 1 is a victim. Slot 1: the pods on
+on node 0, which has 0 cores left. The pod of 2 cores on node 1 is a victim. Slot 1: the pods on
 both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
