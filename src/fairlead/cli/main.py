@@ -41,8 +41,8 @@ _HELP_FLAGS: Final = frozenset({"--help", "-h"})
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 HELP: Final = """\
-Ask your cluster "what if?": simulate its nodes and pods with kube-scheduler's rules in virtual
-time, change or break something, and see which pods move and why.
+Ask your cluster "what if?". Fairlead simulates its nodes and pods with kube-scheduler's rules in
+virtual time. Change or break something, and see which pods move and why.
 
 Try:
 

@@ -33,11 +33,11 @@ def consolidate(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore one of the rules by which autoscalers keep a node. RULE is 'annotations' (such "
-            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods with "
-            "emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
-            "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
-            "disruption budget covers, in the first hour after their creation).",
+            "Ignore one of the rules by which autoscalers keep a node. 'annotations': annotations "
+            "such as cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods "
+            "with emptyDir or hostPath volumes. 'unmanaged': pods without a controller, or whose "
+            "controller is a custom resource. 'system-pods': pods in kube-system without a "
+            "disruption budget, in the first hour after their creation.",
         ),
     ] = (),
     instance_types: Annotated[
@@ -51,8 +51,8 @@ def consolidate(
         Parameter(
             name="--max",
             help="Remove at most N nodes (default: as many as possible). N is a number, or a "
-            "percentage of the nodes such as 10% (rounded down, but at least 1). The search ends "
-            "when it has found N nodes.",
+            "percentage of the nodes, such as 10%. A percentage is rounded down, but to at "
+            "least one node. The search ends when it has found N nodes.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -65,16 +65,16 @@ def consolidate(
 ) -> int:
     """Find nodes that can be removed, and show where their pods would go and why other nodes stay.
 
-    The command decides by the rules of node autoscalers: a node stays because of annotations, local
+    The command decides by the rules of node autoscalers. A node stays because of annotations, local
     storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes
     of the control plane always stay. For each node that must stay, the answer lists the causes, the
     responsible objects, and changes that remove the causes. Then the command simulates drains of
-    the nodes that can be removed, and reports the fastest drain that is safe, with its kubectl
-    commands. The help text of `fairlead drain-plan` states when a drain is safe.
+    the nodes that can be removed. It reports the fastest safe drain, with its kubectl commands. The
+    help text of `fairlead drain-plan` states when a drain is safe.
 
-    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
-    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
-    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
+    running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -23,18 +23,17 @@ def demo(
         Path,
         named(
             "DIR",
-            "Directory for the files of the demo: the dump of the example cluster, the manifest "
-            "that the third question applies, and the HTML report of the third answer (default: "
-            "fairlead-demo).",
+            "Directory for the files of the demo (default: fairlead-demo). The files are the dump "
+            "of the example cluster, and the manifest and the HTML report of the third question.",
         ),
     ] = _FOLDER,
 ) -> int:
     """Answer three what-if questions about a small example cluster.
 
-    The example cluster is a dump of a Kubernetes 1.36 control plane with 12 nodes in two zones, 51
-    pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs neither a
-    running cluster nor a network. At the end, it prints two commands for your own cluster: one
-    dumps the cluster, and the other simulates the drain of a node.
+    The example cluster is a dump of a Kubernetes 1.36 control plane. It has 12 nodes in two zones,
+    51 pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs
+    neither a running cluster nor a network. At the end, it prints two commands for your own
+    cluster: one dumps the cluster, and the other simulates the drain of a node.
     """
     from fairlead.whatif.snapshot.dump_command import dump_command
 

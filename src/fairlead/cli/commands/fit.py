@@ -108,9 +108,9 @@ def fit(
     fits. The scheduler places the new pods with all its plugins. Pods that are already pending are
     placed before the new pods, by preemption if necessary.
 
-    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
-    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
-    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
+    running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -29,11 +29,12 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Also move pods that a node autoscaler would not evict because of RULE: 'annotations' "
-            "(such as cluster-autoscaler.kubernetes.io/safe-to-evict=false), 'local-storage' (pods "
-            "with emptyDir or hostPath volumes), 'unmanaged' (pods without a controller, or whose "
-            "controller is a custom resource) or 'system-pods' (pods in kube-system that no "
-            "disruption budget covers, in the first hour after their creation).",
+            "Also move pods that a node autoscaler would not evict because of RULE. "
+            "'annotations': annotations such as "
+            "cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods with "
+            "emptyDir or hostPath volumes. 'unmanaged': pods without a controller, or whose "
+            "controller is a custom resource. 'system-pods': pods in kube-system without a "
+            "disruption budget, in the first hour after their creation.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,
@@ -46,9 +47,9 @@ def rebalance(
     A move is an eviction, which the pod's disruption budget must allow. The workload controller
     then creates a replacement pod, and the scheduler chooses its node.
 
-    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
-    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
-    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
+    running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -36,8 +36,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For a SimKube trace or the pod table of openb: a simulated start time counts as equal "
-            "to the recorded one if they differ by at most this time (default: 10s).",
+            "For a SimKube trace or the pod table of openb: the largest difference between a "
+            "simulated and a recorded start time that count as equal (default: 10s).",
         ),
     ] = "10s",
     present: RecordedOptions = RECORDED_DEFAULTS,
@@ -48,7 +48,7 @@ def replay(
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
     export of kube-scheduler-simulator. For each recorded binding, Fairlead takes the state of the
-    cluster before the binding, finds the nodes on which the pod fits, and computes the scores of
+    cluster before the binding. It finds the nodes on which the pod fits, and computes the scores of
     these nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules
     if it has the highest score of all these nodes. In a large cluster, the scheduler scores only a
     sample of the nodes. There, the recorded node agrees if it has the highest score in at least one
@@ -73,7 +73,7 @@ def replay(
     ----------
     file
         An audit log, an export of kube-scheduler-simulator, a SimKube trace or openb's pod table.
-        With -, the command reads standard input, except that openb's pod table must be a file.
+        With -, the command reads standard input. openb's pod table must be a file.
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX

@@ -32,8 +32,8 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Choose enough nodes so that all pods can still run after a failure of any one zone "
-            "(zone), any one node (node), or any N nodes (nodes=N).",
+            "Choose enough nodes so that all pods can still run after a failure. FAILURE is zone "
+            "(any one zone), node (any one node) or nodes=N (any N nodes).",
         ),
     ] = (),
     headroom: Annotated[
@@ -71,9 +71,9 @@ def size(
     nodes. The answer therefore also contains a proven lower bound: no set of nodes can cost less.
     The answer names what determines this bound, such as memory, or pods that exclude each other.
 
-    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
-    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
-    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
+    running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -63,19 +63,19 @@ def snapshot(
     """Read a running cluster, and write the objects that Fairlead needs to a file.
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
-    and reads no Secrets, no Events, and no ConfigMaps except kube-system/cluster-autoscaler-status,
-    which contains the limits of node groups. If you are not allowed to read a resource, the command
-    prints the name of the resource, and says how its absence from the snapshot file changes
-    answers. All commands and scenarios that read the output of kubectl also read a snapshot file.
-    The file is smaller than the output of kubectl: pods that differ only in strings, such as names
-    and times, are written as one pod and a list of these strings. With --list, all objects are
-    written in full.
+    and reads no Secrets and no Events. It reads only one ConfigMap:
+    kube-system/cluster-autoscaler-status, which contains the limits of node groups. If you are not
+    allowed to read a resource, the command prints the name of the resource. It also says how the
+    absence of the resource from the snapshot file changes answers. All commands and scenarios that
+    read the output of kubectl also read a snapshot file. The file is smaller than the output of
+    kubectl. Pods that differ only in strings, such as names and times, are written as one pod and a
+    list of these strings. With --list, all objects are written in full.
 
-    With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
-    that sort like the original names, and fields that no command reads are removed. Admission
-    policies, webhooks and ConfigMaps are removed too. Answers that do not depend on the removed
-    objects stay the same, except that they contain pseudonyms. To see the original names in an
-    answer, use --reveal.
+    With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms.
+    The pseudonyms sort like the original names. Fields that no command reads are removed, and so
+    are admission policies, webhooks and ConfigMaps. An answer that does not depend on the removed
+    objects stays the same, but contains pseudonyms. To see the original names in an answer, use
+    --reveal.
 
     Try:
 

@@ -50,12 +50,11 @@ def torture(
 
     For each seed, the command simulates one cluster of 20 nodes with all controllers. In the first
     hour of virtual time, clients change the cluster at random, and faults happen. About one in 11
-    actions of the control plane has a fault: for example, the action is refused, delayed, performed
-    but reported as failed, or performed twice. Watches break, the control plane is killed and
-    restarts from its store, and nodes fail, or are deleted and return with another capacity. Then
-    the changes and the faults stop, so that the cluster can reach a stable state. After every
-    action and at the end, the command checks the laws, which are the safety rules in
-    docs/torture.md.
+    actions of the control plane has a fault. For example, the action is refused, delayed, performed
+    but reported as failed, or performed twice. Watches break. The control plane is killed, and
+    restarts from its store. Nodes fail, or are deleted and return with another capacity. Then the
+    changes and the faults stop, so that the cluster can reach a stable state. After every action
+    and at the end, the command checks the laws, which are the safety rules in docs/torture.md.
 
     If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
     parts.

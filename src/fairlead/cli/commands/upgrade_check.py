@@ -44,11 +44,12 @@ def upgrade_check(
     max_unavailable: Annotated[
         int | str | None,
         Parameter(
-            help="Number of nodes to drain at a time. Without this option, the command uses the "
-            "value of --surge, but at least 1, and also simulates 10% of the nodes at a time "
-            "if that is more. N is a number, or a percentage such as 5% (rounded down, but at "
-            "least 1). With surge nodes, 5% means 5% of the nodes to drain in one zone of one "
-            "pool; with --surge 0, it means 5% of all nodes to drain.",
+            help="Number of nodes to drain at a time (default: the value of --surge, but at least "
+            "1). Without this option, the command also simulates 10% of the nodes at a time "
+            "if that is more. N is a number, or a percentage such as 5%. A percentage is "
+            "rounded down, but to at least one node. With surge nodes, 5% means 5% of the "
+            "nodes to drain in one zone of one pool. With --surge 0, it means 5% of all "
+            "nodes to drain.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -65,9 +66,9 @@ def upgrade_check(
             "LABEL",
             "Node label that names the node pool of a node (default: the node pool label of "
             "Karpenter, EKS, eksctl, GKE, AKS or kops). If no node has such a label, a pool "
-            "consists of the nodes that have the same taints, size and labels. Zone labels and "
-            "labels that name the node are ignored, and memory and ephemeral storage may differ "
-            "by 5%.",
+            "consists of the nodes that have the same taints, size and labels. This comparison "
+            "ignores zone labels and labels that name the node. Memory and ephemeral storage may "
+            "differ by 5%.",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,
@@ -77,13 +78,13 @@ def upgrade_check(
 ) -> int:
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
-    The answer lists the budgets and workloads that block the upgrade, pods that fit on no other
-    node, and workloads that are without a ready pod for some time. For each of them, it states the
-    reason, and a change that would help.
+    The answer lists the budgets and workloads that block the upgrade, and pods that fit on no other
+    node. It also lists workloads that are without a ready pod for some time. For each of them, it
+    states the reason, and a change that would help.
 
-    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
-    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
-    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a
+    running cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -70,9 +70,8 @@ class NodeFlags:
         str,
         named(
             "RATE",
-            "Like --node-eviction-rate, for zones that are large (see "
-            "--large-cluster-size-threshold) and partially unhealthy (see "
-            "--unhealthy-zone-threshold) (default: 0.01).",
+            "Like --node-eviction-rate, for zones that are large and partially unhealthy "
+            "(default: 0.01). The next two options define these words.",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[

@@ -40,18 +40,19 @@ class FailureOptions:
         Names,
         repeatable(
             "NODE",
-            "Fail nodes repeatedly, by name or label selector: with worker-3@60s/120s, worker-3 is "
-            "down for 60s, then up for 120s, and so on. Without @DOWN/UP, the times are 60s/120s.",
+            "Fail nodes repeatedly, by name or label selector. With worker-3@60s/120s, worker-3 "
+            "is down for 60s, then up for 120s, and so on. Without @DOWN/UP, the times are "
+            "60s/120s.",
         ),
     ] = ()
     how: Annotated[
         str,
         named(
             "BEHAVIOUR",
-            "How nodes fail: stopped (default; the machine is off), paused (the kubelet stops, but "
-            "the containers keep running), 'slow 45s' (the kubelet sends a heartbeat only every "
-            "45s), or a node condition that the kubelet reports: not-ready, memory-pressure, "
-            "disk-pressure or pid-pressure.",
+            "How nodes fail. 'stopped' (default): the machine is off. 'paused': the kubelet "
+            "stops, but the containers keep running. 'slow 45s': the kubelet sends a heartbeat "
+            "only every 45s. 'not-ready', 'memory-pressure', 'disk-pressure' or 'pid-pressure': "
+            "the kubelet reports this node condition.",
         ),
     ] = ""
     at: Annotated[

@@ -39,11 +39,11 @@ BatchConfig = Annotated[
     named(
         "FILE",
         "Configuration of the batch scheduler, which schedules groups of pods. FILE is a "
-        "kube-batch or Volcano configuration file, a ConfigMap in the dump or "
-        "scenario (configmap/NAMESPACE/NAME), or the name of a built-in configuration: fairlead, "
-        "kube-batch, kube-batch-upstream or volcano. With 'single-pods', no batch scheduler runs, "
-        "and every pod is scheduled on its own. Default: 'fairlead' if there are pods for a batch "
-        "scheduler (docs/batch.md), else 'single-pods'.",
+        "kube-batch or Volcano configuration file, or a ConfigMap in the dump or scenario "
+        "(configmap/NAMESPACE/NAME). FILE can also be the name of a built-in configuration: "
+        "fairlead, kube-batch, kube-batch-upstream or volcano. With 'single-pods', no batch "
+        "scheduler runs, and every pod is scheduled on its own. Default: 'fairlead' if there are "
+        "pods for a batch scheduler (docs/batch.md), else 'single-pods'.",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -59,9 +59,9 @@ def explain(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations "
             "with different seeds. Each simulation chooses the run times of the running pods "
             "at random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). With --runtimes alone, N is 20. "
-            "With neither option, no simulation runs, and only the start of a pod group is "
-            "estimated, from the run times that pods declare.",
+            "(docs/start-times.md). With --runtimes alone, N is 20. With neither option, no "
+            "simulation runs. The command then estimates only the start of a pod group, from "
+            "the run times that its pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,
@@ -71,8 +71,8 @@ def explain(
         str | None,
         named(
             "FILE",
-            "YAML or CSV file that states, by workload, image or label, how long pods run until "
-            "they complete (docs/start-times.md).",
+            "YAML or CSV file with the run times of pods, by workload, image or label "
+            "(docs/start-times.md). A run time is the time until a pod completes.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -87,13 +87,13 @@ def explain(
     The answer depends on the kind of OBJECT:
 
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
-      does not fit. If the pod fits on no node, the answer lists the nodes on which preemption would
-      make room, with the victims, and names the rule by which the scheduler chooses one of these
-      nodes. If a pending pod fits on no node, the answer also says why: if no node has the labels
-      that the pod requires, it names the missing labels; otherwise, it names the taints without
-      which the pod would fit. It also states whether the pod would fit on a new node that is a copy
-      of an existing node. A pod that already has a node is explained as if it had no node. In large
-      clusters, nodes with the same reason share a row.
+      does not fit. In large clusters, nodes with the same reason share a row. A pod that already
+      has a node is explained as if it had no node. If the pod fits on no node, the answer lists the
+      nodes on which preemption would make room, with the victims. It also names the rule by which
+      the scheduler chooses one of these nodes. For a pending pod that fits on no node, the answer
+      also says why. If no node has the labels that the pod requires, it names the missing labels.
+      Otherwise, it names the taints without which the pod would fit. It also states whether the pod
+      would fit on a new node that is a copy of an existing node.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
       ready, its disruption budgets, and the node on which one more pod would be placed.
@@ -102,19 +102,18 @@ def explain(
 
     - PodDisruptionBudget: the number of allowed disruptions, and the pods that it selects.
 
-    - PriorityClass: the pods that use it, the pods that its pods may preempt, how many of these
-      have a disruption budget, and the classes whose pods may preempt its pods. The kind without a
-      name (pc) lists all classes.
+    - PriorityClass: the pods that use it, the pods that they may preempt, and the classes whose
+      pods may preempt them. The answer also says how many of the possible victims have a disruption
+      budget. The kind without a name (pc) lists all classes.
 
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
 
-    - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, the
-      first pod that does not fit, and the nodes that come closest to having room for this pod, with
-      the resources that they lack.
-      The answer also names a change with which the group could start now, and estimates when the
-      group starts. With neither --seeds nor --runtimes, the estimate uses the run times that pods
-      declare, such as activeDeadlineSeconds.
+    - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, and the
+      first pod that does not fit. The answer names the nodes that come closest to having room for
+      this pod, with the resources that they lack. It also names a change with which the group could
+      start now, and estimates when the group starts. With neither --seeds nor --runtimes, the
+      estimate uses the run times that pods declare, such as activeDeadlineSeconds.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
     pod. For a pending pod, the answer contains the queue in which the pod waits, its attempts and

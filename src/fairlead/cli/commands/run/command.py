@@ -25,8 +25,9 @@ CONFIG_HELP: Final = (
 )
 LISTEN_HELP: Final = (
     "Address at which /healthz, /livez, /readyz, /metrics and /fairlead/explain are served over "
-    "HTTPS (default: 127.0.0.1:10259), or 'none' to serve nothing. Clients of /metrics and "
-    "/fairlead/explain must send a bearer token whose user has the RBAC permission to GET the path."
+    "HTTPS (default: 127.0.0.1:10259). With 'none', nothing is served. Clients of /metrics and "
+    "/fairlead/explain must send a bearer token. The token's user needs the RBAC permission to "
+    "GET the path."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a read-only dashboard to browsers on this machine. The command prints a link to "

@@ -51,10 +51,10 @@ def simulate(
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if CONDITION is true. A condition on the priority, namespace, name "
-            "or a label of pods, such as priority>=1000, namespace=store, name=web-* or "
-            "labels.app=web, is true if such a pod was displaced: preempted, evicted, or on a node "
-            "that was deleted. The condition loop is true if pods are displaced again and again "
+            "Exit with status 3 if CONDITION is true. The conditions priority>=1000, "
+            "namespace=store, name=web-* and labels.app=web describe pods. Such a condition is "
+            "true if a pod that it describes was displaced: preempted, evicted, or on a node that "
+            "was deleted. The condition loop is true if pods are displaced again and again "
             "(docs/results.md).",
         ),
     ] = (),
@@ -72,10 +72,11 @@ def simulate(
 ) -> int:
     """Run a scenario in virtual time and print the result.
 
-    SCENARIO is a YAML file that describes a cluster (manifest files, a recorded trace or generated
-    nodes), timed events, a duration, a seed and outputs. docs/scenarios.md explains every field.
-    Options of this command override the settings in the scenario. With text output, an HTML report
-    is written to fairlead-simulate.html, unless the scenario or --report names another file.
+    SCENARIO is a YAML file that describes a cluster, timed events, a duration, a seed and outputs.
+    The cluster consists of manifest files, a recorded trace or generated nodes. docs/scenarios.md
+    explains every field. Options of this command override the settings in the scenario. With text
+    output, an HTML report is written to fairlead-simulate.html, or to the file that the scenario or
+    --report names.
 
     Try:
 

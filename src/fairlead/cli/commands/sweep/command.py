@@ -21,9 +21,9 @@ def sweep(
         Names,
         repeatable(
             "PATH=VALUES",
-            "Run the scenario with each of these values of the field PATH: a range (seed=0..49) or "
-            "a list of values (cluster.generated.nodes=80,90,100; or events[0].for=5m,20m; or "
-            "settings.scheduler=old.yaml,new.yaml).",
+            "Run the scenario with each of these values of the field PATH. VALUES is a range "
+            "(seed=0..49) or a list of values, for example cluster.generated.nodes=80,90,100 or "
+            "events[0].for=5m,20m or settings.scheduler=old.yaml,new.yaml.",
         ),
     ] = (),
     lose: Annotated[
@@ -88,8 +88,8 @@ def sweep(
     --random, only a sample of them runs. The command writes these files to the directory of
     --out: cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
     worst.html (the full report of the worst case). To continue an interrupted sweep, run the same
-    command again. The results that are already in the directory are used again, unless the
-    scenario, a file that it names, or the version of Fairlead has changed.
+    command again. Cases whose results are in the directory do not run again. All cases run again if
+    the scenario, a file that it names, or the version of Fairlead has changed.
 
     Try:
 

@@ -17,7 +17,7 @@ WITHOUT_HELP: Final = (
     "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
     "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you "
     "leave out 'kubelet', another program must renew the nodes' Leases and post the nodes' "
-    "status, because otherwise the nodes are NotReady."
+    "status. Otherwise, the nodes are NotReady."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
@@ -33,8 +33,8 @@ CERTIFICATES_HELP: Final = (
     "them."
 )
 AUDIT_LEVEL_HELP: Final = (
-    "With --audit: whether FILE contains the bodies of write requests (Request), of these requests "
-    "and their responses (RequestResponse), or no bodies (Metadata). With Request and "
+    "With --audit: which bodies FILE contains. Metadata: none. Request: those of write requests. "
+    "RequestResponse: those of write requests and of their responses. With Request and "
     "RequestResponse, FILE also contains the writes of the cluster's own controllers, and "
     "`fairlead replay` can read it."
 )
@@ -64,13 +64,13 @@ AUTOSCALE_HELP: Final = (
 )
 TYPES_HELP: Final = (
     "With --autoscale karpenter: file with instance types, in the formats of fairlead whatif "
-    "--instance-types (default: the types of the nodes in --snapshot; without --snapshot, "
-    "types with 2 to 32 cores)."
+    "--instance-types. The default is the types of the nodes in --snapshot, or types with 2 to 32 "
+    "cores without --snapshot."
 )
 GROUPS_HELP: Final = (
     "With --autoscale cluster-autoscaler: file with the node groups, described in "
-    "docs/cluster-autoscaler.md (default: groups derived from the labels of the nodes in "
-    "--snapshot; without --snapshot, one group of 1 to 100 nodes for each zone)."
+    "docs/cluster-autoscaler.md. By default, the groups are derived from the labels of the nodes "
+    "in --snapshot. Without --snapshot, each zone gets one group of 1 to 100 nodes."
 )
 
 

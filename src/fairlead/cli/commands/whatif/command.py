@@ -42,10 +42,10 @@ def whatif(
 ) -> int:
     """Simulate a cluster with and without a change and print the difference.
 
-    SNAPSHOT is a dump of a cluster: a file (also .gz or .tar) with the output of `kubectl get
-    nodes,pods,... -A -o json` (or `-o yaml`), a directory of such files, or `-` for standard input.
-    To read a running cluster instead, without changing it, use `--context`, `--kubeconfig` or
-    `--in-cluster`.
+    SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
+    `-o yaml`). It is a file (also .gz or .tar), a directory of such files, or `-` for standard
+    input. To read a running cluster instead, without changing it, use `--context`, `--kubeconfig`
+    or `--in-cluster`.
 
     Options that describe the change can be combined. The nodes of --add-nodes are added first. When
     they are Ready, all other changes are made at the same instant, in this order: delete, apply,

@@ -31,13 +31,14 @@ _COMPARISON: Final = Group("Several answers", sort_key=4)
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
 namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
-that it describes is displaced: preempted, evicted, or on a node that was deleted (except pods of \
-DaemonSets and static pods). Other conditions: pdb-breached (pods were displaced against a \
-PodDisruptionBudget), loop (pods are displaced again and again), pending>0 (the change leaves \
-pods pending), pending:priority>=1000 (the change leaves pods of such a priority pending), \
-undrained (a drain did not finish), data-deleted (PersistentVolumeClaims were deleted together \
-with their volumes), workload-below=80% (at some time, a workload had fewer ready pods than 80% \
-of the pods that it wants). docs/results.md lists all conditions.
+that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
+DaemonSets and static pods on a deleted node do not count. Other conditions are: pdb-breached \
+(pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
+pending>0 (the change leaves pods pending), pending:priority>=1000 (the change leaves pods of \
+such a priority pending), undrained (a drain did not finish), data-deleted \
+(PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
+time, a workload had fewer ready pods than 80% of the pods that it wants). docs/results.md lists \
+all conditions.
 """
 
 
@@ -114,9 +115,9 @@ class ChangeOptions:
         str,
         named(
             "NODE",
-            "With --add-nodes: give the new nodes the labels and taints of this node, and also its "
-            "size, unless --instance-type sets the size. If you name several nodes (NODE,NODE), "
-            "for example one of each zone, the new nodes are copies of them in turn.",
+            "With --add-nodes: the new nodes get the labels, taints and size of this node. "
+            "--instance-type sets another size. With several nodes (NODE,NODE), such as one of "
+            "each zone, the new nodes are copies of them in turn.",
         ),
     ] = ""
     instance_type: Annotated[
@@ -142,9 +143,9 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Drain as kubectl drain does: if kubectl would refuse to drain a node, the node "
-            "is only cordoned. Without this option, nodes are drained as if --ignore-daemonsets, "
-            "--delete-emptydir-data and --force were given.",
+            help="Drain as kubectl drain does. A node that kubectl would refuse to drain is only "
+            "cordoned. Without this option, nodes are drained as with --ignore-daemonsets, "
+            "--delete-emptydir-data and --force.",
             negative=(),
         ),
     ] = False
@@ -172,8 +173,9 @@ class ChangeOptions:
         int | str | None,
         Parameter(
             help="Drain at most N nodes at a time (default: all). N is a number, or a percentage "
-            "of the nodes to drain such as 5% (rounded down, but at least 1). With this option, a "
-            "drained node is uncordoned as soon as it is empty; --for delays this.",
+            "of the nodes to drain, such as 5%. A percentage is rounded down, but to at "
+            "least one node. With this option, a drained node is uncordoned as soon as it is "
+            "empty; --for delays this.",
             metavar="N",
             converter=number_or_percentage,
         ),
@@ -182,8 +184,8 @@ class ChangeOptions:
         str,
         Parameter(
             name="--for",
-            help="How long failed nodes stay down, and how long the nodes of --flap flap, such as "
-            "20m (default: forever). With --max-unavailable: how long a drained node stays "
+            help="How long failed nodes stay down, such as 20m (default: forever). With --flap: "
+            "how long the nodes flap. With --max-unavailable: how long a drained node stays "
             "cordoned after it has become empty (default: 0s).",
             metavar="DURATION",
             show_default=False,
@@ -218,9 +220,9 @@ class ChangeOptions:
     reschedule_order: Annotated[
         Literal["priority", "scheduled"],
         Parameter(
-            help="Order in which --reschedule schedules the pods: 'priority' (by priority, then "
-            "by age) or 'scheduled' (one by one, in the order in which the cluster scheduled "
-            "them). With 'scheduled', the change can contain only --new-config, --new-plugin "
+            help="Order in which --reschedule schedules the pods. 'priority': by priority, then "
+            "by age. 'scheduled': one by one, in the order in which the cluster scheduled "
+            "them. With 'scheduled', the change can contain only --new-config, --new-plugin "
             "and --new-batch-config.",
             show_choices=False,
         ),
@@ -276,8 +278,9 @@ class RunOptions:
         str,
         named(
             "DURATION",
-            "Time from the binding of a pod until the pod is ready, such as 30s (default: the time "
-            "that pods of the same workload took in the dump; if it is not known, 1s).",
+            "Time from the binding of a pod until the pod is ready, such as 30s. By default, this "
+            "is the time that pods of the same workload took in the dump, or 1s if that time is "
+            "unknown.",
         ),
     ] = ""
     kwok_stages: Annotated[
@@ -292,10 +295,10 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "YAML or CSV file that states, by workload, image or label, how long pods run until "
-            "they complete (docs/start-times.md). With this option, or with --seeds, the answer "
-            "estimates when pending pods start. With --seeds alone, the run times are those of "
-            "the completed pods in the dump.",
+            "YAML or CSV file with the run times of pods, by workload, image or label "
+            "(docs/start-times.md). A run time is the time until a pod completes. With this "
+            "option, or with --seeds, the answer estimates when pending pods start. With --seeds "
+            "alone, the run times are those of the completed pods in the dump.",
         ),
     ] = None
     horizon: Annotated[
@@ -311,10 +314,10 @@ class RunOptions:
         str,
         named(
             "LABEL",
-            "Node label that names the node pool of a node; the answer shows one row per pool. "
-            "The default is the first label in this list that applies: the label in the selector "
-            "of --drain, --cordon or --delete; the node pool label of Karpenter, EKS, eksctl, GKE, "
-            "AKS or kops; the zone label, if a zone fails.",
+            "Node label that names the node pool of a node; the answer shows one row per pool. By "
+            "default, this is the label in the selector of --drain, --cordon or --delete. Without "
+            "such a selector, it is the node pool label of Karpenter, EKS, eksctl, GKE, AKS or "
+            "kops. If the nodes have no such label and a zone fails, it is the zone label.",
         ),
     ] = ""
     config: PresentConfig = None
@@ -352,9 +355,9 @@ class RunOptions:
         named(
             "FILE",
             "File with instance types and their prices, for --autoscale, --instance-type and "
-            "--reschedule: CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok "
-            "provider. To take the prices from a CSV file of OpenCost, give both files, separated "
-            "by a comma: TYPES,PRICES.",
+            "--reschedule. The format is CSV, or the JSON output of aws, gcloud, az or "
+            "Karpenter's kwok provider. To take the prices from a CSV file of OpenCost, give both "
+            "files, separated by a comma: TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[
@@ -377,10 +380,9 @@ class ComparisonOptions:
         Names,
         repeatable(
             "NAME:OPTIONS",
-            "One of the changes that the answer compares with each other. The value is a name, a "
-            "colon and the options of the change, such as 'b:--drain pool=old --max-unavailable "
-            "1'. The options can include flags of kube-controller-manager, such as "
-            "--node-eviction-rate.",
+            "One of several changes to compare. The value is a name, a colon and the options of "
+            "the change, such as 'b:--drain pool=old --max-unavailable 1'. The options can "
+            "include flags of kube-controller-manager, such as --node-eviction-rate.",
         ),
     ] = ()
     against_snapshot: Annotated[
