@@ -37,9 +37,9 @@ def conformance(
 ) -> int:
     """Compare Fairlead's decisions with decisions recorded from kube-scheduler and other binaries.
 
-    For each file, the command prints the number of cases in which Fairlead agrees with the
-    recording, and the number of cases in which it differs. For each case that differs, it prints
-    the first difference: the path of the field, the recorded value and Fairlead's value.
+    For each file, the command prints in how many cases Fairlead agrees with the recording, and in
+    how many it differs. For each case that differs, it prints the first difference: the path of the
+    field, the recorded value and Fairlead's value.
 
     Try:
 

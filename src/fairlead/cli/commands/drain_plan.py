@@ -60,9 +60,9 @@ def drain_plan(
     - No pod without a controller is lost on a node that is not drained, for example by preemption.
 
     Without `--nodes`, the command simulates no drain. For each node, it checks whether disruption
-    budgets allow the evictions, whether something keeps pods from terminating, and whether the pods
-    fit on other nodes. The answer says whether the node can be drained while all other nodes stay
-    in service. If the node cannot be drained, the answer gives the reason.
+    budgets allow the evictions, and whether the pods fit on other nodes. It also checks whether
+    something keeps pods from terminating. The answer says whether the node can be drained while all
+    other nodes stay in service. If the node cannot be drained, the answer gives the reason.
 
     SNAPSHOT is a dump of a cluster: the output of `kubectl get nodes,pods,... -A -o json` (or
     `-o yaml`). It is a file, a directory of such files, or `-` for standard input. To read a

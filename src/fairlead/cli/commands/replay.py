@@ -36,8 +36,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For a SimKube trace or the pod table of openb: the largest difference between a "
-            "simulated and a recorded start time that count as equal (default: 10s).",
+            "For a SimKube trace or the pod table of openb: simulated and recorded start times "
+            "count as equal up to this difference (default: 10s).",
         ),
     ] = "10s",
     present: RecordedOptions = RECORDED_DEFAULTS,

@@ -96,7 +96,8 @@ def explain(
       would fit on a new node that is a copy of an existing node.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending or not
-      ready, its disruption budgets, and the node on which one more pod would be placed.
+      ready, and its disruption budgets. The answer also names the node on which one more pod would
+      be placed.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
@@ -116,8 +117,8 @@ def explain(
       estimate uses the run times that pods declare, such as activeDeadlineSeconds.
 
     With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
-    pod. For a pending pod, the answer contains the queue in which the pod waits, its attempts and
-    backoff, and the result for each node in the scheduler's cache.
+    pod. For a pending pod, the answer contains the queue in which the pod waits, and its attempts
+    and backoff. It also contains the result for each node in the scheduler's cache.
 
     Try:
 

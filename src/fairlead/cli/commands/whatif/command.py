@@ -48,7 +48,7 @@ def whatif(
     or `--in-cluster`.
 
     Options that describe the change can be combined. The nodes of --add-nodes are added first. When
-    they are Ready, all other changes are made at the same instant, in this order: delete, apply,
+    they are Ready, all other changes are made at the same instant. Their order is: delete, apply,
     set fields, scale, cordon, drain, fail nodes, run the descheduler. With --at, the nodes fail
     later. With text output, the command also writes the answer as an HTML report,
     fairlead-whatif.html.

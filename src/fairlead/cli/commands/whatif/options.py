@@ -32,12 +32,12 @@ CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
 namespace=store, name=web-* and labels.app=web describe pods. Such a condition is true if a pod \
 that it describes is displaced: preempted, evicted, or on a node that was deleted. Pods of \
-DaemonSets and static pods on a deleted node do not count. Other conditions are: pdb-breached \
-(pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
-pending>0 (the change leaves pods pending), pending:priority>=1000 (the change leaves pods of \
-such a priority pending), undrained (a drain did not finish), data-deleted \
-(PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
-time, a workload had fewer ready pods than 80% of the pods that it wants). docs/results.md lists \
+DaemonSets and static pods on a deleted node do not count. Other conditions have these meanings. \
+pdb-breached: pods were displaced against a PodDisruptionBudget. loop: pods are displaced again \
+and again. pending>0: the change leaves pods pending. pending:priority>=1000: the change leaves \
+pods of such a priority pending. undrained: a drain did not finish. data-deleted: \
+PersistentVolumeClaims were deleted together with their volumes. workload-below=80%: at some \
+time, a workload had fewer ready pods than 80% of the pods that it wants. docs/results.md lists \
 all conditions.
 """
 
