@@ -546,14 +546,17 @@ class FleetWorld:
     # --- time ------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
-        """Return the time (ms) of the next event other than a loop; None if there is none."""
+        """Return the time (ms) at which an event or background work is due next; None if never.
+
+        Loops of the autoscaler are left out, because the caller runs them.
+        """
         due = self.autoscaler.actuator.next_due()
         times = [to_ms(due)] if due is not None else []
         times += [self._queue[0][0]] if self._queue else []
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Perform everything that is due up to and including `t_ms`, except loops."""
+        """Perform the events and background work due up to and including `t_ms`; run no loop."""
         while True:
             next_ms = self.next_ms()
             if next_ms is None or next_ms > t_ms:

@@ -772,9 +772,10 @@ def _unbound(pod: Pod, uid: str) -> Pod:
 
 
 def _new_status(pod: Pod) -> PodStatus:
-    """Return the status of the replacement of `pod`.
+    """Return the status of the replacement of `pod`: only the names of its ResourceClaims.
 
-    The resources in the status of `pod` count as its requests, but not as those of the replacement.
+    The status of an in-place resize is left out, because it would count as a request. The
+    replacement requests only what its spec says.
     """
     return PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
 

@@ -264,7 +264,7 @@ def _uuid(text: str) -> str:
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Return the chosen alternative of each request.
 
-    For a request without devices, this is its first alternative.
+    If `taken` contains no device for a request, the result contains its first alternative.
     """
     got = {request.parent: request for request, _, _ in taken}
     return [
