@@ -84,7 +84,7 @@ class PlanInput:
         return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed, *due)))
 
     def image_notes(self, plan: DrainPlan) -> tuple[str, ...]:
-        """Return a note about pods of `plan` that move to nodes on which their images may not run.
+        """Return a note about moved pods whose images may not support the platform of the new node.
 
         The new nodes are those of the best run. If no run is safe, they are those of the plan.
         """
@@ -95,7 +95,7 @@ class PlanInput:
         )
 
     def notes_of_moves(self, moves: Mapping[str, str]) -> tuple[str, ...]:
-        """Return a note about pods that move to nodes on which their images may not run.
+        """Return a note about moved pods whose images may not support the platform of the new node.
 
         `moves` maps the pods (namespace/name) to their new nodes.
         """
@@ -103,7 +103,10 @@ class PlanInput:
         return self.platform_notes((pod, moves[pod.key]) for pod in pods if pod.key in moves)
 
     def platform_notes(self, placed: Iterable[tuple[Pod, str]]) -> tuple[str, ...]:
-        """Return a note about the pods in `placed` that may not run on the nodes named there."""
+        """Return a note about pods whose images may not support the platform of their node.
+
+        `placed` contains pairs (pod, name of its node).
+        """
         images = self.images
         if images.are_alike:
             return ()

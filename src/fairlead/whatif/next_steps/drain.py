@@ -254,9 +254,9 @@ def perform_drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
     There is no command if the question also makes nodes fail or reschedules pods. There is also
-    none if images may not run on the pods' new nodes. For a rolling drain, the command names only
-    the nodes that are drained first. A command that would name more than NAMES_MAX nodes is left
-    out.
+    none if images may not support the platform of the pods' new nodes. For a rolling drain, the
+    command names only the nodes that are drained first. A command that would name more than
+    NAMES_MAX nodes is left out.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

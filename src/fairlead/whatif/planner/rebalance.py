@@ -102,7 +102,8 @@ class RebalancePlan(Struct):
     `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
     nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
     pod, the message of the quota that refuses its replacement for good. `mismatched` are the
-    workloads of pods whose moves are left out, because their images may not run on the new nodes.
+    workloads of pods whose moves are left out, because their images may not support the
+    platform of the new nodes.
     """
 
     before: NodeBalance
@@ -125,7 +126,8 @@ class Rebalancer:
     ) -> None:
         """Prepare moves in the model of `planner`; `rules` and budgets must allow each eviction.
 
-        No move places a pod on a node on which its images may not run, according to `images`.
+        According to `images`, some images of a pod may not support the platform of a node. No move
+        places the pod on such a node.
         """
         self._planner = planner
         self._model = planner.model
@@ -360,9 +362,9 @@ class Rebalancer:
         """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
         This time, a tie-break can choose another node. Return None without a change if the move
-        then fails, or if the pod's images may not run on that node. If `waiting` is None, the move
-        must also make the nodes more even, and leave the target at most as full as the node `info`
-        was. If it does not, return None.
+        then fails, or if the pod's images may not support the platform of that node. If `waiting`
+        is None, the move must also make the nodes more even, and leave the target at most as full
+        as the node `info` was. If it does not, return None.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

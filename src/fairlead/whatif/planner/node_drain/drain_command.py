@@ -26,8 +26,8 @@ def drain_steps(
 
     The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet. A
     single node is cordoned by kubectl drain. `needed` are the flags that kubectl needs. Yield
-    nothing if `run` is None, or if images of pods may not run on the pods' new nodes. Also yield
-    nothing if the nodes return, because kubectl cannot know when the next drain may begin.
+    nothing if `run` is None or has notes about images. Also yield nothing if the nodes return,
+    because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return

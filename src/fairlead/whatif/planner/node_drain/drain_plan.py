@@ -530,7 +530,7 @@ def safe_findings(run: DrainRun | None) -> Iterator[str]:
 
 
 def image_reservation(run: DrainRun) -> str:
-    """Return the end of a verdict if images of pods may not run on the pods' new nodes, else ""."""
+    """Return the words that end a verdict if `run` has notes about images, else ""."""
     if not run.image_notes:
         return ""
     return ", but images of evicted pods may not run on the pods' new nodes (see the note)"

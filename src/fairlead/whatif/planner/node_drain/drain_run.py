@@ -151,7 +151,7 @@ class DrainRun(Struct, frozen=True):
     the Jobs that failed or can only fail. `breaches` is the number of evictions in violation of a
     budget. A run with breaches is not safe.
 
-    `image_notes` say that images of pods may not run on the pods' new nodes.
+    `image_notes` name the pods whose images may not support the platform of the pods' new nodes.
     """
 
     pace: DrainPace
