@@ -47,9 +47,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the object of --like, if it is named without a namespace (default: "
-            "search all namespaces). An object in the file of --pod that has no "
-            "metadata.namespace also gets this namespace (default: 'default').",
+            help="With --like: namespace of the object, if --like names none (default: search all "
+            "namespaces). With --pod: namespace of the objects in FILE that have no "
+            "metadata.namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),

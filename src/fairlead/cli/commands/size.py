@@ -53,9 +53,10 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="The last step of the search replaces nodes by cheaper ones. In total, that step "
-            "takes at most N scheduling cycles for each pod of the cluster; fewer than 100 pods "
-            "count as 100. A larger N takes more time, and never gives a more expensive answer.",
+            help="The last step of the search replaces nodes by cheaper ones. Its limit is a "
+            "number of scheduling cycles: N times the number of pods that the search places. Fewer "
+            "than 100 pods count as 100. A larger N takes more time, and never gives a more "
+            "expensive answer.",
             metavar="N",
             converter=integer,
         ),

@@ -2,8 +2,9 @@
 
 A plugin may implement only the method for one node, or only the method for many nodes. Its
 FilterPoint or ScorePoint then derives the other method. A third method evaluates one node for many
-shapes (`Shape`). It is never derived and may be None. The methods of a plugin are looked up once,
-because looking them up costs more than calling them.
+shapes. A shape (`Shape`) stands for all pods with the same scheduling-relevant spec. The third
+method is never derived and may be None. The methods of a plugin are looked up once, because looking
+them up costs more than calling them.
 """
 
 from __future__ import annotations

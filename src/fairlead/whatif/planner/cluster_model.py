@@ -161,9 +161,9 @@ class ClusterModel:
 
     `objects` are the objects of the snapshot. Storage objects and PriorityClasses that the snapshot
     lacks are added (`missing_storage`, `missing_classes`). Bindings of claims are completed
-    (`missing_bindings`). If a namespace is being deleted, so are its pods in `objects`. `now` is
-    the time of the snapshot. If `preempts` is set, pods that fit nowhere try preemption. Extenders
-    are not called.
+    (`missing_bindings`). Pods in a namespace that is being deleted get a deletionTimestamp, if they
+    have none. `now` is the time of the snapshot. If `preempts` is set, pods that fit nowhere try
+    preemption. Extenders are not called.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
@@ -715,7 +715,9 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> frozenset[str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...], now: Instant) -> tuple[ApiObject, ...]:
-    """Return `objects`; pods in namespaces that are being deleted are deleted at `now` too.
+    """Return `objects`, with the pods deleted at `now` whose namespace is being deleted.
+
+    Such a pod gets a deletionTimestamp, if it has none.
 
     Planners need no room for replacements of these pods, because admission refuses the
     replacements. The namespace controller may delete the pods long after the namespace, so its

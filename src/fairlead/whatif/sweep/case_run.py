@@ -76,7 +76,7 @@ class ScenarioFiles(Struct, frozen=True):
 
 
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
-    """Return the files that `scenarios` name in their FileName fields.
+    """Return the files that `scenarios` name in fields of the type FileName.
 
     The names in `scenarios` are relative to `folder`. Files that do not exist are left out. Raises
     InputError for other files that cannot be read.
@@ -114,7 +114,7 @@ def _content(file: Path) -> bytes:
 
 
 def file_names(scenario: Json) -> list[str]:
-    """Return the texts of the FileName fields in `scenario`, each text once."""
+    """Return the file names in `scenario` (fields of the type FileName), without duplicates."""
     names: dict[str, None] = {}
     _with_names(scenario, lambda name: names.setdefault(name) or name)
     return list(names)
@@ -140,7 +140,7 @@ def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
 
 
 def file_fields(form: type[msgspec.Struct]) -> list[tuple[str, ...]]:
-    """Return the path of each FileName field of `form`.
+    """Return the path of each field of the type FileName in `form`.
 
     `*` in a path stands for each item of a list. Example: ("cluster", "files", "*").
     """

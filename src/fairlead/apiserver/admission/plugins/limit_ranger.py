@@ -82,7 +82,13 @@ def _items(limit_range: Json) -> list[Json]:
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """Return a LimitRange item; a Container item gets missing defaults from its other fields."""
+    """Return `item` of a LimitRange, with the missing default amounts if its type is Container.
+
+    A missing amount in `default` is that of `max`. A missing amount in `defaultRequest` is that of
+    `default`, or else that of `min`.
+
+    upstream: pkg/apis/core/v1/defaults.go: SetDefaults_LimitRangeItem
+    """
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}

@@ -240,8 +240,8 @@ class ChangeOptions:
         Parameter(
             name=["--namespace", "-n"],
             help="Namespace of the objects that other options name without a namespace (default: "
-            "search all namespaces). Objects in the file of --apply that have no "
-            "metadata.namespace also get this namespace (default: 'default').",
+            "search all namespaces). With --apply: also the namespace of the objects in FILE that "
+            "have no metadata.namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),

@@ -464,7 +464,7 @@ class Autoscaler:
 
 
 def _raised(shortage: UnmetProposal, proposed: int) -> UnmetProposal:
-    """Return `shortage` with `proposed` as the highest proposal, if it is higher."""
+    """Return `shortage` with its highest proposal raised to at least `proposed`."""
     return replace(shortage, proposed=max(shortage.proposed, proposed))
 
 

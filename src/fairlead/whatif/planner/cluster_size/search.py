@@ -172,8 +172,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes that run the waiting pods and the pods of the nodes in `replaced`.
 
-        The step "improve" may use `effort` scheduling cycles for each pod. With fewer than 100
-        pods, the limit is the same as with 100.
+        In the step "improve", the number of scheduling cycles is limited to `effort` times the
+        number of pods. With fewer than 100 pods, the limit is the same as with 100.
         """
         names = [info.name for info in replaced]
         if self._survival.is_any:

@@ -713,7 +713,7 @@ def _failed_jobs(run: DrainRun) -> Iterator[str]:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
-    """Return a table of the duration and effects of `runs`, by the nodes drained at once."""
+    """Return a table of `runs`: the number of nodes drained at once, the time, the effects."""
     rows = [
         {
             "at_once": run.pace.max_unavailable,

@@ -62,9 +62,10 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
-    `costs[i]` are the costs under rule i. They are valid only for candidates (`is_candidate`). If
-    the code of a node is not 0, the preemptor would not fit even without the pods of lower
-    priority. `statuses[code]` is then the reason. A node that is no candidate and has the code 0
+    `is_candidate` and `codes` have an entry for each of these nodes. `costs[i]` are the costs of
+    the nodes under the i-th of `PreemptionPolicy.rules`. They are valid only for candidates. If the
+    code of a node is not 0, the preemptor would not fit the node even without the pods of lower
+    priority, and `statuses[code]` is the reason. A node that is no candidate and has the code 0
     must be evaluated separately.
     """
 
