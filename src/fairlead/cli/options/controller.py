@@ -79,7 +79,8 @@ class NodeFlags:
         named(
             "SHARE",
             "A zone is partially unhealthy if at least this fraction of its nodes, and more than "
-            "two nodes, are not ready (default: 0.55).",
+            "two nodes, are not ready (default: 0.55). A zone without a ready node is not "
+            "partially unhealthy.",
         ),
     ] = ""
     large_cluster_size_threshold: Annotated[

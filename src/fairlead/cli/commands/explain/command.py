@@ -61,7 +61,7 @@ def explain(
             "at random from --runtimes, or from the completed pods in the dump "
             "(docs/start-times.md). With --runtimes alone, N is 20. With neither option, no "
             "simulation runs. The command then estimates only the start of a pod group, from "
-            "the run times that its pods declare.",
+            "the run times that pods declare.",
             show_default=False,
             metavar="N",
             converter=integer,

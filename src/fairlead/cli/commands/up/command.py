@@ -64,8 +64,8 @@ AUTOSCALE_HELP: Final = (
 )
 TYPES_HELP: Final = (
     "With --autoscale karpenter: file with instance types, in the formats of fairlead whatif "
-    "--instance-types. The default is the types of the nodes in --snapshot, or types with 2 to 32 "
-    "cores without --snapshot."
+    "--instance-types. By default, the types are those of the nodes in --snapshot. If no node has "
+    "an instance type, and without --snapshot, Fairlead has its own types with 2 to 32 cores."
 )
 GROUPS_HELP: Final = (
     "With --autoscale cluster-autoscaler: file with the node groups, described in "
