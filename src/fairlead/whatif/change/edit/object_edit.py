@@ -131,8 +131,9 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
     """Return the edit that sets the requests and limits in `text`.
 
-    `text` is a value of --set-resources. A limit that is below its new request is raised to the
-    request, and a note names the new limit. Raises InputError.
+    `text` is a value of --set-resources. If `text` sets a request above an existing limit, and does
+    not set this limit, the limit is raised to the request. A note names the new limit. Raises
+    InputError.
     """
     name, sign, amounts = text.partition("=")
     name, colon, container = name.partition(":")
