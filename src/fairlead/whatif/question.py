@@ -417,7 +417,10 @@ def _compared_with_return(without: RunOutcome, changed: RunOutcome) -> RunOutcom
 
 
 def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:
-    """Return measures of the placements in the dump and of both runs. Raises InputError."""
+    """Return measures of three placements: in the dump, and at the end of each of the two runs.
+
+    Raises InputError.
+    """
     from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
         read_instance_types,
     )

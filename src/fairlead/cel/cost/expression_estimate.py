@@ -59,7 +59,10 @@ class _Within(Struct, frozen=True):
 
 
 class _Local(Struct, frozen=True):
-    """A loop variable: the path of its values, and the size of these values."""
+    """A variable of a loop or of `cel.bind`, with the path and the size of its values.
+
+    The module describes paths. `size` and `within` are None if they are unknown.
+    """
 
     path: Path
     size: Estimate | None = None

@@ -35,9 +35,10 @@ def consolidate(
             "RULE",
             "Ignore one of the rules by which autoscalers keep a node. 'annotations': annotations "
             "such as cluster-autoscaler.kubernetes.io/safe-to-evict=false. 'local-storage': pods "
-            "with emptyDir or hostPath volumes. 'unmanaged': pods without a controller, or whose "
-            "controller is a custom resource. 'system-pods': pods in kube-system without a "
-            "disruption budget, in the first hour after their creation.",
+            "with hostPath volumes, or with emptyDir volumes that are not in memory. 'unmanaged': "
+            "pods without a controller, or whose controller is a custom resource. 'system-pods': "
+            "pods in kube-system that have no disruption budget and were created within the last "
+            "hour.",
         ),
     ] = (),
     instance_types: Annotated[

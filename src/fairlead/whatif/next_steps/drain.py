@@ -97,8 +97,8 @@ def _rounded_up(duration: DurationNs) -> str:
 def allow_evictions(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which more evictions are allowed, and a plan of the drain.
 
-    The plan covers everything that blocks the drain. It comes first if the what-ifs are several,
-    because each of them is about only one budget.
+    The plan covers everything that blocks the drain, but each what-if changes only some of the
+    budgets. Therefore the plan comes first if there is more than one what-if.
     """
     allowing, plan = list(_allowing_budgets(context)), _drain_plan(context)
     yield from chain(plan, allowing) if len(allowing) > 1 else chain(allowing, plan)

@@ -188,14 +188,15 @@ class ReportData(TypedDict, total=False):
     instant of virtual second 0, as text. `all_running_after_s` is `Difference.recovered_after`; it
     is absent or None if it is unknown. `outage` is absent or None if no node failed. `autoscaling`
     is absent or None if no autoscaler acted. `drains` are the rolling drains. `rest_after_s` is the
-    time at which the cluster was at rest. `waits` are the waits for a node by workload, as in
-    `autoscaling`. Only a simulation without an autoscaler has them.
+    time at which the cluster was at rest. `waits` are the waits of pods for a node, by workload. If
+    an autoscaler acted, `waits` is empty, and `autoscaling` has the waits. `waits` is also empty if
+    no pod waited long (`RunOutcome.has_long_waits`). A what-if has no `waits`.
 
     `verdict` and all fields below it are as in the JSON of the result (docs/results.md). In
-    addition, `next_steps` has links to parts of the report. Only a running cluster has
-    `without_pods` and `replaced`. `without_pods` are the permanent workloads that have pods, but
-    none on a node in service. `replaced` is the number of displaced pods that are gone, but
-    replaced by pods with nodes.
+    addition, `next_steps` has links to parts of the report. Only the page of a running cluster
+    (`kind` "live") has `without_pods` and `replaced`. `without_pods` are the permanent workloads
+    that have pods, but none on a node in service. `replaced` is the number of displaced pods that
+    are gone, but replaced by pods with nodes.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -77,9 +77,9 @@ class ServiceAccountTokens:
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """Return a signed token with `claims` and the token's id.
+        """Return a signed token that contains `claims`, and its own id as a further claim (`jti`).
 
-        For a token that is bound to a pod, the claims also include the node of the pod.
+        If the token is bound to a pod, it also contains the node of the pod as a claim.
         """
         key_id = {"kid": self.keys[0]["kid"]}
         token_id_claim = {"jti": self._new_id()} if self._new_id else {}

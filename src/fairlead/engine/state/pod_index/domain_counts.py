@@ -2,11 +2,13 @@
 
 A domain is a value of a node label. It is identified by the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. After a node is added or removed, or its labels or taints change, `refresh` moves the
-pods of the nodes whose domain changed.
+computation. If a node is added or removed, or if its labels or taints change, its row in the table
+of nodes may get another domain. `refresh` then subtracts the pods on this row from the sum of the
+old domain, and adds them to the sum of the new domain.
 
-Example: a node of zone a is removed. Its pods were removed before, so the sum of zone a does not
-change any more. `refresh` finds that one row left its domain, and that no counted pod is on it.
+Example: a node of zone a is removed. Its pods were removed before, so the sum of zone a no longer
+includes them. `refresh` finds that the node's row has no domain any more. No counted pod is on this
+row, so the sums stay the same.
 """
 
 from __future__ import annotations
