@@ -88,8 +88,8 @@ class ChangeOptions:
             "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or of "
             "one container (deploy/web:app=cpu=2). Limits can also be set "
             "(deploy/web=limits.cpu=4). A percentage with a sign changes the present amount "
-            "(deploy/web=cpu=-20%,memory=+10%). A limit below its new request is raised to the "
-            "request.",
+            "(deploy/web=cpu=-20%,memory=+10%). A limit that you do not set is raised if "
+            "it is below its new request.",
         ),
     ] = ()
     apply_vpa: Annotated[
