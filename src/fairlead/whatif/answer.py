@@ -76,9 +76,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_labels(self) -> tuple[str, ...]:
         """The label keys that divide the nodes into pools; () if there are none.
 
-        The result is the label by which the change selects nodes. If there is none, the result is
-        the labels of managed node pools. If there are none, and the cluster loses a zone, it is the
-        zone label.
+        If the change selects nodes by a label, the result is this label. Otherwise, it is those
+        labels of managed node pools that nodes have. If no node has one, and the change makes a
+        zone fail, the result is the zone label.
         """
         if self.change.node_label:
             return (self.change.node_label,)

@@ -107,7 +107,8 @@ def experiments_of(
 
         refuse_invalid(script.written)
     if change.reschedule and not script.steps:
-        # The question is how the rescheduled pods start, so the runs do not wait for rest before.
+        # The pods are placed at the start of the runs. So the runs do not wait until the cluster is
+        # at rest.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
     elif arrivals:
         allowed = "--new-config, --new-plugin and --new-batch-config"

@@ -64,8 +64,8 @@ DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
 UNCHANGED: Final = "without a change"
 REVERSED: Final = "with the change, in reverse order"
-# The purpose of the random order of arrival. Node selection and scenario events have others, so
-# that their random choices are independent of this order.
+# The number of this purpose in `seeded_choice`: a random order of arrival. Node selection and
+# scenario events have other numbers, so their random choices are independent of this order.
 _ARRIVAL: Final = 1 << 41
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
@@ -184,7 +184,7 @@ class _AskAgain(Struct, frozen=True):
             if changed.steps_begin is None:
                 changed = replace(changed, steps_begin=self.before.rest.after or 0)
             changed = replace(changed, known_failures=self.before.failed_nodes)
-            # `next_steps` names the phase that is shown.
+            # No name for the phase: the progress display shows the phase that `next_steps` began.
             outcome = run_experiment(changed, "", self.progress).outcome
         except InputError:
             return None
@@ -210,7 +210,10 @@ def _failing_note(pair: ExperimentPair, effect: Effect) -> list[str]:
 
 
 def _health_note(effect: Effect) -> list[str]:
-    """Return a note if budgets and workloads count pods of failed nodes differently."""
+    """Return a note if budgets count pods as healthy that their workloads do not count as ready.
+
+    This is so for the pods of a failed node until the node is marked not ready.
+    """
     lowest: dict[str, int] = {}
     for one in effect.workloads:
         for pdb, _ in one.budgets:
@@ -534,8 +537,8 @@ def _runtime_notes(
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
     If `starts` is None although start times could be estimated, a note says that --seeds does this.
-    If no start time can be estimated, a note says why, but only with --runtimes. Users of --seeds
-    may have another purpose.
+    If no start time can be estimated, a note says why, but only with --runtimes: users who give
+    only --seeds may not want start times.
     """
     if starts is not None:
         if starts.draws or conditions.runtimes is not None:

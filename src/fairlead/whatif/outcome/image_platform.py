@@ -54,8 +54,8 @@ class Platform(Struct, frozen=True, order=True):
 class ImagePlatforms(Struct, frozen=True):
     """The platforms of the nodes of a dump, and the platforms on which its images run.
 
-    `proven` maps a repository of images to the platforms. `placed` maps the UID of each pod of the
-    dump to its node. Both are empty if all nodes have the same platform.
+    `proven` maps a repository of images to the platforms on which its images run. `placed` maps the
+    UID of each pod of the dump to its node. Both are empty if all nodes have the same platform.
     """
 
     platforms: frozenset[Platform]
@@ -121,7 +121,8 @@ class ImagePlatforms(Struct, frozen=True):
         """Return whether images of `pod` may not exist for the platform of a node.
 
         `node` and `labels` are the name and the labels of the node. The result is False for the
-        pod's node in the dump. It is also False if the rules of the pod admit only this platform.
+        pod's node in the dump. It is also False if the nodeSelector and the required node affinity
+        of the pod admit no other platform than that of the node.
         """
         platform = Platform.of(labels)
         if platform is None or self.placed.get(pod.metadata.uid) == node:
@@ -152,7 +153,10 @@ class ImagePlatforms(Struct, frozen=True):
         return True
 
     def _may_run_elsewhere(self, pod: Pod, node: str, labels: Labels) -> bool:
-        """Return whether the rules of `pod` leave its platform open."""
+        """Return whether `pod` could run on a node like this one, but of another platform.
+
+        Only the nodeSelector and the required node affinity of the pod are checked.
+        """
         return any(
             required_node_affinity_matches(pod.spec, {**labels, **other.labels}, node)
             for other in self.platforms
@@ -164,7 +168,7 @@ SAME_PLATFORM: Final = ImagePlatforms(frozenset())
 
 
 def _stated_labels(pod: Pod) -> set[str]:
-    """Return the labels of platforms that required node affinity terms of `pod` all list."""
+    """Return the label keys that every required node affinity term of `pod` limits with In."""
     affinity = pod.spec.affinity
     node_affinity = None if affinity is None else affinity.node_affinity
     if node_affinity is None:

@@ -218,8 +218,9 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     """Return the time from the beginning of a rolling drain until all `drains` have ended.
 
     Nodes that are not back yet are assumed to take as long as the nodes that are back. If no node
-    is back, an empty node is assumed to be back after the time `away`. Return None if no node is
-    empty. The estimated end of a drain that has not ended is at or after all times in `drains`.
+    is back yet, a node is assumed to be back the time `away` after it became empty. Return None if
+    no node has become empty. The estimated end of a drain that has not ended is at or after all
+    times in `drains`.
 
     Example: 6 nodes are drained, 2 at a time, and the first node is back after 10 minutes. The
     drain needs 3 turns, so it takes 30 minutes.
@@ -233,7 +234,8 @@ def expected_duration(drains: Sequence[DrainProgress], away: DurationNs = 0) -> 
     first = min(begun for _, begun in times)
     at_once = sum(begun == first for _, begun in times)
     latest = max(one.back_at or one.empty_at or begun for one, begun in times)
-    # For each of the nodes that are drained at a time: when it is back, and the next drain begins.
+    # As many instants as nodes are drained at a time. At each of them, a node is back, and the next
+    # drain can begin.
     ends = [max(begun + length, latest) for one, begun in times if one.back_at is None]
     ends += [latest] * (at_once - len(ends))
     heapify(ends)

@@ -249,8 +249,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of nodes, and of the pods on them, during a run; ordered by time.
 
-    The state at an instant follows from the nodes at the end of the run. All changes after that
-    instant must be reverted, latest first.
+    To find the state at an instant, start with the nodes at the end of the run, and revert all
+    changes after that instant, the latest change first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end. Their pods are
@@ -301,10 +301,10 @@ PROTECTED_BY: Final = "Karpenter waits for it because of annotation karpenter.sh
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain had not removed when the run ended, and the cause.
 
-    `why` explains the cause. It is the API server's refusal, UNSTOPPED, PROTECTED_BY, or another
-    text. This text names the finalizer that keeps the pod, or the end of the grace period. Or it
-    says that the pod did not stop in its grace period. For the cause STOPPING, `stops_at` is the
-    end of the grace period. A longer run removes the pod.
+    `why` explains the cause as text. It is one of these: the API server's refusal, the constant
+    UNSTOPPED, the constant PROTECTED_BY, the finalizer that keeps the pod, the end of the grace
+    period, or the fact that the pod did not stop in its grace period. A pod with the cause STOPPING
+    stops at `stops_at`, the end of its grace period, so a longer run removes it.
     """
 
     pod: PodEnd
@@ -416,8 +416,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     run on the nodes of their pods are also in `image_notes`. If the run settled, `ended_at` is the
     instant of the last change. `next_end` is the next instant at which a pod or a Job would have
     ended by itself, None if there is none. `kept_revisions` has the StatefulSets and DaemonSets
-    with an update strategy that keeps pods at an old revision. The value is the lowest ordinal that
-    the workload updates, None if it updates no pods.
+    with an update strategy that keeps pods at an old revision. It maps each of them to the lowest
+    ordinal that it updates, None if it updates no pods.
     """
 
     started_at: Instant

@@ -104,8 +104,9 @@ def _begun(run: RolloutHistory) -> dict[WorkloadRef, str]:
 def _created(run: RolloutHistory) -> Iterator[tuple[WorkloadRef, str]]:
     """Yield the revisions whose first pod is created in `run`, and those whose pods are refused.
 
-    The revisions of a Deployment are in order of time. Pods that replace evicted pods of an old
-    revision also count as created.
+    The revisions of a Deployment are in order of time. Pods from before the run are not known here.
+    So an old revision is yielded, too, if one of its pods is created in `run`, for example to
+    replace an evicted pod.
     """
     for ref, transitions in run.transitions.items():
         first: dict[str, Instant] = {}

@@ -17,7 +17,7 @@ from fairlead.whatif.outcome.rest import AT_REST, Rest, WorkloadActivity
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.recorders.workload_recorder import PodTransition, Step
 
-# The steps begin this long after the last transition, so that they have another instant.
+# The steps begin this long after the last transition, so that the two are not at the same instant.
 PAUSE: Final = seconds(1)
 
 

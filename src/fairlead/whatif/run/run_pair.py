@@ -4,10 +4,11 @@ Loading, and all work due at the start, are the same in both runs. So the proces
 the start. The child process runs without the steps and sends its outcome. The parent process runs
 with the steps. They share unchanged memory.
 
-The run with the steps usually ends later. Two kinds of later changes are not effects of the steps.
-A pod or a Job may end by itself, for example because of `activeDeadlineSeconds`. Or the cluster
-never settles, for example under a load that repeats. So the run without the steps is then repeated
-up to the last change of the other run.
+The run with the steps usually ends later. Two kinds of changes in this additional time are not
+effects of the steps. First, a pod or a Job may end by itself, for example because of
+`activeDeadlineSeconds`. Second, there are always changes if the cluster never settles, for example
+under a load that repeats. In both cases, the run without the steps is repeated up to the last
+change of the other run, so that it has the same changes.
 
 Loads that change over time begin together with the steps. So a first run with their first amounts
 finds out when the cluster comes to rest.

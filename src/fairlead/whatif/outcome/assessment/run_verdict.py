@@ -103,7 +103,10 @@ def _down(outcome: RunOutcome) -> str | None:
 
 
 def _lost(outcome: RunOutcome) -> list[LostPod]:
-    """Return the pods of failed nodes that are not back and are in no other row."""
+    """Return the pods of failed nodes that are not back, without pending and gone pods.
+
+    Other findings are about the pending pods and the gone pods (`_gone_pods`).
+    """
     if outcome.outage is None:
         return []
     known = {pod.key for pod in (*outcome.pending, *_gone_pods(outcome))}

@@ -203,7 +203,7 @@ def _limited(effect: Effect) -> str | None:
 
 
 def _scaled(effect: Effect) -> str | None:
-    """Return a sentence about workloads whose replicas stay within another range."""
+    """Return a sentence about autoscaled workloads whose range of replicas the change changes."""
     found = effect.replica_ranges
     if not found:
         return None
@@ -776,7 +776,7 @@ def _completed(effect: Effect) -> str | None:
 def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
     """Return a text such as "run and complete; the last one after 5m".
 
-    The text does not say that pods run if they did so already when the run began.
+    If all of `pods` existed already when the run began, the text does not say that they run.
     """
     after = _time(effect.changed.after_start(max(pod.ended_at or 0 for pod in pods)))
     is_known = all(pod.is_initial for pod in pods)

@@ -47,8 +47,8 @@ class Move(Struct, frozen=True):
 
     `is_recreated` is set if the original pod existed before the change and was deleted. `pod` is
     then a new pod. Otherwise, `is_staying` is set if `target` is not in service at the end.
-    Example: without the change, a zone returns and takes the pods of another failed zone. With the
-    change, no zone has a Ready node, so these pods are not evicted.
+    Example: two zones fail. Without the change, one of them returns, and the pods of the other zone
+    are evicted and move to it. With the change, no zone has a Ready node, so no pods are evicted.
     """
 
     pod: PodEnd
@@ -101,13 +101,13 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `not_created`: displaced pods, and deleted pods of StatefulSets, if their workload still wants
       them but has not created them again
     - `returned`: pods that were displaced, but end on the same node as without the change
-    - `removed`: deleted pods that are not in `gone` or `not_created`. Examples are pods whose
+    - `removed`: pods that exist only without the change, because the change deletes them or
+      prevents their creation, and that are not in `gone` or `not_created`. Examples are pods whose
       workload has fewer replicas, DaemonSet pods and static pods of deleted nodes, and guard pods
       of OpenShift. Further examples are displaced pods that their workload no longer needs, and
       pods that only a finalizer keeps. A pod that cannot be created again because its old pod is on
       a failed node is not in `removed`
-    - `fewer`: pods in `removed` that did not exist before the change, and that are created only in
-      the run without the change
+    - `fewer`: those pods in `removed` that are created after the change, in the run without it
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once

@@ -164,7 +164,8 @@ def pod_roles(
     again, new = _split(
         new, lambda pod: _same_revision(pod) in removed and is_created_later(pod, changed)
     )
-    # A rollout may be incomplete: the pods that it has replaced are those with running successors.
+    # If a rollout is incomplete, some new pods are pending. The new pods with a node come first, so
+    # that old pods are paired with them rather than with pending pods.
     new.sort(key=lambda pod: pod.is_pending)
     pairs, alone, new = _pair([*deleted, *others], new, _same_workload)
     yield from pairs

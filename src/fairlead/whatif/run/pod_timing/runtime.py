@@ -32,8 +32,8 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
-# The purpose of the random runtimes. Arrivals and node selection have others, so that their random
-# choices are independent of the runtimes.
+# The number of this purpose in `seeded_choice`: random runtimes. Arrivals and node selection have
+# other numbers, so their random choices are independent of the runtimes.
 _PURPOSE: Final = 1 << 42
 _ALWAYS: Final = "Always"
 _DEADLINE: Final = "DeadlineExceeded"

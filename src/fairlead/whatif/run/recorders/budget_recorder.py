@@ -190,8 +190,8 @@ def _shortage(statuses: Iterable[tuple[Instant, int, int, int]], highest: int) -
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
     An instant is ignored if no earlier instant had more healthy pods. So the new pods of a scale-up
-    do not count as missing. `highest` is the highest number of healthy pods before `statuses`. A
-    change can delete pods at the instant of the first status.
+    do not count as missing. `highest` is the highest number of healthy pods before `statuses`. It
+    is needed because a change can delete pods at the instant of the first status.
     """
     shortage = 0
     for _, healthy, needed, _ in statuses:
