@@ -214,8 +214,9 @@ class ClusterModel:
         except ApiError as refused:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()
-        # Without their PriorityClasses, admission would refuse further pods of the workloads. In a
-        # run, the workload controllers create these classes.
+        # Many dumps lack the PriorityClasses that their pods name. Without them, admission would
+        # refuse further pods of the workloads. In a simulated run, the engine's workload
+        # controllers create them; here, no controllers run.
         known = [one for one in loaded if isinstance(one, PriorityClass)]
         pods = [Replicas((one,)) for one in loaded if isinstance(one, Pod)]
         classes = map(CreateObject, missing_classes(pods, known))
@@ -639,8 +640,8 @@ class ClusterModel:
         placed = self._placed.pop(pod.id, None)
         known = self.cluster.pods[pod.key]
         node = self.table.find(self.cluster.node_of(known))
-        # Two pods can share a host port. Removing one of them frees the port, so the reversal must
-        # restore the ports of the node.
+        # Two pods that were bound without the scheduler can have the same host port. Removing one
+        # of them frees the port, so the reversal must restore the ports of the node.
         ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
         self.cluster.apply(ObjectDeleted(known.pod))
         if placed is not None:

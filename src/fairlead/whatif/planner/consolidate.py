@@ -201,10 +201,10 @@ def consolidate_safely(
     """Return a plan of at most `limit` nodes; if it is not safe, try other plans.
 
     `find` returns a plan of at most the given number of nodes, with the runs of its drains. If the
-    plan is not safe, it may require that pods are placed in a certain order. Then the next plan
-    leaves the nodes of these pods in service. If pods are then pending at the end of the runs,
-    smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is safe,
-    the last plan before them is returned.
+    plan is not safe, and requires that pods are placed in a certain order, a second plan leaves the
+    nodes of these pods in service. If no run of this plan is safe because pods are pending at the
+    end, smaller plans are tried, with 1, 2, 4, ... fewer nodes. If none of the smaller plans is
+    safe, the last plan before them is returned.
     """
     found = find(limit)
     if found.plan.is_order_unsafe:
@@ -502,7 +502,8 @@ def consolidate_answer(
         for drain in found.plan.drains
         for move in drain.moves
     ]
-    # The commands name a few nodes. If there are many, their table must have room on a screen.
+    # The commands of the answer name the removable nodes. If these are few, their table comes last,
+    # because it adds little. If they are many, the table comes early, so that a screen shows it.
     is_long, going = len(found.removable) > _FEW_NODES, _going(found, model)
     tables = (
         pace_table(found.plan.runs),

@@ -49,15 +49,18 @@ class ImageRule:
         self._images = images
         self._model = model
         self._nodes = () if images.are_alike else tuple(model.table.nodes())
-        # By id of the shape that a pod had before and, if the pod is changed, that it has now.
+        # A shape is the part of a pod's spec that affects scheduling. The keys are the `id()` of a
+        # shape: in `_affinities` the shape before the pod gets an affinity, in `_changed` the shape
+        # with the affinity.
         self._affinities: dict[int, tuple[Shape, Affinity | None]] = {}
         self._changed: dict[int, Shape] = {}
 
     def kept_on_platforms(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the node affinity, or `pod` itself if it needs none.
 
-        A pod needs it if its own rules allow a node of today's cluster on which its images may not
-        run. It gets the affinity only if it could then run on one of today's nodes.
+        A pod needs it if its node selector, node affinity and tolerations allow a node of today's
+        cluster on which its images may not run. It gets the affinity only if it could then run on
+        one of today's nodes.
         """
         if not self._nodes:
             return pod

@@ -2,9 +2,9 @@
 
 Nodes form a pool if they are equal except for place, type and size. New nodes of a pool can be in
 each zone of the cluster that has a Ready node. If no present node of the pool has a zone, new nodes
-do not have one either. Exception: their type is sold only in certain zones. A file of instance
-types determines the types of a pool's new nodes. A type must have the architecture, operating
-system and capacity type of the pool. Without a file, new nodes can have the types of the pool's
+do not have one either, unless their type is sold only in certain zones. A file of instance types
+determines the types of a pool's new nodes. A type must have the architecture, operating system and
+capacity type of the pool. Without a file, new nodes can have the types of the pool's
 present nodes. If the nodes of the pool belong to a NodePool of Karpenter, new nodes meet the
 requirements of the NodePool.
 

@@ -290,8 +290,8 @@ class SizeSearch:
     def _place_in_build(self, pod: PodInfo, step: BuildStep) -> BuildStep:
         """Place `pod`, on a new node if necessary; return the next step.
 
-        A decision that `step` knows is not made again, but counts as a scheduling cycle. So the
-        limits on the number of cycles do not depend on what is known.
+        A decision that an earlier build has recorded in `step` is not made again, but counts as a
+        scheduling cycle. So the limits on the number of cycles do not depend on earlier builds.
         """
         if step.placed is None and step.failure is None:
             self._catch_up()
@@ -347,7 +347,7 @@ class SizeSearch:
         return KnownPlacement(decision.node.row, model.choices, is_reserved, BuildStep())
 
     def _catch_up(self) -> None:
-        """Add the known placements of a build, and their nodes, to the model."""
+        """Add the placements that a build took over from earlier builds, and their nodes."""
         for pod, added, known in self._ahead:
             if added is not None:
                 name, offer = added
@@ -587,7 +587,10 @@ class SizeSearch:
         return cost
 
     def _whole(self, cost: float) -> float:
-        """Return `cost`, rounded up to a multiple of the greatest common divisor of the prices."""
+        """Return `cost`, rounded up to a multiple of the greatest common divisor of the prices.
+
+        The cost of any set of nodes is such a multiple.
+        """
         unit = gcd(*(round(offer.price * _MICRO) for offer in self._offers))
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
 
@@ -675,7 +678,10 @@ class SizeSearch:
         ]
 
     def _survives(self) -> bool:
-        """Return whether each pod survives each failure, except the pairs in `pinned`."""
+        """Return whether each pod survives each failure, except the pairs in `SizeResult.pinned`.
+
+        These are pairs (pod, failure): after the failure, the pod fits no node on offer.
+        """
         tried = 0
         for failure, gone in self._failures():
             tried += 1
@@ -697,7 +703,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Remove from `pinned` the pods that do survive the failure on the final nodes."""
+        """Remove the pairs (pod, failure) from `pinned` that the final nodes survive after all."""
         if not self.result.pinned:
             return
         pinned, refused = self.result.pinned, dict[tuple[str, str], str]()
@@ -991,9 +997,10 @@ class SizeSearch:
     def _known_refusal(self, pods: Sequence[PodInfo]) -> Failure | None:
         """Return the failure of one of `pods` if it fits no node, wherever the others are placed.
 
-        Only one pod is tried: the pod whose shape was refused most recently. Often, the pods of one
-        workload keep many nodes. Then this is much faster than placing the pods that come before
-        this pod in `pods`. Nevertheless, those pods are counted as scheduling cycles.
+        Only one pod is tried. It is the pod with the `Shape` (the part of its spec that affects
+        scheduling) that was refused most recently. Often, the pods of one workload prevent the
+        removal of many nodes. Then this is much faster than placing the pods that come before this
+        pod in `pods`. Nevertheless, those pods are counted as scheduling cycles.
         """
         first = {pod.shape.id: at for at, pod in reversed(list(enumerate(pods)))}
         tried = next((first[shape] for shape in reversed(self._refused) if shape in first), None)
@@ -1036,9 +1043,9 @@ def _counting_constraints(pod: PodInfo) -> list[str]:
 
 
 def _is_final(pod: PodInfo, failure: Failure) -> bool:
-    """Return whether more placed pods cannot help `pod`, which no node took.
+    """Return whether `pod`, which no node took, fits no node after more pods are placed either.
 
-    They can help if the pod must run near other pods, or if topology spread rejected a node.
+    More pods can help if the pod must run near other pods, or if topology spread rejected a node.
     """
     affinity = pod.pod.spec.affinity
     seeks_pods = affinity is not None and affinity.pod_affinity is not None

@@ -16,7 +16,8 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 _EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100
-# So many nodes may fail even if the file contains fewer, for example one node of each pool.
+# N in `--survive nodes=N` may always be as high as this, even if the file contains fewer nodes. The
+# file may contain only one node of each pool, for example.
 _NODES_OF_ANY_CLUSTER: Final = 10
 _SHARE_MAX: Final = 0.9
 

@@ -214,10 +214,10 @@ def _not_safe(node: str, pod: Pod) -> Blocker:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
-    """Return the blocker for a `pod` without a controller that counts.
+    """Return the blocker for a `pod` without a controller that Cluster Autoscaler accepts.
 
-    A custom resource does not count as a controller. A Pod or Deployment does not count either if
-    its program creates the pods, as with Spark.
+    Cluster Autoscaler does not accept a custom resource. It does not accept a Pod or Deployment
+    whose program creates the pods, as with Spark, either.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

@@ -16,7 +16,8 @@ from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTabl
 _ITSELF: Final = "the node itself"
 _OWNER: Final = "\0"
 _NODE: Final = "\1"
-# With these causes, an edit lets a pod take free resources, which are then gone for other nodes.
+# With these causes, an edit lets a pod take free resources of another node. Pods of other drained
+# nodes then lack these resources.
 _TAKES_ROOM: Final = (*UNPLACED, BlockCause.ORDER)
 # With these causes, the pod does not fit after other pods of its node have been placed.
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)

@@ -24,10 +24,10 @@ def drain_steps(
 ) -> Iterator[NextStep]:
     """Yield the steps that cordon `to_cordon`, and drain `nodes` in this order.
 
-    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet. A
-    single node is cordoned by kubectl drain. `needed` are the flags that kubectl needs. Yield
-    nothing if `run` is None or has notes about images. Also yield nothing if the nodes return,
-    because kubectl cannot know when the next drain may begin.
+    The drains have the pace of `run`. `to_cordon` are those of `nodes` that are not cordoned yet.
+    No step cordons a single node, because kubectl drain cordons it. `needed` are the flags that
+    kubectl needs. Yield nothing if `run` is None or has notes about images. Also yield nothing if
+    the nodes return, because kubectl cannot know when the next drain may begin.
     """
     if run is None or run.image_notes or run.pace.away is not None:
         return

@@ -93,7 +93,7 @@ class BlockCause(StrEnum):
 
 
 UNPLACED: Final = (BlockCause.NO_PLACE, BlockCause.NO_ROOM)
-# The pod is being deleted, and does not go; no budget refuses its eviction.
+# With these causes, the pod is already being deleted, but never disappears. No budget is involved.
 KEPT: Final = (BlockCause.FINALIZER, BlockCause.STUCK)
 
 
