@@ -116,7 +116,8 @@ class RecordedCluster(Struct):
         elif old is None or not isinstance(write.request, dict | list):
             self.unfollowed.append(write.where)
         else:
-            # Without a response, the new version is unknown: `old` may have one of the own store.
+            # Without a response, the new resourceVersion is unknown. That of `old` may come from
+            # `self._store` instead of the log, so versions are not compared here.
             yield from self._put_or_remove(write, self._changed(write, old))
 
     # --- the writes -------------------------------------------------------------------------
@@ -402,7 +403,10 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 
 
 def _before(obj: Json, *, is_bound: bool) -> Json:
-    """Return `obj` without its deletion timestamp; its node is kept only if `is_bound` is set."""
+    """Return `obj` as it was before the log: without a deletion timestamp, and perhaps a node.
+
+    If `is_bound` is not set, `obj` is a pod that the log binds later, so its node is removed.
+    """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:
         return {**obj, "metadata": meta}

@@ -1,7 +1,7 @@
 """Deletions of a what-if: the contents of deleted Namespaces, and notes about delayed deletions.
 
-A Namespace cannot be deleted if it contains a pod of an unknown owner, because that owner would
-create a replacement.
+A what-if refuses to delete a Namespace that contains a pod whose controller is not in the dump. It
+assumes that this controller would create the pod again.
 
 Three kinds of objects are not deleted immediately. A PersistentVolumeClaim that a pod uses is
 deleted after the pod. A bound PersistentVolume is deleted after its claim. A Node of Karpenter is

@@ -69,10 +69,12 @@ class _Request(Struct, frozen=True):
 class _Found(Struct):
     """The devices of a request: those `of_class`, and the state of those that match the request.
 
-    `most` is the largest number of matching devices of a node, with the name of the node.
-    `most_free` is that of free devices, but only for nodes on which the claims cannot be allocated.
-    `suffices` says whether one of these nodes has enough free devices. `has_enough` says whether
-    one of the other nodes has enough. These nodes refuse the pod for another reason.
+    `most` is the largest number of matching devices of a node, with the name of the node. The other
+    fields distinguish the nodes on which the claims cannot be allocated from all others, which
+    refuse the pod for another reason. `most_free` is the largest number of free matching devices of
+    a node on which the claims cannot be allocated, with the name of the node. `suffices` says
+    whether such a node has enough free devices for the request. `has_enough` says the same of the
+    other nodes.
     """
 
     of_class: set[DeviceId] = field(default_factory=set)

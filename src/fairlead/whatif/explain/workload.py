@@ -97,7 +97,8 @@ _REFUSAL_COLUMNS: Final = (
     ResultColumn("change", "would fit after"),
 )
 
-# The namespace, shape, priority and preemptionPolicy of a pod, and the reason why it fits no node.
+# (namespace, id of the shape, priority, preemptionPolicy, reason why it fits no node) of a pod. The
+# shape is the part of its spec that affects scheduling.
 _Equal = tuple[str, int, int, str, str]
 
 
@@ -320,7 +321,7 @@ def _blocked_names(workload: Manifest, pods: Iterable[PodInfo]) -> int:
 def _ordered(workload: Manifest, pods: Sequence[PodInfo], wanted: int) -> Iterator[str]:
     """Yield the pod for which a StatefulSet waits before it creates its next pod, if there is one.
 
-    If it has all its pods, this pod would be one of a scale-up.
+    If the StatefulSet has all its pods, its next pod would be one of a scale-up.
 
     upstream: pkg/controller/statefulset/stateful_set_control.go: processReplica
     """
@@ -404,7 +405,11 @@ def _claims(pending: Iterable[PodInfo], inventory: Inventory) -> list[str]:
 
 
 def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
-    """Yield which labels or tolerations the first of the `pending` pods that fits no node lacks."""
+    """Yield sentences about the first of the `pending` pods that fits no node.
+
+    They name the required labels that no node has, or the taints that the pod does not tolerate
+    (`unmet_requirements`).
+    """
     for pod in pending:
         if model.kept_out(pod) is not None:
             continue
@@ -415,7 +420,7 @@ def _unmet(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
 
 
 def _devices(model: ClusterModel, pending: Iterable[PodInfo]) -> Iterator[str]:
-    """Yield which devices the first of the `pending` pods that fits no node lacks, if any."""
+    """Yield sentences about the first of the `pending` pods that fits no node: devices it lacks."""
     for pod in pending:
         if not may_need_devices(pod, model.cluster) or model.kept_out(pod) is not None:
             continue

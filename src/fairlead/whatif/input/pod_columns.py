@@ -184,7 +184,8 @@ def _decoded(columns: Sequence[msgspec.Raw], field: str) -> list[list[str]]:
 
     Raises ColumnError for a column that is not a list of strings.
     """
-    # The name of a volume occurs in several fields of a pod, and so does its address.
+    # Some columns are equal: a pod has its IP address in several fields, and the name of a volume
+    # in the list of volumes and in the mounts.
     known: dict[bytes, list[str]] = {}
     found = []
     for number, column in enumerate(columns):

@@ -12,8 +12,8 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
-# A step suggests at most 2 new replicas for each present one, up to this number in all. If half of
-# the number of present replicas is more, that is the maximum.
+# A step suggests at most 2 new replicas for each present replica, and at most this number in all.
+# For a workload with more than 20 replicas, the maximum is half of the present number instead.
 _FEW: Final = 10
 
 

@@ -128,8 +128,8 @@ def _drain_plan(context: StepContext) -> Iterator[NextStep]:
 def _allowing_budgets(context: StepContext) -> Iterator[NextStep]:
     """Yield what-ifs in which the budgets that refuse evictions allow more evictions.
 
-    If `_refuse_less` includes a budget, the what-if sets its `unhealthyPodEvictionPolicy`;
-    otherwise, it is that of `_room_in`.
+    If `_refuse_less` includes a budget, the what-if sets the `unhealthyPodEvictionPolicy` of the
+    budget. Otherwise, it is the what-if that `_room_in` yields.
 
     The eviction API never evicts a pod that several budgets select. If there are such pods, the
     last what-if deletes all but one of their budgets.
@@ -207,13 +207,14 @@ def _single_budget(context: StepContext) -> Iterator[NextStep]:
 def _room_in(budget: BudgetOutcome, context: StepContext) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, the what-if adds replicas, at least 1. It adds as many as the
-    budget lacked when it had the fewest healthy pods.
+    If `minAvailable` is a number, the what-if adds as many replicas as the budget lacked when it
+    had the fewest healthy pods, but at least 1.
 
-    In all other cases, the what-if changes the budget. No what-if is yielded if the question may
-    already change the budget. If no pod of the budget has a controller, `minAvailable` becomes a
-    number. Otherwise, `maxUnavailable` is raised if the budget has it and no pod of the budget is
-    pending. While pods are pending, a higher limit would make more pods wait.
+    In all other cases, the what-if changes the budget, unless the question may already change it.
+    If no pod of the budget has a controller, the what-if sets `minAvailable` to a number. If the
+    budget has `maxUnavailable`, and none of its pods is pending, the what-if raises this limit.
+    While pods are pending, a higher limit would make more pods wait. For any other budget, there is
+    no what-if.
     """
     effect, change = context.answer.effect, context.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]

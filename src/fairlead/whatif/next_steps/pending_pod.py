@@ -112,7 +112,10 @@ def _first_nodes(
 
 
 def _created_later(pending: Iterable[PodEnd], context: StepContext) -> Iterator[PodEnd]:
-    """Yield a pod for each one that a StatefulSet creates after one of its `pending` pods."""
+    """Yield a `pending` pod of a StatefulSet once for each pod that the StatefulSet creates later.
+
+    The StatefulSet creates these pods only after the pending pod is ready. They need as much room.
+    """
     missing = {
         one.workload: one.missing
         for one in context.answer.effect.workloads
@@ -168,7 +171,8 @@ def _copies_of(
 ) -> Iterator[NextStep]:
     """Yield a what-if with the new nodes `more`.
 
-    If `is_tried` is set, or if other pods may take the room first, it is tried first.
+    If `is_tried` is set, or if other pods may take the room first, the what-if is tried, and
+    yielded only if fewer pods then wait.
     """
     if more is not None and (is_tried or _others_lack_room(context)):
         yield from _best_nodes([more], 0, context)
@@ -304,9 +308,9 @@ def _best_nodes(
 
     The first TRIES_MAX of `candidates` are tried. The trials end as soon as most of the waiting
     pods run, because a trial takes long in a large cluster. Topology spread may keep pods waiting
-    in spite of the first new nodes. Then new nodes like all of `candidates` in turn are tried next.
-    Exception: fewer pods than candidates wait. If some pods still wait, the step says how many pods
-    run. If all of them wait, a note says so.
+    in spite of the first new nodes. Then new nodes like all of `candidates` in turn are tried next,
+    unless fewer pods wait than there are candidates. If some pods still wait, the step says how
+    many pods run. If all of them wait, a note says so.
 
     `added` is the number of nodes that the question adds already. With more room, a pod may still
     wait. Its rules may exclude the new nodes, or other pods may be placed on them first.
@@ -355,9 +359,10 @@ def _of_each_zone(candidates: Sequence[NewNodes]) -> NewNodes:
 
 
 def _fewer_nodes(best: _TriedNodes, waiting: int, added: int, context: StepContext) -> _TriedNodes:
-    """Return `best` with fewer nodes, if as many of the `waiting` pods run with these.
+    """Return `best` with fewer nodes, if as many pods run with the fewer nodes.
 
-    Only the number of nodes that is in proportion to these pods is tried.
+    `waiting` is the number of pods that wait without new nodes. Only one smaller number is tried:
+    the share of the nodes that is equal to the share of the waiting pods that run with `best`.
     """
     count = -(-best.nodes.count * best.gain // waiting)
     if count == best.nodes.count:

@@ -52,7 +52,7 @@ def render_report(data: ReportData) -> str:
 def encode_report(data: ReportData) -> bytes:
     """Return the report as the content of a file.
 
-    An argument can contain bytes that are not UTF-8, and the report shows the arguments.
+    The report shows the command-line arguments. Bytes in them that are not UTF-8 become "?".
     """
     return render_report(data).encode("utf-8", "replace")
 

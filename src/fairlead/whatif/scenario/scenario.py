@@ -207,7 +207,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     if duration is not None and settings.cron_jobs and kubelet.run_durations is None:
         late += tuple(endless_cron_job_notes(sampled, start, start + duration))
     elif duration is not None and not settings.cron_jobs and scenario.cluster.audit_log is None:
-        # An audit log repeats the Jobs that its CronJobs created.
+        # Not with an audit log: its steps create the Jobs that the CronJobs created in the cluster.
         late += tuple(idle_cron_job_notes(sampled, start, start + duration))
     if not inventory.of_kind(NODE):
         raise InputError(path, "has no nodes, and no event creates one", field="cluster")
@@ -421,10 +421,10 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail,
-    but does not delete it. If the cluster lacks the Job of a pod, simulations replace the pod when
-    it is deleted, but not when it fails. The other pods get no such step. `path` is the file in
-    error messages. Raises InputError.
+    If a pod was deleted in the trace before it ran, a step ends it. The step makes the pod fail
+    instead of deleting it: the cluster lacks the Jobs of the trace, and a simulation replaces a
+    deleted pod of a missing Job, but not a failed one. The other pods get no such step. `path` is
+    the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

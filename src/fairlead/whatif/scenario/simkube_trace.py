@@ -189,7 +189,7 @@ class _Reader(Struct):
     source: str
     inventory: Inventory
     objects: list[Manifest] = field(default_factory=list)  # in all versions
-    # By identity: a custom resource may have the kind and name of another object.
+    # The keys contain the resource: a custom resource may have the kind and name of another object.
     _applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
 
     def steps(self, number: int, event: _Event, after: DurationNs) -> Iterator[ScriptedStep]:
@@ -236,7 +236,8 @@ class _Reader(Struct):
         if before is None and known is None:
             self.inventory.add(found)
             return ScriptedStep.creating(after, found)
-        # Fields that left the recorded object are removed; other fields belong to the cluster.
+        # Fields that only the earlier recorded object has are removed. Fields that neither recorded
+        # object has stay: the cluster has set them.
         change = merge_patch_between(before or {}, value)
         change.pop("status", None)
         return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)

@@ -138,7 +138,8 @@ def steps_of(
             outages.append((event, event.outage))
     ending = (event for event, outage in outages if outage.lasts is not None)
     ends = zip(ending, ends_of([outage for _, outage in outages]), strict=True)
-    # Of the steps at one instant, an outage ends first, so that another outage can begin.
+    # Steps at the same instant keep their order. Those that end outages come first, so that another
+    # outage of the same node can begin at this instant.
     steps = [*(event.with_later_nodes(end) for event, end in ends), *steps]
     created = [one for event in numbered for one in event.originals]
     return steps, created, [event.patched for event in numbered if event.patched is not None]

@@ -374,7 +374,7 @@ def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes if custom resources own budgets that allow no eviction now, or control the pods.
+    """Yield notes about custom resources that own budgets without allowed evictions, or their pods.
 
     upstream: cloudnative-pg internal/controller/replicas.go: reconcileTargetPrimaryFromPods,
     kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit,

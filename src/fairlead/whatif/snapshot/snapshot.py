@@ -2,7 +2,7 @@
 
 Virtual time starts at the newest timestamp in the metadata and status of the objects. This is the
 best estimate of the time of the dump. A snapshot that Fairlead wrote states the exact time in an
-annotation of its List. A simulation may end long after the newest of these timestamps.
+annotation of its List, because a simulation may end long after the newest timestamp.
 """
 
 from __future__ import annotations

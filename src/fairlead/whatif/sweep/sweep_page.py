@@ -117,9 +117,10 @@ def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
 
 
 def _cases(cases: Sequence[Json], parameters: Sequence[str], worst: int, worst_report: str) -> str:
-    """Return the table of the cases, with the same measures as in the text: those that differ.
+    """Return the table of the cases, with the measures that are not the same for all cases.
 
-    A measure can differ although no value is above 0, if some cases lack it.
+    The text output shows the same measures. A measure that only some cases have is included, too,
+    even if its value is 0 in all of them.
     """
     differing = [name for name in BY_NAME if len({row[name] for row in cases}) > 1]
     head = "".join(

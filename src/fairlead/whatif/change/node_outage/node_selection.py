@@ -21,7 +21,7 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-# The purpose of the random draws; scenario events use other numbers (see `seeded_choice`).
+# The number of this purpose in `seeded_choice`, the selection of nodes. Scenario events use others.
 _PURPOSE: Final = 1 << 40
 _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 

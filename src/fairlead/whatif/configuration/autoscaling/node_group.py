@@ -67,7 +67,7 @@ _PROVIDERS: Final = {
 }
 # The names of their groups always contain the name in the labels. Those of EKS did not before 2021.
 _NAMED_BY_LABEL: Final = ("eksctl", "GKE", "AKS", "kops")
-# Flags that change decisions and are not simulated. With the values here, a flag changes nothing.
+# Flags that change decisions and are not simulated, each with the value that changes nothing.
 _NOT_SIMULATED: Final = {
     "capacity-buffer-pod-injection-enabled": ("false",),
     "capacity-quotas-enabled": ("false",),

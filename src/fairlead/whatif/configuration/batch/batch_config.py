@@ -7,8 +7,8 @@ kube-scheduler places the pods with these names one by one and ignores groups.
 The schedulerName `fairlead` is an exception. The manifests of `fairlead run` also deploy a
 kube-scheduler profile with this name, for pods that need no batch scheduler. With --batch-config,
 the batch scheduler schedules these pods only if the configuration contains the name. Without the
-option, it schedules them if the input contains a PodGroup or a Queue, or if one of them names a
-group. In all other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
+option, it schedules them if the input contains a PodGroup or a Queue, or if one of these pods names
+a group. In all other cases, a profile of kube-scheduler schedules them (`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def with_deployed_profile(
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
     The profile is a copy of the first profile. It is added if a pod in `initial` or `steps` has the
-    schedulerName `fairlead`. Exception: a profile or the batch scheduler (`batch`) already has this
+    schedulerName `fairlead`, unless a profile or the batch scheduler (`batch`) already has this
     name.
     """
     taken = () if batch is None else batch.ownership.scheduler_names

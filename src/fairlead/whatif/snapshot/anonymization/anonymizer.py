@@ -174,7 +174,8 @@ _CONTROLLERS_KEYS: Final = frozenset(
     statefulset.kubernetes.io/pod-name
     """)
 )
-# Prefixes of published keys with names that users choose, and the names that Kubernetes defines.
+# Prefixes of Kubernetes after which users choose the rest of the key, such as the name of a role.
+# The usual names in _KNOWN_ROLES are kept.
 _USERS_PREFIXES: Final = frozenset(
     _words("""
     node-role.kubernetes.io node-restriction.kubernetes.io

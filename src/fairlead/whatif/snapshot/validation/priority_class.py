@@ -96,7 +96,7 @@ def _policy_of(one: Manifest) -> str:
 
 
 def _new_values(old: Manifest, new: Manifest, pods: _PodsByClass) -> Iterator[str]:
-    """Yield a note if the value, and a note if the preemptionPolicy of a class changes."""
+    """Yield a note if the value of a class changes, and another if its preemptionPolicy changes."""
     own = pods.of(old.ref.name)
     before, after = old.value.get("value", 0), new.value.get("value", 0)
     if before != after:
